@@ -154,9 +154,9 @@ _warn_of_other_owners()
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is asked for: of all that is here a program uses little."""
+    """Import a name at its first use: a program uses few of them."""
     if name == "RLM":
-        import_module("rlm.compat.rlms")  # what RLM(backend=...) makes
+        import_module("rlm.compat.rlms")  # the class that RLM(backend=...) makes
     if name in _HOMES:
         value = globals()[name] = getattr(import_module(f"rlm.{_HOMES[name]}"), name)
         return value

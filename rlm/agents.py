@@ -43,7 +43,8 @@ class ToolProtocol(Protocol):
         ...
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str) -> dict[str, Any]:
-        """`{"success", "output", "error", "metadata"}`. Raises `ValueError` or `LookupError` for what is no call."""
+        """`{"success", "output", "error", "metadata"}`. Raises `ValueError` or `LookupError` for anything but a
+        call."""
         ...
 
 
@@ -72,7 +73,7 @@ class ToolRegistry:
         return self._find(name)[0].protocol_name
 
     def execute_tool(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Call one: `{"success", "output", "error", "metadata"}`. Raises `LookupError`, and what the tool raises."""
+        """Call one: `{"success", "output", "error", "metadata"}`. Raises `LookupError`, and errors of the tool."""
         return self._find(name)[0].execute(parameters, tool=name)
 
     def _find(self, name: str) -> tuple[ToolProtocol, dict[str, Any]]:
@@ -82,7 +83,7 @@ class ToolRegistry:
 
 
 class Agent:
-    """One model with instructions, tools and what was said so far. For use by one thread at a time."""
+    """One model with instructions, tools and its conversation so far. For use by one thread at a time."""
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class Vote:
 
     @property
     def winner(self) -> str | None:
-        """The option of more than half of all agents, those with unclear replies too; None where there is none."""
+        """The option of more than half of all agents, including those with unclear replies; None if there is none."""
         most = Counter(self.votes.values()).most_common(1)
         return most[0][0] if most and 2 * most[0][1] > len(self.votes) + len(self.unclear) else None
 
@@ -182,8 +183,8 @@ class Council:
     """Agents that answer one question together."""
 
     def __init__(self, id: str, name: str, agents: Iterable[Agent] = (), *, mode: Mode = "round_robin") -> None:
-        """`mode`: `parallel` (at once, each by itself), `round_robin` (in turn, each told what was said before), or
-        `hierarchical` (by level, each told what the levels below said)."""
+        """`mode`: `parallel` (at once, each by itself), `round_robin` (in turn, each with the earlier replies), or
+        `hierarchical` (by level, each with the replies of the levels below)."""
         if mode not in ("parallel", "round_robin", "hierarchical"):
             raise ValueError(f"mode is 'parallel', 'round_robin' or 'hierarchical', not {mode!r}")
         self.id, self.name, self.mode = id, name, mode
@@ -216,7 +217,7 @@ class Council:
         return said
 
     def vote(self, question: str, options: Sequence[str], *, rounds: int = 1) -> Vote:
-        """Let all agents vote at once; up to `rounds` times, told the votes before, until they are unanimous."""
+        """Let all agents vote at once, up to `rounds` times, each with the votes before, until they are unanimous."""
         self._check(rounds)
         if len(set(options)) < 2:
             raise ValueError("a vote has two options or more")
@@ -251,7 +252,7 @@ class Council:
 
 
 def _ask(prompt: str, said: Sequence[Said]) -> str:
-    """The prompt, and what was said before."""
+    """The prompt, and the earlier replies."""
     if not said:
         return prompt
     return "\n\n".join([prompt, "Said so far:", *(f"{one.agent} ({one.round}): {one.text}" for one in said)])

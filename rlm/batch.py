@@ -1,10 +1,9 @@
-"""Answer many questions over one context, several at once, here or on the workers of an executor; goes on after a kill.
+"""Answer many questions over one context, several at once, here or on the workers of an executor; resumes after a kill.
 
-`OUT` gets one line for each question that ended, appended whole: it is the truth. `OUT.runs` holds a trajectory of each
-question under way: one that was broken off goes on from there, and pays nothing twice. A lock next to each trajectory
-keeps a task that outlived its driver from answering together with its successor.
-
-The budget is dealt out: a question begins with a share of what is left, and gives back what it did not spend.
+`OUT` gets one line for each finished question, appended whole: it decides what is done. `OUT.runs` holds a trajectory
+of each question in progress: one that was broken off continues from there, and pays nothing twice. A lock next to each
+trajectory keeps a task that outlived its driver from answering together with its successor. The budget is shared out: a
+question begins with a share of the rest, and returns the part that it did not spend.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class BatchResult:
     """The result of a batch."""
 
     rows: list[dict[str, Any]]
-    """One for each question that ended, in the order of the questions; the budget left the others."""
+    """The result of each finished question, in the order of the questions; the budget did not allow the others."""
     spent: BatchCost
     """By all runs of the batch."""
 
@@ -129,14 +128,12 @@ def run_batch(
     executor: Executor | None = None,
     on_progress: OnProgress | None = None,
 ) -> BatchResult:
-    """Answer each question once and append its result to `out`; questions whose result is there are not asked.
+    """Answer each question once and append its result to `out`; questions with a result there are skipped.
 
     Calls, tokens and dollars of `budget` hold for the whole batch with its earlier runs, iterations and seconds for
-    each question. A question that fails for a while is tried `tries` times; `again` asks those that failed or were
-    ended by a budget in an earlier run once more. With an `executor`, `make_rlm` and `open_context` are pickled for its
-    workers, which keep one RLM and one open context each.
-
-    Raises BadQuestions where `out` is about other questions.
+    each question. A question with a temporary failure is tried `tries` times; `again` repeats the questions that failed
+    or that a budget ended in an earlier run. With an `executor`, `make_rlm` and `open_context` are pickled for its
+    workers, which keep one RLM and one open context each. Raises BadQuestions if `out` is about other questions.
     """
     limits = budget or Budget()
     rows = _read_results(out, questions)
@@ -203,7 +200,7 @@ def answer(batch: BatchJob, question: Question, budget: Budget, may_retry: bool)
 
 
 class _Threads(Executor):
-    """Threads of this process that do not keep it alive: what they were doing goes on from its trajectory."""
+    """Threads of this process that do not keep it alive: their work resumes from its trajectory."""
 
     def __init__(self, count: int) -> None:
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -226,7 +223,7 @@ class _Threads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the threads once they have done what was submitted; never waits."""
+        """End the threads once they have done the submitted work; never waits."""
         for _ in range(self._count):
             self._work.put(None)
 
@@ -316,7 +313,7 @@ def _forget(runs: Path, question: Question) -> None:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock of a question; a process that dies lets it go."""
-    from filelock import FileLock  # by who runs a batch
+    from filelock import FileLock  # by the process that runs the batch
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path):
@@ -333,7 +330,7 @@ def _enter(batch: BatchJob) -> tuple[RLM, object]:
     with _entering:
         if batch.key not in _here:
             while len(_here) >= _KEPT:
-                _here.pop(next(iter(_here)))  # of an earlier batch; what is still in use lives on
+                _here.pop(next(iter(_here)))  # of an earlier batch; contexts in use live on
             stack = ExitStack()
             stack.enter_context(warm_workers())
             _here[batch.key] = stack.enter_context(batch.make_rlm()), stack.enter_context(batch.open_context()), stack

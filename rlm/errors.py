@@ -32,7 +32,7 @@ class RLMError(Exception):
 
 
 class AnswerRefused(RLMError, ValueError):
-    """A value cannot be the answer; the message says what can."""
+    """A value cannot be the answer; the message says which values can."""
 
 
 class LLMError(RLMError, RuntimeError):
@@ -42,7 +42,7 @@ class LLMError(RLMError, RuntimeError):
     """
 
     reply: Any = None
-    """The `rlm.models.lm.Reply` that was paid for and is no answer (cut, empty, refused); None where there is none."""
+    """The `rlm.models.lm.Reply` that was paid for and is not an answer (cut, empty, refused); None if there is none."""
 
     def __init__(self, message: str = "", *, transient: bool = False) -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class RateLimited(LLMError):
     def __init__(self, message: str = "", *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message, transient=True)
         self.retry_after_seconds = retry_after_seconds
-        """The wait that the endpoint demands; None where it demands none."""
+        """The wait in seconds that the endpoint demands; None if it demands none."""
 
 
 class PromptTooLong(LLMError):

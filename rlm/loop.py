@@ -41,7 +41,7 @@ class Loop:
     runner: Runner
     context: object
     window: Window
-    """The tokens that the root's prompt may hold; each reply tells more about it."""
+    """The tokens that the root's prompt may hold; each reply refines it."""
     is_top: bool
     """False for a child run."""
     on_step: Callable[[Step], object]
@@ -54,10 +54,10 @@ class Loop:
     """Called with each piece of a reply."""
 
     def run(self, messages: list[Message], before: int = 0, earlier: Sequence[Step] = ()) -> Step:
-        """Run turns until one ends the question; its step holds the answer and the reason. Extends `messages`.
+        """Run turns until one ends the question; the last step holds the answer and the reason. Extends `messages`.
 
-        `earlier`: the turns of this question that ran already; `before` so many ran for earlier questions. Raises
-        LLMError when the root fails.
+        `earlier`: the turns of this question that ran already; `before`: the number of turns of earlier questions.
+        Raises LLMError when the root fails.
         """
         asked_turns, previous = len(earlier), earlier[-1] if earlier else None
         refused = any(step.notice == prompts.UNSEEN for step in earlier)
@@ -89,13 +89,13 @@ class Loop:
             asked_turns, previous, refused = turn, step, refused or step.notice == prompts.UNSEEN
 
     def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None, may_refuse: bool) -> Step:
-        """Ask with these messages, which end with the one that opens the turn, and run what the reply holds.
+        """Ask with these messages, which end with the one that opens the turn, and run the code of the reply.
 
         `may_refuse`: an answer in words is sent back, since no code has run yet.
         """
         started = self.gate.elapsed()
         messages, shortened = compact(messages, self.window.tokens, self.window.scale)
-        messages = clean_messages(messages)  # what is recorded is what is sent
+        messages = clean_messages(messages)  # the record has the messages that are sent
         cells: list[Cell] = []
         final = notice = reason = None
         repeats = 0
@@ -113,7 +113,7 @@ class Loop:
         except BudgetSpent as exc:
             reply, reason = Reply("", 0, 0, ""), exc.reason
         except ReplyRefused as exc:
-            if not self.is_top:  # a failed call, for the cell that asked
+            if not self.is_top:  # a failed call, for the cell that made it
                 raise
             reply, reason = replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
             self.gate.note(str(exc))
@@ -173,8 +173,8 @@ class Loop:
         )
 
     def _accept(self, turn: int, messages: list[Message], refused: Step) -> Step:
-        """The step in which an answer stands that was refused, since a script or a replay has no reply after it: a run
-        that was recorded before answers were refused ends so."""
+        """The step with a refused answer, if a script or a replay has no reply after it: a run recorded before answers
+        were refused ends so."""
         final = parse_reply(refused.reply.text).final
         assert final is not None  # it was refused as an answer
         answer, notice = self._text_answer(final)
@@ -200,9 +200,10 @@ class Loop:
         return shorter, changed
 
     def _ask(self, turn: int, messages: list[Message], *, again: bool) -> Reply:
-        """One reply of the root model. The context may read ahead meanwhile, by what the reply says so far.
+        """One reply of the root model.
 
-        `again`: the last reply was that before it, so this one has a higher temperature.
+        The context may read ahead meanwhile, by the reply so far. `again`: the last reply repeated the one before it,
+        so this one has a higher temperature.
         """
         root = raise_temperature(self.root) if again else self.root
         hint = protocol.hint(self.context)
@@ -252,7 +253,8 @@ class Loop:
     ) -> tuple[CodeBlock, ...]:
         """An answer that is an expression over names of the namespace, as the code that it is meant to be.
 
-        A name that the model assigned in code that failed, or that had no fence, counts: running it says what lacks.
+        Names that the model assigned in code that failed, or that had no fence, count: the error then says what is
+        missing.
         """
         if final is None or not may_be_code(final):
             return ()
@@ -286,7 +288,7 @@ class Loop:
     def _find_partial_answer(self, messages: Sequence[Message], newest: ParsedReply) -> str:
         """The best answer when no call is allowed any more: the draft in `answer`, else the model's last words.
 
-        Empty where it said nothing: what cells printed is no answer.
+        Empty if it said nothing: output of cells is not an answer.
         """
         draft = self.runner.run(prompts.DRAFT).final_answer
         replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
@@ -305,7 +307,7 @@ def _is_closed(final: TextFinal | None, text: str) -> bool:
 
 
 def has_run(cell: Cell) -> bool:
-    """Whether code of a cell has run: no half of it, nor comments alone, nor what does not compile."""
+    """Whether code of a cell has run: complete code that compiles, and more than comments."""
     return cell.result.stderr != prompts.CUT_NOT_RUN and compiles(cell.code) and not has_no_statement(cell.code)
 
 

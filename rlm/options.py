@@ -53,7 +53,7 @@ class LimitOptions(TypedDict, total=False):
 
 
 class RunningOptions(TypedDict, total=False):
-    """Where code runs, and with what."""
+    """The place where code runs, and its options."""
 
     runner: str | None
     runner_options: Mapping[str, Any] | None
@@ -65,7 +65,7 @@ class RunningOptions(TypedDict, total=False):
 
 
 class RecordingOptions(TypedDict, total=False):
-    """Where a run is recorded, and who is called."""
+    """The record of a run, and its callbacks."""
 
     trajectory: str | os.PathLike[str] | None
     on_step: Callable[[Step], object] | None

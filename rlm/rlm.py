@@ -32,12 +32,12 @@ from rlm.trajectory.recording import Recording
 from rlm.trajectory.step import Step
 from rlm.trajectory.trajectory import run_metadata
 
-_PROMPT_CHARACTERS = 100_000  # what rlms tells its models; a sub-model that knows better has `prompt_characters`
+_PROMPT_CHARACTERS = 100_000  # as rlms tells its models; a sub-model that knows better has `prompt_characters`
 _OUTPUT_CHARACTERS = 20_000  # of a block; at most a quarter of the window
 _WINDOW_TOKENS = 128_000  # the smallest of today's root models; an LM that knows better has `window_tokens`
 
 READ_ALL = "Please read through the context and answer any queries or respond to any instructions contained within it."
-"""The question where none is given, as in rlm-minimal and rlms."""
+"""The default question, as in rlm-minimal and rlms."""
 
 _NOT_GIVEN: Any = object()
 
@@ -80,9 +80,9 @@ class _OnClassOrObject:
 
 
 class _Shaped:
-    """Choose the class that `RLM(...)` makes: RLM, or the shape of another package.
+    """Choose the class that `RLM(...)` makes: RLM, or the form of another package.
 
-    A class of its own, so that the signature of RLM is that of its `__init__`.
+    A metaclass, so that the signature of RLM is that of its `__init__`.
     """
 
     _shapes: ClassVar[dict[str, type[Any]]] = {}
@@ -279,7 +279,7 @@ class RLM(_Shaped):
 
         When the task is cancelled, the run asks no model any more and ends with the cell that it is in.
         """
-        import asyncio  # 25 ms that who waits for `completion` need not pay
+        import asyncio  # 25 ms that a caller of `completion` need not pay
         from concurrent.futures import Future
 
         session = self._session(context) if self._persistent else self.session(context)
@@ -295,7 +295,7 @@ class RLM(_Shaped):
                     session.close()
 
         future.set_running_or_notify_cancel()
-        in_context = copy_context()  # so that the run is inside what the task does: spans have their parents there
+        in_context = copy_context()  # so that the run is inside the task's context, where spans have their parents
         threading.Thread(target=in_context.run, args=(run,), name="rlm-run", daemon=True).start()
         try:
             return await asyncio.wrap_future(future)
@@ -406,12 +406,12 @@ def _has_begun(path: str | os.PathLike[str]) -> bool:
 
 
 def _is_same(context: object, other: object) -> bool:
-    """Whether it is the same context, without reading a lazy one."""
+    """Whether it is the same context, without a read of a lazy one."""
     return context is other or (isinstance(context, str) and isinstance(other, str) and context == other)
 
 
 def _budget(options: RLMOptions) -> Budget:
-    """The parts given by keyword go before those of `budget`."""
+    """Parts given by keyword override those of `budget`."""
     parts: dict[str, Any] = {field.name: options.get(f"max_{field.name}") for field in fields(Budget)}
     given = {name: value for name, value in parts.items() if value is not None}
     return replace(options.get("budget") or Budget(), **given)

@@ -84,10 +84,10 @@ class Setup:
 
 
 class Session:
-    """Questions in a row over one context. Variables persist, and the model sees what was asked and answered before.
+    """Questions in a row over one context. Variables persist, and the model sees the earlier questions and answers.
 
-    Each question has the whole budget of its RLM. One question at a time: a second thread waits. Close it, or use it
-    in `with`, to end the code that still runs.
+    Each question has the whole budget of its RLM. One question at a time: a second thread waits. Close it, or use it in
+    `with`, to end code that still runs.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class Session:
             self._told.failed_call(record)
 
     def _telemetry(self) -> AbstractContextManager[Telemetry]:
-        """Hears the lines of a question; those of a child run are in the lines of its parent."""
+        """Receives the lines of a question; the lines of a child run are in those of its parent."""
         if not self._is_top:
             return nullcontext(Telemetry())
         return of_run(self._trajectory.records[0], self.gate.elapsed())
@@ -298,7 +298,7 @@ class Session:
         )
 
     def _find_sources(self, step: Step, turns: int) -> list[Source]:
-        """The sources of an answer that the model gave, after so many turns; notes what was left out."""
+        """The sources of an answer, after this many turns; notes the claims that were left out."""
         if step.reason != "answer" or not self._is_top:
             return []
         lines = [*self._trajectory.records[1:], iteration(step, self.gate.usage)][-turns:]

@@ -2,7 +2,6 @@
 
     from deepagents import create_deep_agent
     from monocontext.adapters.deepagents import DocumentsBackend
-
     agent = create_deep_agent(model, backend=DocumentsBackend("s3://bucket/code"))
 
 The document `src/a.py` is the file `/src/a.py`. Files are read in place: only what the agent looks at is fetched.

@@ -44,7 +44,7 @@ MOST_CHARACTERS = 4 << 20
 MOST_HITS = 1000
 """The most hits of one `grep`."""
 _TEXT_TOOLS = 6
-"""The tools of a text, in the order in which its proxy takes them; that of documents comes behind them."""
+"""The tools of a text, in the order in which its proxy takes them; the tool for documents follows."""
 
 
 def wrap(context: Monocontext | DocumentList | DocumentDict, field: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""Proxies of a list or dict of documents, whose source runs in the sandbox of `dspy` after that of `dspy_proxy`."""
+"""Proxies of a list or dict of documents. Their source runs in the sandbox of `dspy` after that of `dspy_proxy`."""
 
 import json
 import operator
@@ -8,7 +8,7 @@ from typing import Any
 from monocontext.adapters.dspy_proxy import DerivedProxy, _is_proxy, _proxy_ask
 
 DOCUMENTS_AT_ONCE = 1000
-"""Documents of which the host tells in one message."""
+"""The most documents in one message of the host."""
 
 
 class DocumentsInHost:
@@ -38,7 +38,7 @@ class DocumentsInHost:
         return int(self.about(at, "lengths")[at % DOCUMENTS_AT_ONCE])
 
     def text(self, at: int) -> str:
-        """A small document; of those that are read in order more and more come at once."""
+        """A small document. Documents that are read in order arrive in growing groups."""
         if at not in self._texts:
             self._most = min(2 * self._most, DOCUMENTS_AT_ONCE) if at == self._next else 1
             self._texts = dict(enumerate(self.ask("texts_from", at, self._most), at))
@@ -58,7 +58,7 @@ class DocumentsInHost:
 
 
 class DocumentProxy(DerivedProxy):
-    """A document, read where its text is used; what it holds the host says, which asks search filters first."""
+    """A document, read where its text is used. The host answers searches in it, and looks at search filters first."""
 
     def __init__(self, host: DocumentsInHost, at: int) -> None:
         super().__init__(host.call, [["document", [at]]], None)
@@ -89,7 +89,7 @@ class DocumentProxy(DerivedProxy):
 
     def _holds(self, sub: Any) -> bool:
         if not isinstance(sub, str):
-            return True  # what is no str the method itself refuses
+            return True  # the method itself refuses anything but a str
         return not sub or self._at in self._host.about(self._at, "holding", sub)
 
     def _finds(self, pattern: str, flags: int) -> bool:

@@ -16,7 +16,7 @@ class ProxyHit(NamedTuple):
 
 
 def _is_proxy(value: Any) -> bool:
-    """Whether it is a proxy of a text: each input field defines these classes again."""
+    """Whether a value is a proxy of a text: each input field defines these classes again."""
     return hasattr(type(value), "is_context_proxy")
 
 

@@ -86,7 +86,7 @@ class Remote:
         return _pack_match(found) if found is not None and name in ("search", "match", "fullmatch") else found
 
     def _batch(self, steps: list[Any], start: int, most: int) -> list[Any]:
-        """Up to `most` items of a list from `start` on; goes on with a pass that stands there."""
+        """Up to `most` items of a list from `start` on; continues a pass that has reached that item."""
         key = json.dumps(steps)
         with self._lock:  # and out of the table: no other thread may go on with it too
             items = self._passes.pop((key, start), None)
@@ -105,7 +105,7 @@ class Remote:
 
     def _pack(self, value: Any) -> dict[str, Any]:
         if isinstance(value, StrLike):
-            return {"text": value._known_length}  # None: only a pass over the text would tell
+            return {"text": value._known_length}  # None: unknown without a pass over the text
         if isinstance(value, str) and len(value) > self._most:
             return {"text": len(value)}
         if isinstance(value, tuple):

@@ -1,8 +1,9 @@
-"""Texts as files of fsspec: `fsspec.open("monocontext://text::s3://bucket/prefix")`, for all that read with it.
+"""Texts as files of fsspec: `fsspec.open("monocontext://text::s3://bucket/prefix")`, for all libraries that read with
+it.
 
-`text`, or `text` with any suffix, is the whole text; every other path is the document of that name. A filesystem stays
-on the generation that it opened, also in processes that it is sent to; `invalidate_cache()` moves it to the newest.
-Bytes are those of the text in UTF-8. Ranges are fetched, verified and kept by the engine.
+`text`, with any suffix or none, is the whole text; every other path is the document of that name. A filesystem stays on
+the generation that it opened, also in other processes; `invalidate_cache()` moves it to the newest. Bytes are those of
+the text in UTF-8. The engine fetches, verifies and keeps ranges.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         target_options: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        """`fo`: where the context lies (1 GET). `target_options`: those of `Monocontext.open`; in a chain of URLs
-        fsspec takes them from the keyword that is named like the last protocol: `s3={"endpoint": ...}`.
+        """`fo`: the URL of the context (1 GET). `target_options`: options of `Monocontext.open`; in a chain of URLs
+        fsspec takes them from the keyword named like the last protocol: `s3={"endpoint": ...}`.
 
-        fsspec loads what it knows of each protocol in a chain, such as `s3fs`; `fo="s3://..."` needs nothing more.
+        fsspec loads its module for each protocol in a chain, such as `s3fs`; `fo="s3://..."` needs nothing more.
         """
         super().__init__(**options)
         if not fo:
@@ -110,7 +111,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _refuse(self, path: str, *_: Any, **__: Any) -> Any:
         raise OSError(errno.EROFS, f"{os.strerror(errno.EROFS)}: texts are written by monocontext.publish", path)
 
-    # fsspec's own mkdir and its kin do nothing in silence; all others that write end in one of these, or in `open`.
+    # fsspec's own mkdir and similar methods silently do nothing; all other writers end here or in `open`.
     mkdir = makedirs = rmdir = rm_file = _refuse
 
     def cp_file(self, path1: str, path2: str, **options: Any) -> None:

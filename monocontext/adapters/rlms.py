@@ -82,7 +82,7 @@ class _CellTransformer:
 
 
 class Prompt(str):
-    """A `str` with the length of the context, and none of its text.
+    """A `str` with the length of the context and without its text.
 
     `rlms` demands a `str` as its prompt and tells the model its length. This one holds a short note.
     """
@@ -109,8 +109,8 @@ class Prompt(str):
 
 
 def prompt(context: Monocontext | DocumentList | DocumentDict) -> Prompt:
-    """The prompt to pass to `completion` in place of the text (no GET). Its length is that of all documents of a list
-    or dict together, in bytes."""
+    """The prompt to pass to `completion` instead of the text (no GET). Its length is that of all documents of a list or
+    dict together, in bytes."""
     return Prompt(len(context) if isinstance(context, LazyText) else context.documents.text_bytes)
 
 

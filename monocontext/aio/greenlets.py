@@ -1,12 +1,13 @@
 """Run the engine's work on an event loop: callers and requests are tasks, and no thread waits.
 
 The engine is written for threads that wait. Each call of it runs in a greenlet, a stack of its own in the loop's
-thread. Where the engine waits, the greenlet hands an awaitable to its task, which awaits it and switches back with the
-result. So planning, scheduling, verifying and caching are the code of the synchronous path.
+thread. Where the engine waits, the greenlet passes an awaitable to its task, which awaits it and switches back with the
+result. So planning, scheduling, verifying and caching use the code of the synchronous path.
 
 Invariants:
-- everything but `decode` runs in the loop's thread;
-- no greenlet switches away inside the lock, so the lock need not lock anything.
+
+- everything but `decode` runs in the loop's thread
+- no greenlet switches away inside the lock, so the lock need not lock anything
 """
 
 from __future__ import annotations
@@ -82,9 +83,10 @@ class GreenletWorkers(Workers):
         self.wait_for(asyncio.sleep(seconds))
 
     def end(self, requests: Iterable[RangeRequest], error: BaseException) -> bool:
-        """End requests in flight by an error, now: what they reserved is free when this returns.
+        """End requests in flight with an error now; what they reserved is free when this returns.
 
-        False where the tasks of some have not started: call again after they have had a turn."""
+        False if the tasks of some have not started: call again after they have had a turn.
+        """
         have_begun = True
         self._is_ending = True
         try:
@@ -125,7 +127,7 @@ class GreenletWorkers(Workers):
             if outcome.set_running_or_notify_cancel():
                 try:
                     outcome.set_result(work())
-                except BaseException as error:  # handed to whoever waits
+                except BaseException as error:  # handed to the waiting caller
                     outcome.set_exception(error)
 
         with LOCK:
@@ -169,7 +171,7 @@ class GreenletWorkers(Workers):
             self._turn_began = time.monotonic()
 
     async def _drive(self, worker: greenlet) -> Any:
-        """Run a greenlet to its end and await what it hands over."""
+        """Run a greenlet to its end, and await the awaitables that it passes on."""
         cancelled: BaseException | None = None
         self._turn_began = time.monotonic()
         awaited = worker.switch()
@@ -214,7 +216,7 @@ class GreenletWorkers(Workers):
                 del self._running[id(request)]
 
     async def _wait_for_event(self, most_seconds: float | None) -> None:
-        """Wait until `notify`, or for so many seconds."""
+        """Wait until `notify`, or for this many seconds."""
         waiter = self._loop.create_future()
         self._waiting.add(waiter)
         later = None if most_seconds is None else self._loop.call_later(most_seconds, _wake, waiter)

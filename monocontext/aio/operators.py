@@ -1,4 +1,4 @@
-"""Operators of `str` that an asynchronous text refuses: each raises, and names what to await instead."""
+"""Operators of `str` that an asynchronous text refuses: each raises, and says what to await instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EACH = "async for piece in text.chunks(), or async for line in text.lines"
 
 
 def make_refusal(what: str, instead: str) -> Callable[..., NoReturn]:
-    """Make a method that raises `TypeError` and says what to write `instead` (no GET)."""
+    """Makes a method that raises `TypeError` and says what to write `instead` (no GET)."""
 
     def refuse(*_: object) -> NoReturn:
         raise TypeError(f"{what} cannot wait for what it would read: {instead}")

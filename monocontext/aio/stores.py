@@ -94,10 +94,11 @@ class _Paginator:
 
 
 class ThreadedStore:
-    """A synchronous store, run in a pool of threads while the loop goes on. Has only the verbs that reading needs.
+    """A synchronous store that runs in a pool of threads while the loop continues. It has only the verbs that reading
+    needs.
 
-    A thread begins when a request finds none that is free. A request that is abandoned before its thread took it is
-    never sent; one that is under way ends by itself, and its bytes are dropped.
+    A thread starts when a request finds no free one. A request abandoned before its thread took it is never sent; a
+    running one ends by itself, and its bytes are dropped.
     """
 
     def __init__(self, store: Store, workers: GreenletWorkers) -> None:

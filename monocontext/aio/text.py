@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LINES_AT_ONCE = NAMES_AT_ONCE = 100
-"""Lines or names that an iteration takes in one turn of the loop: a turn costs ten times what a line does."""
+"""The lines or names that an iteration takes in one turn of the loop: a turn costs ten times as much as a line."""
 
 _S3_OPTIONS = {field.name for field in fields(S3Options)}
 
@@ -42,10 +42,10 @@ class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
 
 
 class AsyncMonocontext(RefusedOperators):
-    """A text of any size, read where the code looks, by any number of tasks of one event loop. Immutable.
+    """A text of any size, read by any number of tasks of one event loop. Immutable.
 
-    Offsets and lengths count characters. Results are those of `Monocontext`, and so are the costs in GETs: one cache,
-    one request for all who want the same. Cancelling a task ends the requests that only it waited for.
+    Offsets and lengths count characters. Results and costs in GETs are those of `Monocontext`: one cache, and one
+    request for all tasks that want the same. To cancel a task ends the requests that only it waited for.
     """
 
     def __init__(self, text: Monocontext, workers: GreenletWorkers, to_close: Any = None, shaped: Any = None):
@@ -147,7 +147,7 @@ class AsyncMonocontext(RefusedOperators):
         return self._call(lambda: self._text[key])
 
     async def find(self, sub: str, start: int | None = None, end: int | None = None) -> int:
-        """As `str.find`; GETs as those of `Monocontext.find`."""
+        """As `str.find`; GETs as for `Monocontext.find`."""
         return await self._call(lambda: self._text.find(sub, start, end))
 
     async def rfind(self, sub: str, start: int | None = None, end: int | None = None) -> int:
@@ -194,10 +194,10 @@ class AsyncMonocontext(RefusedOperators):
         return self._each(lambda: self._text.chunks(characters), 1)
 
     async def run(self, function: Callable[[Any], T]) -> T:
-        """Run synchronous code, `function(text)`: what it may do with a `Monocontext`, or with the list or dict of its
-        documents (`shape`), works there as written, and where it would wait for a GET other tasks go on.
+        """Run synchronous code, `function(text)`, and return its result.
 
-        It runs in the loop's thread, and what it gives back must be no lazy text: real results alone leave it.
+        Code for a `Monocontext`, or for the list or dict of its documents (`shape`), works there as written. Where it
+        would wait for a GET, other tasks run. It runs in the loop's thread, and its result may not be a lazy text.
         """
         return await self._call(lambda: function(self._shaped))
 
@@ -267,7 +267,7 @@ class AsyncMonocontext(RefusedOperators):
         finally:
             close = getattr(items, "close", None)
             if close is not None:
-                close()  # never waits: it drops what was fetched ahead
+                close()  # never waits: it drops prefetched data
                 self._drop()
 
 
@@ -325,7 +325,7 @@ class AsyncDocuments(RefusedMappingOperators):
 
     @property
     def count(self) -> int:
-        """All documents, also those whose name a later one bears (no GET)."""
+        """The number of all documents, including those whose name a later one has too (no GET)."""
         return self._documents.count
 
     def __getitem__(self, name: str) -> Awaitable[str]:
@@ -337,7 +337,7 @@ class AsyncDocuments(RefusedMappingOperators):
         return await self._context._call(lambda: name in self._documents)
 
     async def record(self, name: str) -> Document:
-        """Where a document lies, in characters and lines. Raises `KeyError`."""
+        """The range of a document, in characters and lines. Raises `KeyError`."""
         return await self._context._call(lambda: self._documents.record(name))
 
     async def metadata(self, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`cite`: check whether a source of an answer still stands in a context."""
+"""`cite`: check whether a context still holds a source of an answer."""
 
 from __future__ import annotations
 

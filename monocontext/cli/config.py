@@ -29,7 +29,7 @@ def show(as_json: AsJson = False) -> None:
 
 
 def path() -> None:
-    """Print where the file lies, or would."""
+    """Print the path of the file, whether it exists or not."""
     say(str(config_path()))
 
 

@@ -1,6 +1,6 @@
 """Print hits in documents as ripgrep prints hits in files: headings, numbers, colours, counts, JSON.
 
-Lines are those of the document that holds them, counted from 1. A header line between documents is in none of them.
+Lines are those of their document, counted from 1. A header line between documents belongs to none.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class Style:
 
     has_names: bool
     has_headings: bool
-    """The name of a document stands above its lines, as on a terminal, and not in each of them."""
+    """Whether the name of a document is printed above its lines, as on a terminal, instead of in each of them."""
     has_numbers: bool
     has_columns: bool
-    """The byte of a line where its first match begins, from 1, stands behind the number."""
+    """Whether the byte of a line at which its first match begins, from 1, follows the line number."""
     has_colour: bool
     escapes: bool
     """Control characters are escaped."""
@@ -257,5 +257,5 @@ _TOKENS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 
 
 def before_cr(pattern: str) -> str:
-    """A pattern whose `$` also stands before the `\\r` of a line end, as with `rg --crlf`."""
+    r"""A pattern whose `$` also matches before the `\r` of a line end, as with `rg --crlf`."""
     return _TOKENS.sub(lambda found: r"(?=\r?$)" if found[0] == "$" else found[0], pattern)

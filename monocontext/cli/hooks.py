@@ -49,7 +49,7 @@ def install(
     *,
     s3: S3,
 ) -> None:
-    """Put our hooks into the agent's settings; what is there already stays, and a copy of the file is kept."""
+    """Put our hooks into the agent's settings. Existing settings stay, and a copy of the file is kept."""
     from monocontext.cli.sessions import place_of
     from monocontext.sessions.redaction import Redactor
 
@@ -58,7 +58,7 @@ def install(
     if "://" not in where:
         where = str(Path(where).expanduser().absolute())
     of = _agent(agent)
-    Redactor(pattern or ())  # raises here, and not in the hook, for what is no regular expression
+    Redactor(pattern or ())  # an invalid regular expression raises here, and not in the hook
     options = ["--url", where]
     for name, value in [*s3.items(), ("project", project)]:
         options += [f"--{name}", str(value)] if value and name != "anonymous" else []

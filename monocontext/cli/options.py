@@ -51,9 +51,10 @@ def s3_options(
 def with_options(
     name: str, build: Callable[..., Any], **defaults: object
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace the parameter `name` of a command, if it has one, by the parameters of `build`, whose result it gets.
+    """Replace the parameter `name` of a command, if it has one, by the parameters of `build`; the command receives the
+    result of `build`.
 
-    `defaults` stand in the place of those of `build`.
+    `defaults` replace those of `build`.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -96,7 +97,7 @@ def options_of(url: str, s3: S3) -> StoreOptions:
 
 
 def check_order(command: str, words: list[str], url: str, other: str, where: str) -> None:
-    """Raise a usage error where another word stands in the place of the URL, and the URL in its place."""
+    """Raise a usage error if the URL and another argument are in each other's place."""
     if _is_place(other) and not _is_place(url):
         turned = shlex.join([words[-1], *words[1:-1], words[0]])
         raise click.BadParameter(f"nothing at {url!r}; the URL comes {where}: `monocontext {command} {turned}`")

@@ -35,7 +35,7 @@ class _Parameter(NamedTuple):
     callback: Callback | None = None
     """Called with the value, which it may replace."""
     is_eager: bool = False
-    """The value is taken before those of other options."""
+    """Whether the value is read before those of other options."""
     expose_value: bool = True
     """False: the function does not get the value."""
     names: tuple[str, ...] | None = None

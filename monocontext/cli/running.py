@@ -62,7 +62,7 @@ def call_command(function: Callable[..., None], given: dict[str, Any], program: 
 
 
 _has_begun = False
-"""A command runs: Ctrl-C raises KeyboardInterrupt, so that the command can remove what it has half made."""
+"""While a command runs, Ctrl-C raises KeyboardInterrupt, so that the command can remove a half-made result."""
 
 
 def _leave_on_interrupt(name: str) -> None:

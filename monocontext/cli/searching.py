@@ -212,11 +212,11 @@ class _Documents:
 
     @property
     def are_one(self) -> bool:
-        """Whether no name is needed to tell where a line stands."""
+        """Whether the place of a line is clear without a name."""
         return self._documents.count < 2
 
     def locate(self, hits: Iterable[Hit]) -> Iterator[Found]:
-        """Hits with their places; those in lines between documents are left out."""
+        """Hits with their places, without hits in lines between documents."""
         place: Place | None = None if self._documents.count else self._whole
         for hit in hits:
             if self._documents.count and (place is None or hit.offset >= place.stop):

@@ -1,9 +1,10 @@
 """Defaults of the commands, read from one file of the user: `config.toml`. The library itself never reads it.
 
 Invariants:
-- a value of the file counts only where neither a flag nor a variable of the environment says another one;
-- the file lies in the user's own folder, never in the working directory: a cloned repository redirects nothing;
-- it holds no keys: what looks like one is refused by name, and its value is never printed.
+
+- a value of the file counts only if neither a flag nor an environment variable gives another one
+- the file is in the user's own folder, never in the working directory: a cloned repository redirects nothing
+- it holds no credentials: a setting that looks like one is refused by name, and its value is never printed
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Setting:
 
 
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE")
-"""Say who somebody is, as a profile does: a profile that is named would hide them."""
+"""Settings that name an identity, as a profile does. A named profile would hide them."""
 SETTINGS = {
     setting.key: setting
     for setting in (
@@ -67,7 +68,7 @@ SETTINGS = {
         Setting("limits.max_seconds", "wall clock of a question", kind=float),
     )
 }
-"""All of them, by key. Those of `rlm` are here too: both programs read one file."""
+"""All settings by key, including those of `rlm`: both programs read one file."""
 
 _SECRET = re.compile(r"(?!max_).*(key|token|secret|password|credential|authorization)", re.IGNORECASE)
 _LOGIN = re.compile(r"^(?![A-Za-z]:[\\/])(?:((?:[^/@:]*:)?//)[^/]*@|[^/@]*:/?[^/]*@)")
@@ -75,9 +76,9 @@ _LOGIN = re.compile(r"^(?![A-Za-z]:[\\/])(?:((?:[^/@:]*:)?//)[^/]*@|[^/@]*:/?[^/
 
 
 def config_path() -> Path:
-    """Where the file lies: `$XDG_CONFIG_HOME/monocontext/config.toml`, or the like of macOS and Windows.
+    """The path of the file: `$XDG_CONFIG_HOME/monocontext/config.toml`, or its counterpart on macOS and Windows.
 
-    A folder that is empty or relative counts as unset. Without a home the path stays relative, and nothing reads it.
+    An empty or relative folder counts as unset. Without a home folder the path stays relative, and nothing reads it.
     """
     folder = click.get_app_dir("monocontext")
     if not Path(folder).is_absolute():
@@ -86,9 +87,9 @@ def config_path() -> Path:
 
 
 def from_file(key: str) -> Any:
-    """The value of a setting in the file; None where it has none, or where a variable of the environment goes before.
+    """The value of a setting in the file; None if it has none, or if an environment variable overrides it.
 
-    Raises `MonocontextError` for a file that holds what it must not.
+    Raises `MonocontextError` for a file with a forbidden setting.
     """
     found = read_config().get(key)
     return None if found is None or SETTINGS[key].variable() else found

@@ -19,7 +19,7 @@ _handler: logging.Handler | None = None
 
 
 def _take_quiet(context: click.Context, wanted: bool) -> bool:
-    """Remember it. The program's own option comes first, and forgets what was said to an earlier one."""
+    """Remember the level. The program's own option comes first, and replaces the one of an earlier program."""
     if wanted or context.parent is None:
         hush(wanted)
     return wanted

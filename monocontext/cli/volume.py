@@ -43,7 +43,7 @@ def _open_store(url: str, s3: S3) -> Iterator[Store]:
 
 
 def _volumes() -> str:
-    """Where volumes lie, by the environment or the file of settings."""
+    """The place of volumes, from the environment or the file of settings."""
     return volumes_url(from_file("volumes.url"))
 
 
@@ -241,7 +241,7 @@ def rm(
     with _open_store(root, s3) as store:
         if parse(url).scheme == "file" and Path(parse(url).path).is_dir():
             raise InvalidUrl(f"{url} is a folder: -r removes everything in it")
-        store.head(key)  # raises `NotFound` where there is none
+        store.head(key)  # raises `NotFound` if there is none
         store.delete(key)
 
 

@@ -1,6 +1,6 @@
-"""Read a context: a range of characters in, verified text out.
+"""Read a context: a range of characters goes in, verified text comes out.
 
-`open.py` makes a `Reader`; `reader.py` plans a read over the frames of `frame_table.py`; `fetch/` brings what is
-stored, `prefetch/` asks for it ahead of time, `hints/` predicts from code what will be read, `remote/` serves a
-reader to another process.
+`open.py` makes a `Reader`; `reader.py` plans a read over the frames of `frame_table.py`; `fetch/` fetches stored data,
+`prefetch/` requests it ahead of time, `hints/` predicts from code what it will read, and `remote/` serves a reader to
+another process.
 """

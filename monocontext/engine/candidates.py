@@ -16,7 +16,7 @@ class Region:
     start: int
     stop: int
     begins_line: bool
-    r"""A `\n` stands before it (or nothing)."""
+    r"""It begins a line: a `\n` precedes it, or nothing does."""
     ends_line: bool
     r"""Its last character is `\n`."""
     frames: int
@@ -27,9 +27,9 @@ class Narrowing:
     """The answer of search filters to a search."""
 
     frames: int
-    """Frames that were asked about; 0 if filters are not asked."""
+    """The number of frames that filters covered; 0 without filters."""
     runs: list[tuple[int, int]] | None
-    """Numbers of those in which a match may begin, half-open, rising; None: it may in any."""
+    """The frames in which a match may begin, as rising half-open runs; None means all."""
     reason: str
     """Why in any; else empty."""
     dense_runs: list[tuple[int, int]] | None = None
@@ -37,10 +37,10 @@ class Narrowing:
 
 
 class Candidates:
-    """Frames of a stored text that may hold the beginning of a match. Elsewhere none begins.
+    """The frames of a stored text in which a match may begin; none begins elsewhere.
 
-    Offsets are those of a text derived from the stored one where `moved` says so. The one who searches says what it
-    finds (`found`), so that statistics know what was looked at in vain.
+    After `moved`, offsets are those of a text derived from the stored one. The search reports each match (`found`), so
+    that statistics know which frames were read in vain.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class Candidates:
         return sum(stop - start for start, stop in self.runs)
 
     def moved(self, characters: int) -> Candidates:
-        """The same for a text whose first character is this one of the text it was made from."""
+        """The candidates of a text that begins at this character of the original."""
         return self.through(lambda at: at - characters, lambda at: at + characters)
 
     def through(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
-        """The same for a text whose offsets are others; both ways must rise."""
+        """The candidates of a text with other offsets; both maps must rise."""
         found, inner_to_here, inner_to_stored = self._copy(), self._to_here, self._to_stored
         found._to_here = lambda at: to_here(inner_to_here(at))
         found._to_stored = lambda at: inner_to_stored(to_stored(at))
@@ -130,7 +130,7 @@ class Candidates:
             self._stats.hits += 1
 
     def looked_at(self, frames: int = 1) -> None:
-        """So many of these were handed to the search."""
+        """Count the candidates that the search received."""
         self._stats.looked_at += frames
 
 

@@ -25,7 +25,7 @@ MOST_AHEAD = 16
 """Pages that are fetched at once: 65,536 documents, some 10 MB in memory."""
 
 Bring = Callable[[Sequence[int]], list[DocumentPage]]
-"""Gives pages by number, fetched at once where they are not at hand."""
+"""Returns pages by number; fetches the missing ones together."""
 
 
 class DocumentTable:
@@ -40,8 +40,8 @@ class DocumentTable:
         names: int | None,
         doubled: int | None,
     ):
-        """`names`: how many differ, where that is known; `find`: the last document of a name; `doubled`: the first one
-        that bears the name of an earlier one of the same upload."""
+        """`names`: the number of distinct names if it is known. `find`: the last document with a name. `doubled`: the
+        first document whose name an earlier one of the same upload has."""
         self.refs = tuple(pages)
         self.count = pages[-1].documents if pages else 0
         self.text_bytes = pages[-1].bytes if pages else 0
@@ -55,7 +55,7 @@ class DocumentTable:
         self._next, self._size = -1, 1
 
     def page(self, number: int) -> DocumentPage:
-        """A page (at most 1 GET; where pages are asked for in order, more and more at once)."""
+        """A page (at most 1 GET; consecutive pages are fetched in growing groups)."""
         found = self._ahead.pop(number, None)
         if found is not None:
             return found
@@ -83,7 +83,7 @@ class DocumentTable:
         return page[number - page.first]
 
     def first_ending_after(self, characters: Sequence[int]) -> list[int]:
-        """For each character the first document that ends after it; the number of documents where none does (1 GET a
+        """For each character, the first document that ends after it, or the number of documents if none does (1 GET a
         page, many at once)."""
         pages = [bisect_right(self._ends, character) for character in characters]
         found: dict[int, int] = {}
@@ -132,7 +132,7 @@ def _directory_body(body: memoryview) -> _Bucket:
 
 
 class _Stored:
-    """Fetches what a `DocumentTable` asks for."""
+    """Fetches the pages of a `DocumentTable`."""
 
     table: DocumentTable
 

@@ -1,5 +1,5 @@
-"""Look up a query in the search filters and turn the rows into candidate frames. Fetches nothing by itself: a walk
-yields what it misses (`frame_table`)."""
+"""Look up a query in the search filters, and turn the rows into candidate frames. Fetches nothing itself: a walk yields
+what is missing (`frame_table`)."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ if TYPE_CHECKING:
     from monocontext.format.filters.planner import Planner, Records
 
 LEAST_FRAMES = 8
-"""A search in fewer frames looks up no filter: that would be a round trip of its own."""
+"""A search in fewer frames uses no filter: the lookup would be a round trip of its own."""
 FEW = 4
-"""Frames that a look-up in some of its rows may leave: they are asked for at once anyway."""
+"""The most frames that a lookup of some of the rows may leave: they are requested together anyway."""
 IN_VAIN = 0.1
-"""Frames that those rows may name by chance: a round trip costs what half a frame does."""
+"""The most frames that those rows may name by chance: a round trip costs as much as half a frame."""
 PAGES_BESIDE = 16
-"""Index pages that a search requests with its rows, if they are no more: 1.4 MB, those of 16 GB of text. Where they
-are more, the rows say which."""
+"""The most index pages that a search requests with its rows: 1.4 MB, the pages of 16 GB of text. For more of them, the
+rows say which ones are needed."""
 SECTIONS_AT_ONCE = 64
 """Directories of filters that are fetched at once: 4 MB, for 64 TB of text."""
 DENSE = 0.4
 """Share of frames from which on candidates are no candidates: a pass without gaps is cheaper."""
 MOST_MANY = 1 << 17
-"""As many are named all the same to one who chooses among them: 32 GB of text. Naming them takes 0.2 s."""
+"""The most candidates that are still listed for a caller that chooses among them: 32 GB of text. To list them takes 0.2
+s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,13 @@ class FilterHits:
 
     runs: tuple[tuple[int, int], ...]
     has_rows: bool
-    """Whether there are rows that tell of it."""
+    """Whether there are rows for the query."""
     size_bytes: int
     """The approximate size of the answer and its query in memory."""
 
 
 class _Section:
-    """Neighbouring filters that are looked up at once: all of a text, or those that a directory names."""
+    """Neighbouring filters that are looked up together: all filters of a text, or those that a directory names."""
 
     def __init__(self, first: int, stop: int, directory: FilterDirectory | None, planner: Planner | None):
         self.first, self.stop = first, stop
@@ -126,8 +127,11 @@ class FilterLookup:
     """The search filters of one text: which of their blocks a query takes, and where they let a search look."""
 
     elsewhere: Callable[[Query, bool], tuple[tuple[int, int], ...] | None] | None = None
-    """Asks filters that lie outside of this text, with requests of its own: the frames of a query, half-open runs, and
-    whether its matches stay within a line; None: they cannot tell."""
+    """Looks up filters outside of this text, with requests of its own.
+
+    Returns the frames of a query as half-open runs, and whether its matches stay within a line; None if the filters
+    cannot tell.
+    """
 
     def __init__(self, table: FrameTable, fetcher: Fetcher):
         self._table = table
@@ -153,8 +157,11 @@ class FilterLookup:
     def narrow(
         self, query: Query | None, start: int, stop: int, within_line: bool, records: Records, needs_text: bool
     ) -> Finding[Narrowing | None]:
-        """Where matches that begin in characters [start, stop), not an empty range, may lie. `needs_text`: where all of
-        that is in memory filters are not worth looking up. None: something missing cannot be had."""
+        """Where matches may begin in characters [start, stop), a non-empty range.
+
+        `needs_text`: filters are not worth a lookup where all of that text is in memory. None if something missing
+        cannot be fetched.
+        """
         frames = self._table.frames
         if reason := self._useless(query, frames):
             return Narrowing(0, None, reason)
@@ -203,8 +210,8 @@ class FilterLookup:
     def _narrow_by_sections(
         self, query: Query, start: int, stop: int, within_line: bool, records: Records
     ) -> Finding[Narrowing | None]:
-        """The same for a text whose filters are named by directories: one after another, as far as they answer for
-        these characters. Each takes a wave, two where its directory is not open."""
+        """As `narrow`, for a text with directories of filters: one directory after another, as far as they cover these
+        characters. Each takes one wave, or two if its directory is not in memory."""
         within = yield from self._table.find_range(start, stop)
         if within is None:
             return None
@@ -231,8 +238,8 @@ class FilterLookup:
         return self._narrow_to(runs, has_rows, within)
 
     def beginnings(self, first: int, stop: int) -> list[int]:
-        """The frames between `first` and `stop` at which other filters begin to answer; none of a text without
-        directories."""
+        """The frames between `first` and `stop` at which the filters of another directory begin; none for a text
+        without directories."""
         within = (one for section in self._sections for one in section.within(first, stop))
         return [one.first for one in within if one.first > first]
 
@@ -240,14 +247,14 @@ class FilterLookup:
         return [part for one in self._sections for part in one.within(within.start, within.stop)]
 
     def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
-        """Whether `narrow` would send requests of its own, for which no holder of the lock may wait."""
+        """Whether `narrow` would send requests of its own. A thread that holds the lock may not wait for them."""
         if self.elsewhere is None or query is None:
             return False
         with self._fetcher.lock:
             return ("told", query, within_line) not in self._fetcher.cache
 
     def _narrow_elsewhere(self, query: Query, start: int, stop: int, within_line: bool) -> Finding[Narrowing | None]:
-        """The same by filters that lie elsewhere, however pages and filters of this text are named."""
+        """As `narrow`, with filters outside of this text, for any layout of its pages and filters."""
         assert self.elsewhere is not None
         key = ("told", query, within_line)
         with self._fetcher.lock:
@@ -266,7 +273,7 @@ class FilterLookup:
         return self._narrow_to(hits.runs, hits.has_rows, within)
 
     def _useless(self, query: Query | None, frames: int) -> str:
-        """Why filters are no use in so many frames; empty where they are."""
+        """Why filters do not help in this many frames; empty if they do."""
         if query is None:
             return "it has no text that every match holds"
         if not self._has_filters and self.elsewhere is None:
@@ -276,9 +283,11 @@ class FilterLookup:
         return ""
 
     def _pages_beside(self, start: int, stop: int) -> list[FetchItem]:
-        """The index pages that a search in characters [start, stop) is going to need, none of them in memory: asked for
-        beside the rows, so that candidates are known with their places. None where there are many or unknown ones,
-        where a round trip costs nothing, or where so short a search may ask no filter."""
+        """The index pages that a search in characters [start, stop) will need, if none of them is in memory.
+
+        They are requested together with the rows, so that the offsets of candidates are known at once. None where there
+        are many or unknown pages, where a round trip costs nothing, or where so short a search may use no filter.
+        """
         frames = (stop - start) * self._table.frames // max(self._table.characters, 1)
         if not self._fetcher.link.is_far or frames < 2 * LEAST_FRAMES:
             return []
@@ -303,7 +312,7 @@ class FilterLookup:
         ):
             return early
         brought = yield Missing((*items, *beside), some_will_do=True)
-        if brought is not None:  # for a caller who waits: None for what is still under way
+        if brought is not None:  # for a waiting caller: None for what is still in progress
             brought = brought[: len(items)]
         while brought is None or None in brought:  # the slowest row of many takes half as long again as most
             if (early := self._look_in_memory(planner, query, within_line, records, asked, places)) is not None:
@@ -311,7 +320,7 @@ class FilterLookup:
             if brought is not None:
                 left = [i for i, found in enumerate(brought) if found is None]
                 more = yield Missing(tuple(items[i] for i in left), some_will_do=True)
-                assert more is not None  # who waits goes on waiting
+                assert more is not None  # a waiting caller continues to wait
                 for i, found in zip(left, more, strict=True):
                     brought[i] = found
                 continue
@@ -348,8 +357,8 @@ class FilterLookup:
         asked: Mapping[FilterLayout, Sequence[int]],
         places: Sequence[tuple[FilterLayout, int, str, int]],
     ) -> FilterHits | None:
-        """What the rows say that are in memory, where that is enough: few frames, and by chance none of them. A model
-        looks for the words that it has just read, or for another ending of what it has found."""
+        """The candidates from the rows in memory, if these are enough: few frames, none of them by chance. A model
+        looks for words that it has just read, or for another ending of a word that it found."""
         if not isinstance(query, Literal) or query.latest:
             return None
         with self._fetcher.lock:
@@ -379,7 +388,7 @@ class FilterLookup:
         return told * self._table.frames // max(last.stop - last.first, 1)
 
     def _narrow_to(self, hits: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
-        """The same answer, restricted to some neighbouring frames."""
+        """The same candidates, restricted to a range of frames."""
         first, last = within.start, within.stop
         low = bisect_right(hits, first, key=lambda run: run[1])
         high = bisect_left(hits, last, key=lambda run: run[0])
@@ -398,7 +407,7 @@ def _hits(runs: tuple[tuple[int, int], ...], has_rows: bool, query_bytes: int = 
 
 
 class NotInMemory(Exception):
-    """An index page that records of frames are asked of, or its directory."""
+    """The index page with the records of frames, or its directory."""
 
     def __init__(self, item: FetchItem):
         self.item = item
@@ -432,7 +441,7 @@ class RecordsInMemory:
 def _rows_in(
     asked: Mapping[FilterLayout, Sequence[int]], blocks: Mapping[tuple[FilterLayout, int], FilterBlock]
 ) -> dict[tuple[FilterLayout, int], bytes]:
-    """The rows that were asked for, as far as their blocks are here."""
+    """The requested rows whose blocks have arrived."""
     by_layout: dict[FilterLayout, dict[int, bytes]] = {layout: {} for layout in asked}
     for (layout, number), block in blocks.items():
         by_layout[layout][number] = block.rows

@@ -13,14 +13,14 @@ MARK_EVERY = 1024
 """Bytes between two checkpoints, a multiple of 8: a short slice decodes 2 KB instead of 256 KiB, for 4 bytes of memory
 in 1024. Denser gains little, 4096 costs three times as much a slice."""
 NEWLINES_EVERY = 4096
-"""The same for counts of newlines: what 50 lines take."""
+"""The distance between counts of newlines: about 50 lines."""
 LONG_SLICE = 64 << 10
 """Characters from which on a slice decodes the whole frame."""
 
 
 SHORT_SLICES = 16
-"""Short slices that cost what decoding the frame does, and the finding of their places: 2 us each, where it takes 100
-to 700. Fewer would hold four bytes a character for a text that is looked at here and there."""
+"""After this many short slices, the whole frame is decoded: by then, finding their offsets cost as much, 2 us each
+against 100 to 700. A smaller number would hold four bytes a character for a text that is looked at here and there."""
 
 
 class FrameText:
@@ -56,9 +56,9 @@ class FrameText:
         self.used = used
         """Whether any caller has looked at it since it was fetched."""
         self.ahead = False
-        """Whether it was fetched before anybody asked for it."""
+        """Whether it was prefetched."""
         self.late = True
-        """Whether somebody waited for it all the same."""
+        """Whether a caller still had to wait for it."""
         self.scanned: tuple[tuple[bytes, ...], tuple[int, ...]] = (), ()
         """The needles of a pass, and the first byte of each in this frame, or -1; searched when it was decoded."""
 
@@ -118,7 +118,7 @@ class FrameText:
             return byte
         i = byte // MARK_EVERY
         first = self._first_byte(i)
-        if first > byte:  # no character begins in this block before the one that was asked for
+        if first > byte:  # no character begins in this block before the requested one
             first, i = self._first_byte(i - 1), i - 1
         return self._characters()[i] + len(self._decode(first, byte))
 
@@ -166,10 +166,10 @@ class FrameText:
         return self._decode(self._first_byte(first), self._first_byte(after))
 
     def _characters(self) -> array[int]:
-        """The characters that begin before each checkpoint, and before the end: 25 us for 256 KiB.
+        """The number of characters that begin before each checkpoint, and before the end: 25 us for 256 KiB.
 
         Eight bytes are added at once, as the lanes of a 64-bit number: numpy adds those four times as fast as bytes. A
-        lane holds up to 255, so a checkpoint comes every 2040 bytes at the latest.
+        lane holds up to 255, so a checkpoint comes at least every 2040 bytes.
         """
         if self._character_marks is None:
             import numpy as np

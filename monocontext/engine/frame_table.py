@@ -1,8 +1,8 @@
-"""Find the frame that holds a character, and where a frame lies. Index pages are fetched when they are needed.
+"""Find the frame that holds a character, and the place of a frame. Index pages are fetched when they are needed.
 
-A walk is a generator of what it finds and of what it is `Missing`. A caller who waits has each missing thing fetched
-and sends it in (`FrameTable.finish`). The read-ahead comes back once it has arrived, and sends nothing: then
-the walk looks in memory, and ends where the thing is not there.
+A walk is a generator that yields its results, and `Missing` items that it needs. For a waiting caller, each missing
+item is fetched and sent in (`FrameTable.finish`). The read-ahead instead resumes the walk once the item has arrived,
+and sends nothing: then the walk looks in memory, and ends where the item is still missing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLOCK_FRAMES = 64
 PAGES_AHEAD = 64
 """Index pages that are fetched at once where all are wanted."""
 CANDIDATE_PAGES = 16
-"""The same where candidates lie in them, and the first match may be enough."""
+"""The limit for pages with candidates, where the first match may be enough."""
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class FrameTable:
     # -- for a caller who waits ------------------------------------------------------------------------------------
 
     def finish(self, walk: Finding[T]) -> T:
-        """Go to the end of a walk and fetch what it misses (GETs: those)."""
+        """Run a walk to its end, and fetch its missing items (their GETs)."""
         brought = None
         while True:
             try:
@@ -102,7 +102,7 @@ class FrameTable:
         """The numbers of the frames that hold characters [start, stop), which is not empty (1 GET for the index page of
         an end that is not the text's)."""
         found = self.finish(self.find_range(start, stop))
-        assert found is not None  # what a caller waits for comes or raises
+        assert found is not None  # what a caller waits for arrives or raises
         return found
 
     def byte_frame(self, byte: int) -> Frame:
@@ -132,7 +132,7 @@ class FrameTable:
         return found
 
     def open_directories(self, frames: Iterable[int]) -> None:
-        """Fetch the directories that name the pages of some frames (1 GET each, at once; none of a small text)."""
+        """Fetch the directories that name the pages of some frames (1 GET each, in parallel; none for a small text)."""
         while self._directories:
             missing = {
                 item.key: item
@@ -163,7 +163,7 @@ class FrameTable:
         return page
 
     def prefetch_pages(self, numbers: Iterable[int], most: int = 1 << 16) -> None:
-        """Fetch the index pages of some frames, at most so many, in one round trip (1 GET each)."""
+        """Fetch at most `most` index pages of some frames, in one round trip (1 GET each)."""
         self._load(list(dict.fromkeys(self._pages_of(list(numbers))))[:most])
 
     def chosen(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
@@ -264,19 +264,19 @@ class FrameTable:
         return True
 
     def forget_page(self) -> None:
-        """Drop what is kept outside the cache."""
+        """Drop the pages that are kept outside the cache."""
         self._last_page = None
 
     def cached_page_or_request(self, column: Column, value: int) -> Page | FetchItem:
-        """The page that holds a character or frame, where it is in memory, else what has to be fetched first."""
+        """The page that holds a character or frame if it is in memory, else the item to fetch first."""
         number = self._tree.number(column, value)
         if isinstance(number, Unopened):
             return number.item()
         return self.page_in_memory(number) or self.page_item(number)
 
     def pages_missing(self, start: int, stop: int, most: int) -> list[FetchItem]:
-        """The index pages of characters [start, stop), to fetch; none where they are more than `most`, or behind a
-        directory that is not open."""
+        """The index pages to fetch for characters [start, stop); none if they are more than `most`, or if their
+        directory is not in memory."""
         ends = self._tree.numbers("characters", (start, stop - 1))
         if isinstance(ends, Unopened) or ends[1] - ends[0] >= most:
             return []

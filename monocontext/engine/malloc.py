@@ -9,15 +9,15 @@ _MOST_BYTES = 1 << 30
 
 
 def keep_memory() -> bool:
-    """Have the C library keep freed blocks; returns whether it agreed. Never called by this package itself.
+    """Make the C library keep freed blocks; returns whether it agreed. This package never calls it itself.
 
-    glibc gives blocks above some 100 KB back to the kernel whenever they are freed, and gets them back as fresh pages
-    of 4 KiB, 2 us each on a virtual machine: 50 MB of buffers and as much of `str` are 63 ms of CPU before a byte is
-    copied. With this large slices take about half of the time, whatever client reads them (docs/benchmarks.md).
+    glibc returns blocks above about 100 KB to the kernel when they are freed, and gets them back as fresh pages of 4
+    KiB, 2 us each on a virtual machine: 50 MB of buffers and as much of `str` cost 63 ms of CPU before a byte is
+    copied. With this setting large slices take about half of the time with any client (docs/benchmarks.md).
 
-    It costs memory: what was once used stays with the process, and all threads allocate from one heap, so that what
-    one frees another can use. So it is the caller's to decide, once, at the start of a program and before it starts
-    threads. Without glibc (macOS, Windows, musl) nothing happens.
+    It costs memory: the process keeps what it once used, and all threads allocate from one heap, so that one can reuse
+    what another frees. So the program decides, once, at its start, before it starts threads. Without glibc (macOS,
+    Windows, musl) nothing happens.
     """
     if sys.platform != "linux":
         return False

@@ -35,23 +35,23 @@ class CacheOptions(TypedDict, total=False):
     hedge: Hedge | None
     """Which late requests are sent a second time."""
     cache_dir: str | os.PathLike[str] | None
-    """A folder that keeps what is read for the next process."""
+    """A folder that keeps fetched data for the next process."""
     cache_dir_bytes: int
     prefetch: Prefetch
     """Which reads are fetched ahead."""
 
 
 class TextOptions(CacheOptions, total=False):
-    """Options of a text that is made of pieces: those of `Monocontext.open` that need no place."""
+    """Options of a text made of pieces: those options of `Monocontext.open` that need no place."""
 
     threads: bool
-    """`False` starts none."""
+    """`False` starts no threads."""
     workers: Workers | None
     """The workers that carry out requests, in place of threads."""
 
 
 class RootOptions(TypedDict, total=False):
-    """Options of `Monocontext.open` about the context that lies at a place."""
+    """Options of `Monocontext.open` for a context with a place."""
 
     allow: Iterable[str | os.PathLike[str]]
     """Places outside the context that it may be read from."""
@@ -73,25 +73,26 @@ class OriginalOptions(TextOptions, RootOptions, ReachOptions, total=False):
 
 
 def check_place(place: object) -> None:
-    """Raise `TypeError` for what can be no place of a context."""
+    """Raise `TypeError` for a value that is not a place of a context."""
     if not isinstance(place, str | os.PathLike) and not hasattr(place, "get_range"):
         raise TypeError(f"open() takes a URL, a path or a store, not {type(place).__name__}")
 
 
 def check_hedge(hedge: str | None) -> None:
-    """Raise `ValueError` for what is no rule of `hedge=`."""
+    """Raise `ValueError` for an unknown rule of `hedge=`."""
     if hedge is not None and hedge not in RULES:
         raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
 
 
 def check_prefetch(prefetch: str) -> None:
-    """Raise `ValueError` for a word that is none of `Prefetch`."""
+    """Raise `ValueError` for a word that is not in `Prefetch`."""
     if prefetch not in get_args(Prefetch):
         raise ValueError(f"prefetch is 'all', 'code', 'history' or 'off', not {prefetch!r}")
 
 
 class ContextHandle:
-    """An open context: what it takes to read it, to read a later generation of it, and to open it again elsewhere."""
+    """An open context: all that is needed to read it, to read a later generation of it, and to open it again
+    elsewhere."""
 
     def __init__(
         self,
@@ -142,7 +143,7 @@ class ContextHandle:
         return reader if newest is reader.manifest else self.read(newest, reader.stats)
 
     def read(self, manifest: Manifest, stats: Stats | None = None) -> Reader:
-        """A reader of a root that is at hand, committed or not (no request)."""
+        """A reader of a given root, committed or not (no request)."""
         is_near = self._workers is None and getattr(self.store, "is_near", False)
         store = self._with_disk_cache(self.store, self.store.url, is_own=True)
         sources = manifest.sources
@@ -163,11 +164,11 @@ class ContextHandle:
         return reader
 
     def place(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
-        """Where a foreign object lies, if it may be read; `sources`: those that the root records.
+        """The store and key of a foreign object, if it may be read. `sources`: the objects that the root records.
 
-        The same bucket may be; of directories the context's own folder and the sources that its root records: a root
-        can only name a file whose exact version (inode, time, size) and checksums its writer knew, so no reader gets
-        text that its writer did not have. Anything else takes `allow=`.
+        Objects in the same bucket are allowed. In directories, the context's own folder and the sources in its root
+        are: a root can only name a file whose exact version (inode, time, size) and checksums its writer knew, so no
+        reader gets text that its writer did not have. Anything else needs `allow=`.
         """
         own = self.store.url
         trusted = [own, *self.allow]
@@ -187,7 +188,7 @@ class ContextHandle:
         return self._with_disk_cache(self._foreign[root], root, is_own=False), key
 
     def _with_disk_cache(self, store: Store, url: str, *, is_own: bool) -> RangeReader:
-        """The store, with the folder before it that keeps what it answers."""
+        """The store, behind the folder that keeps its answers."""
         if self.disk is None:
             return store
         # The same URL at two servers is two places.

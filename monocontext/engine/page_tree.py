@@ -78,7 +78,7 @@ class PageTree:
         return found if isinstance(found, Unopened) else found[0].firsts[found[1]]
 
     def numbers(self, column: Column, values: Iterable[int]) -> list[int] | Unopened:
-        """The same of many values, or the first directory that one of them is behind."""
+        """As `find`, for many values; or the first directory that is needed for one of them."""
         found = []
         for value in values:
             number = self.number(column, value)

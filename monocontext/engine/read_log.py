@@ -9,12 +9,13 @@ MOST_RANGES = 10_000
 """Between two marks; more are merged over ever larger gaps, so that the map errs towards more, never less."""
 MOST_PIECES = 1_000
 MOST_PIECE_CHARACTERS = 20_000
-"""A longer piece is a part of a pass: that code was given it says nothing of what it used."""
+"""A longer piece is a part of a pass, and does not show what code used."""
 KEPT_MARKS = 1_000
-"""A mark that is older than so many others gives what has been kept since."""
+"""The number of marks kept. An older mark gives the reads that are still recorded."""
 
 marks_made = 0
-"""By all logs: who keeps text for later reads sees by it whether they have to be written down again."""
+"""A count over all logs. Code that keeps text for later reads compares it to see whether they must be recorded
+again."""
 
 
 class ReadLog:
@@ -39,7 +40,7 @@ class ReadLog:
                 self._now = merge(now, self._most // 2)
 
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
-        """The mark for the next question, and the ranges read since `mark`, sorted and merged; none for None."""
+        """The mark for the next call, and the ranges read since `mark`, sorted and merged; no ranges for None."""
         global marks_made
         with self._lock:
             self._settled.append(merge(self._now, self._most))

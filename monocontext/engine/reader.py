@@ -1,7 +1,7 @@
-"""Read a context: a range of characters in, verified text out.
+"""Read a context: a range of characters goes in, verified text comes out.
 
-A reader has a frame table (which frames a read takes), search filters (where a match may begin), a fetcher (brings
-what is stored) and a read-ahead (asks the fetcher for what is likely read next). It keeps one generation for life.
+A reader has a frame table (which frames a read needs), search filters (where a match may begin), a fetcher (gets stored
+data) and a read-ahead (requests likely next reads). It keeps one generation for life.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from monocontext.engine.documents import DocumentTable
 
 FIRST_BATCH_BYTES = 1 << 20
-"""A scan begins with this much ahead, and then has at most as much ahead as it has taken: most `find`s of a model end
-early, and one that does has read at most twice what it looked at."""
+"""A scan begins with this much ahead, and then has at most as much ahead as it has used. Most `find`s of a model end
+early, and such a one has read at most twice what it looked at."""
 WAVE_GROWTH = 4
-"""So many times as much as it has taken, where one wave carries all of it: 20 MB then take four round trips."""
+"""The multiple of the used text that a scan has ahead where one wave carries it: 20 MB then take four round trips."""
 FIRST_CANDIDATES_BYTES = 2 << 20
-"""The same for candidates of a search: some six frames, since now and then one is looked at in vain."""
+"""The start for candidates of a search: about six frames, since now and then one is read in vain."""
 ONE_CANDIDATE_BYTES = 1 << 20
-"""The same of a search that ends at the first match: four frames, and twice as many each time that it is made again, as
-in a loop of `find`. With eight a `find` and a window around its hit moved three to four times what they looked at."""
+"""The start for a search that ends at the first match: four frames, doubled each time it is repeated, as in a loop of
+`find`. With eight, a `find` and a window around its hit moved three to four times what they looked at."""
 REFILL = 7 / 8
 """Refill threshold of the read-ahead window. Asking for each frame alone would make a request of each; waiting
 until a quarter is gone lets a link of 600 MB/s run dry behind one late answer (a pass over 10 GB, simulated: 18.7 s
@@ -111,7 +111,7 @@ class Reader:
             table.is_in_memory,
         )
         self._filters = FilterLookup(table, fetcher)
-        # A caller who carries requests out itself, or one at a time, would wait for speculative requests.
+        # A caller that carries out requests itself, or one at a time, would wait for speculative requests.
         is_alone = isinstance(workers, InlineWorkers) or workers.max_running < 2
         self.ahead = ReadAhead(
             "off" if is_alone else prefetch,
@@ -123,16 +123,16 @@ class Reader:
         )
         fetcher.listeners.add(self.ahead)
         self.log: ReadLog | None = None
-        """The log of reads, once a caller has asked for one."""
+        """The log of reads, once a caller has started it."""
         self.handed: PieceLog | None = None
-        """The same of the pieces that code was given: slices, lines of hits, matches, passages."""
+        """The log of the pieces that code received: slices, lines of hits, matches, passages."""
         self._last_hit = range(0)
         self._last_query: Query | None = None
         self._repeats = 0
         """How often in a row the last query was made again."""
 
     def ask_filters_elsewhere(self, ask: Callable[[Query, bool], tuple[tuple[int, int], ...] | None]) -> None:
-        """Let searches ask filters that lie outside of this text; see `FilterLookup.elsewhere`."""
+        """Let searches use filters outside of this text; see `FilterLookup.elsewhere`."""
         self._filters.elsewhere = ask
 
     @cached_property
@@ -179,10 +179,10 @@ class Reader:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def read(self, start: int, stop: int) -> str:
-        """Characters [start, stop), both within the text, as one `str`.
+        """Characters [start, stop) of the text as one `str`.
 
-        GETs: none for what is cached; else at most one for each index page, then for the frames
-        ceil(stored / part) + 1 for each object, with part = stored / 16 between 1 and 8 MiB; all in parallel.
+        GETs: none for cached data; else at most one for each index page, then, for the frames, ceil(stored / part) + 1
+        for each object, with part = stored / 16 between 1 and 8 MiB; all in parallel.
         """
         if stop <= start:
             return ""
@@ -206,9 +206,11 @@ class Reader:
         return "".join(pieces)
 
     def within(self, start: int, stop: int) -> FrameText | None:
-        """The frame, or the end of the text that came with the root, that holds characters [start, stop); None if
-        none does (at most 1 GET each for the index page and the frame). The way of a short read: 2 us where both are
-        cached."""
+        """The frame, or the end of the text in the root object, that holds characters [start, stop).
+
+        None if neither does (at most 1 GET each for the index page and the frame). This is the path of a short read: 2
+        us where both are cached.
+        """
         ends = self.ends
         if ends.head_stop < stop and start < ends.tail_start:
             return self.frame_within(start, stop)
@@ -219,7 +221,7 @@ class Reader:
         return end
 
     def frame_within(self, start: int, stop: int) -> FrameText | None:
-        """The same, of frames alone."""
+        """As `within`, for frames alone."""
         page = self.table.page_at(start)
         starts = page.starts
         i = bisect_right(starts, start) - 1
@@ -331,11 +333,11 @@ class Reader:
     ) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order (or backwards), fetched ahead of the caller.
 
-        With `eager` the caller is known to take all of them, so as much as the window allows is asked for at once;
-        else the reading ahead grows while the caller goes on. An abandoned iterator drops what has not started.
-        `only`: of these frames those that are candidates of a search. Not `logged`: they are read for somebody who says
-        later what of them was looked at. `needles`: what the caller looks for, which is done where a frame is decoded;
-        None for one who takes text in order and may end at any line. A search begins with all that one wave carries.
+        With `eager` the caller takes all of them, so as much as the window allows is requested at once; else the
+        read-ahead grows while the caller continues. An abandoned iterator drops requests that have not started. `only`:
+        the candidates of a search among these frames. Without `logged`, the caller later reports which of them it
+        looked at. `needles`: the literals to look for, in the thread that decodes a frame; None for a caller that takes
+        text in order and may stop at any line. A search begins with as much as one wave carries.
         """
         if stop <= start:
             return
@@ -379,14 +381,14 @@ class Reader:
                         self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
                     if text.spent:
                         self._keep_decoded(text)
-                    with fetcher.lock:  # what is in memory is taken without: on an event loop others may go on here
+                    with fetcher.lock:  # frames in memory need no lock: on an event loop, other tasks may run here
                         pass
                     yield text
             finally:
                 self._end_pass(ahead, eager)
 
     def _first_bytes(self, only: Candidates | None) -> int:
-        """How far a pass begins ahead of its caller, who may not go to its end."""
+        """How far ahead a pass begins; its caller may not go to the end."""
         if only is None:
             return FIRST_BATCH_BYTES
         if not only.ends_at_first:
@@ -402,12 +404,13 @@ class Reader:
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """Where a match that starts in [start, stop) may begin; None: anywhere, or looking it up is not worth it.
+        """The frames in which a match that starts in [start, stop) may begin; None: anywhere, or a lookup is not worth
+        it.
 
-        `within_line`: neither a match nor what it looks at reaches over a newline. GETs: one for each row of each
-        filter that is looked up (up to 16 a literal and 16 GiB of text), all at once; for literals that may stand far
-        behind a match's beginning also the index pages around them. Answers are remembered; where all the text is in
-        memory nothing is looked up.
+        `within_line`: neither a match nor its look-around crosses a newline. GETs: one for each row of each filter (up
+        to 16 a literal and 16 GiB of text), all at once; for literals that may occur far behind the beginning of a
+        match also the index pages around them. Answers are remembered; where all the text is in memory nothing is
+        looked up.
         """
         if stop <= start:
             return None
@@ -425,9 +428,11 @@ class Reader:
         return self._name(runs, start, stop, narrowed.frames)
 
     def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
-        """The frames in which a match that starts in [start, stop) may begin, also where `candidates` says anywhere
-        since they are most; None: nothing tells, or they are more than `MOST_MANY`. Costs as `candidates`, but for the
-        index pages of these frames."""
+        """As `candidates`, but also if most frames are candidates; None if no filter can tell, or if they are more than
+        `MOST_MANY`.
+
+        The cost is that of `candidates`, without the index pages of these frames.
+        """
         if stop <= start:
             return None
         found = self.narrow(query, start, stop)
@@ -435,7 +440,7 @@ class Reader:
         return None if runs is None else self._name(runs, start, stop, found.frames)
 
     def _name(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
-        """Candidates of a search of so many frames, which counts."""
+        """The candidates of a search over `searched` frames, counted in the statistics."""
         search = self.stats.search
         found = Candidates(runs, start, stop, self.frame, lambda at: self.found(at) or self.locate(at), search)
         with self.fetcher.lock:
@@ -465,12 +470,12 @@ class Reader:
         if self.is_one_wave(start, stop):
             return Narrowing(0, None, "all of the text takes one round trip, as its filters do")
         narrowed = self.table.finish(self._filters.narrow(query, start, stop, within_line, self.table, needs_text=True))
-        assert narrowed is not None  # what a caller waits for comes or raises
+        assert narrowed is not None  # what a caller waits for arrives or raises
         return narrowed
 
     def stretches(self, start: int, stop: int) -> list[int]:
-        """The characters between `start` and `stop` at which a search asks other filters: every 1 TB of a text whose
-        filters are named by directories, none of another (3 waves, 2 GETs each)."""
+        """The characters between `start` and `stop` from which on a search uses other filters: every 1 TB of a text
+        with directories of filters, none for other texts (3 waves, 2 GETs each)."""
         if stop <= start or not self.manifest.filter_directories:
             return []
         within = self.table.numbers(start, stop)
@@ -483,7 +488,7 @@ class Reader:
         if not self.characters:
             return None
         found = self.table.finish(self._filters.narrow(query, 0, self.characters, False, self.table, needs_text=False))
-        assert found is not None  # what a caller waits for comes or raises
+        assert found is not None  # what a caller waits for arrives or raises
         if not found.frames:
             return None
         runs = found.dense_runs if found.runs is None else found.runs
@@ -499,8 +504,8 @@ class Reader:
         return 4 * memory_bytes <= cache.capacity_bytes and self.fetcher.link.carries(stored_bytes)
 
     def found(self, character: int) -> Frame | None:
-        """A search has found something that begins here; its frame (1 GET for its index page), None where it is that of
-        the hit before."""
+        """Record that a search found something at this character; returns its frame (1 GET for its index page), or None
+        if it is the frame of the hit before."""
         if character in self._last_hit:
             return None
         page = self.table.page_at(character)
@@ -556,7 +561,7 @@ class Reader:
     def preload(self) -> None:
         """Fetch everything into the cache, in parallel. Raises `ValueError` when the cache cannot hold the text."""
         manifest, capacity = self.manifest, self.cache.capacity_bytes
-        # The second term is what frames and their places in a page take besides the text.
+        # The second term is the size of frames and their page entries without the text.
         needed = manifest.text_bytes + 600 * manifest.frames
         if needed > capacity:
             raise ValueError(f"preload needs a cache of {needed:,} bytes, it has {capacity:,}: raise cache_bytes")

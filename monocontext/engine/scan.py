@@ -16,7 +16,7 @@ from typing import Any
 NEAR = 2048
 """Characters within which a common literal is found before a call of the C library has begun."""
 FAR = 4 * NEAR
-"""From so many characters on the C library is worth its call."""
+"""From this many characters on, a call of the C library pays off."""
 
 
 def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:
@@ -40,7 +40,7 @@ def find_apart(hay: bytes, needle: bytes) -> int:
 
 
 def _is_plain(hay: Any, needle: Any) -> bool:
-    """Whether the characters lie in memory as bytes."""
+    """Whether the characters are stored as bytes in memory."""
     if not needle:
         return False
     return type(hay) is bytes or (type(hay) is str and hay.isascii() and needle.isascii())

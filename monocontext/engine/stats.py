@@ -12,17 +12,17 @@ class PrefetchStats:
     gets: int = 0
     """GET requests that no caller waited for when they were sent; part of `Stats.gets`."""
     bytes_fetched: int = 0
-    """Stored bytes that they brought; part of `Stats.bytes_fetched`."""
+    """Stored bytes of these requests; part of `Stats.bytes_fetched`."""
     bytes_used: int = 0
     """Stored bytes of the frames among these that a caller then looked at, in whole frames."""
     adopted: int = 0
     """Requests that gained a waiting caller while in flight."""
     cancelled: int = 0
-    """Requests that were queued and never sent, since what they would have brought was not expected any more."""
+    """Requests that were queued and never sent, because their data was no longer expected."""
 
     @property
     def precision(self) -> float:
-        """Share of the bytes that were used; 1.0 where none were fetched."""
+        """The share of these bytes that was used; 1.0 if none were fetched."""
         return min(1.0, self.bytes_used / self.bytes_fetched) if self.bytes_fetched else 1.0
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class SearchStats:
     searches: int = 0
     """Searches that a filter could narrow."""
     frames: int = 0
-    """Frames that those searches would have read without filters, if they had gone to the end."""
+    """Frames that those searches would have read without filters, had they gone to the end."""
     pruned: int = 0
     """Frames excluded by the filters."""
     looked_at: int = 0
@@ -82,26 +82,26 @@ class Stats:
     """Counts since the text was opened. Prints as one line."""
 
     gets: int = 0
-    """GET requests, the one for the root and those ahead of a caller included."""
+    """GET requests, including the one for the root and prefetches."""
     hedges: int = 0
     """Second requests for late answers; the slower answer is dropped."""
     bytes_fetched: int = 0
-    """Stored bytes that those requests brought: root, index pages, filter blocks, frames, and gaps read over."""
+    """Stored bytes of those requests: root, index pages, filter blocks, frames, and gaps read over."""
     bytes_used: int = 0
     """Stored bytes of the fetched frames that a caller then looked at, counted once a fetch, in whole frames."""
     throttled: int = 0
-    """Times that the store asked for fewer requests (503 SlowDown and its like) and was asked again."""
+    """How often the store asked for fewer requests (503 SlowDown and similar answers) and the request was repeated."""
     disk_hits: int = 0
     """Requests that files of an earlier read answered (`cache_dir`); not part of `gets`."""
     disk_bytes: int = 0
-    """Stored bytes that they brought; not part of `bytes_fetched`."""
+    """Stored bytes of these requests; not part of `bytes_fetched`."""
     hits: int = 0
     """Look-ups of a frame or page answered from memory. A slice inside the frame that was last read is not counted."""
     misses: int = 0
     wait_seconds: float = 0.0
     """Time that callers waited for storage, summed over threads."""
     credentials_source: str = ""
-    """Whose keys sign requests to S3, and why botocore was asked for them where it was."""
+    """The source of the credentials that sign requests to S3, and the reason if it was botocore."""
     prefetch: PrefetchStats = field(default_factory=PrefetchStats)
     search: SearchStats = field(default_factory=SearchStats)
     real: RealStats = field(default_factory=RealStats)

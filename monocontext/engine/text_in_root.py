@@ -1,4 +1,5 @@
-"""Read what rides in a root: frames of a small text as if they were in the store, and the two ends of a larger one."""
+"""Read the text inside a root object: the frames of a small text, as if they were in the store, and the two ends of a
+larger one."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class TextInRoot:
         self._stretches: dict[str, list[tuple[int, int, int]]] | None = None
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        """Read a range, like `RangeReader.get_range` (no request where it lies in the root)."""
+        """Read a range, like `RangeReader.get_range` (no request if the root holds it)."""
         if (found := self._find(key, start, length)) is not None:
             at, total_bytes = found
             try:
@@ -37,7 +38,7 @@ class TextInRoot:
         return self.store.get_range(key, start, length, etag=etag)
 
     def holds(self, key: str, start: int, length: int) -> bool:
-        """Whether the range lies in the root."""
+        """Whether the root holds the range."""
         return self._find(key, start, length) is not None
 
     def _find(self, key: str, start: int, length: int) -> tuple[int, int] | None:
@@ -80,7 +81,7 @@ class Ends:
     """The first and the last characters of a text, as far as its root has them (no request)."""
 
     def __init__(self, manifest: Manifest) -> None:
-        """Raises `DamagedData` for ends that cannot be those of this text."""
+        """Raises `DamagedData` for ends that do not fit this text."""
         head, tail = read_end(manifest.head), read_end(manifest.tail)
         last = manifest.pages[-1] if manifest.pages else PageRef("", 0, 0, 0, 0, 0, 0)
         first = Frame(0, ROOT_KEY, 0, *_counts(head, last), "raw", None, 0, 0, 0)
@@ -101,14 +102,14 @@ class Ends:
         return self._tail if start >= self.tail_start else None
 
     def line_start(self, line: int) -> int | None:
-        r"""The first character after `line` newlines, at least 1; None: none of the ends tells."""
+        r"""The first character after `line` newlines, at least 1; None if neither end knows it."""
         for end in (self._head, self._tail):
             if end and 0 <= (n := line - 1 - end.frame.start_newline) < end.frame.newlines:
                 return end.frame.start + end.nth_newline(n) + 1
         return None
 
     def line_of(self, character: int) -> int | None:
-        """The number of newlines before a character; None: none of the ends tells."""
+        """The number of newlines before a character; None if neither end knows it."""
         for end in (self._head, self._tail):
             if end and end.frame.start <= character <= end.frame.stop:
                 return end.frame.start_newline + end.data.count(b"\n", 0, end.to_byte(character - end.frame.start))
@@ -116,7 +117,7 @@ class Ends:
 
 
 def _counts(data: bytes, text: PageRef) -> tuple[int, int, int, int, int, int]:
-    """Those of an end, as of a frame. Raises `DamagedData` where they exceed those of the whole text."""
+    """The counts of an end, as for a frame. Raises `DamagedData` where they exceed those of the whole text."""
     size, characters, newlines = len(data), len(data.decode()), data.count(b"\n")
     if size > text.bytes or characters > text.characters or newlines > text.newlines:
         raise DamagedData(f"{ROOT_KEY}: an end of {characters} characters, in a text of {text.characters}")

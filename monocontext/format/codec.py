@@ -30,8 +30,8 @@ from monocontext.format.index import (
 def new_bytes(size_bytes: int) -> tuple[bytes, memoryview]:
     """New uninitialized `bytes`, and a view to fill them.
 
-    This is what `PyBytes_FromStringAndSize(NULL, size)` of CPython is for. Whoever calls it fills all of the view
-    before anybody looks at the bytes, and drops the view.
+    This is the purpose of `PyBytes_FromStringAndSize(NULL, size)` in CPython. The caller fills all of the view before
+    any code looks at the bytes, and drops the view.
     """
     import ctypes  # 3 ms, which a short read does not pay
 
@@ -106,7 +106,7 @@ class Framer:
 
 
 def describe(data: bytes, stored: bytes) -> FrameRecord:
-    """The record of a frame, given its text and its stored form. Raises `UnicodeDecodeError` for what is not UTF-8."""
+    """The record of a frame with this text and stored form. Raises `UnicodeDecodeError` for text that is not UTF-8."""
     flags = 0
     characters = len(data)
     if data.isascii():
@@ -161,7 +161,7 @@ def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
 
 
 def begin(stored: memoryview, frame: Frame) -> Callable[[], bytes]:
-    """`decode` in two steps: this one allocates what will hold the text, the call of its result does the rest.
+    """`decode` in two steps: this call allocates the memory for the text, and the call of its result does the rest.
 
     So one thread can allocate for many that decode, which keeps all frames in one heap of the C library.
     """

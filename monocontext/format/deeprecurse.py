@@ -10,7 +10,7 @@ from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
 
 MOST_LINES = 1 << 61
-"""The sum of two line numbers fits what `len` may return."""
+"""Line numbers stay below this, so that the sum of two fits the range of `len`."""
 
 
 @dataclass(frozen=True, slots=True)

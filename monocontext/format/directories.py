@@ -58,7 +58,7 @@ def pages_in(ref: PageDirectory, data: bytes, before: PageRef | None) -> tuple[P
 
 
 def filters_in(ref: FilterDirectory, data: bytes) -> tuple[FilterRef | FilterDirectory, ...]:
-    """The entries of a directory of filters; those of kinds that are not known are left out. Raises `DamagedData`."""
+    """The entries of a directory of filters, without entries of unknown kinds. Raises `DamagedData`."""
     parse: Callable[[Any], Any] = filter_directories if ref.level > 1 else filter_refs
     entries: tuple[FilterRef | FilterDirectory, ...] = entries_in(ref, data, parse)
     try:

@@ -1,4 +1,4 @@
-"""Name the documents of a text: their pages, directories of those, and tables of names, as a root has them. Pure."""
+"""The references to the documents of a text: their pages, directories of pages, and tables of names, as in a root."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class DocumentsRef:
     last_page: bytes | None = None
     """The last page itself where it is small: then no object holds it."""
     names: tuple[NameTableRef, ...] = ()
-    """Documents after those that these cover are looked for in their pages."""
+    """Names of documents behind these tables are looked up in pages."""
     doubled: int | None = None
-    """The first document that bears the name of an earlier one of the same upload; None: there is none."""
+    """The first document with the name of an earlier one of the same upload; None if there is none."""
 
     @property
     def documents(self) -> int:

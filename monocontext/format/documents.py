@@ -1,13 +1,13 @@
 """Encode and decode pages of documents, and tables of their names.
 
-A page is a table with fixed-width columns, one entry a document, and a heap of names and metadata; it is one zstd frame
-after its head. A table of names has an entry for each different name, of the last document that bears it, in buckets of
-one length that are read alone. `docs/format.md` describes both byte by byte.
+A page is a table with fixed-width columns, one entry for each document, and a heap of names and metadata; behind its
+head it is one zstd frame. A table of names has one entry for each distinct name, of the last document with it, in
+buckets of equal length that are read alone. `docs/format.md` describes both byte by byte. Invariants, checked on every
+load:
 
-Invariants, checked on every load:
-- a page has the length and checksum that the root records, its sums are the root's counts;
-- documents do not overlap; bytes >= characters >= newlines;
-- names are UTF-8, metadata is a JSON object; a bucket has its checksum.
+- a page has the length and checksum in the root, and its sums are the root's counts
+- documents do not overlap; bytes >= characters >= newlines
+- names are UTF-8, metadata is a JSON object, and a bucket has its checksum
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HEAP_BYTES = 4 << 20
 MOST_NAME_BYTES = 4096
 MOST_METADATA_BYTES = 64 << 10
 INLINE_BYTES = 32 << 10
-"""A last page up to this lies in the root: some hundred documents open with the text, in its one request."""
+"""A last page up to this size is part of the root: about a hundred documents open with the text, in its one request."""
 
 HASH_BYTES = 12
 """Bytes of a name's hash: a collision takes 2^48 tries."""
@@ -91,7 +91,7 @@ class Document:
 
 
 def encode_name(name: object, number: int) -> bytes:
-    """The bytes of a name. Raises `InvalidText` for what can be none."""
+    """The bytes of a name. Raises `InvalidText` for an invalid name."""
     if not isinstance(name, str):
         raise InvalidText(f"document {number}: a name is a str, not {type(name).__name__}: {str(name)[:80]!r}")
     try:
@@ -104,7 +104,7 @@ def encode_name(name: object, number: int) -> bytes:
 
 
 def encode_metadata(metadata: Any, number: int) -> bytes:
-    """The bytes of metadata, a mapping that JSON can hold, or None. Raises `InvalidText` for what can be none."""
+    """The bytes of metadata, a mapping that JSON can hold, or None. Raises `InvalidText` for other values."""
     if not metadata:
         return b""
     try:
@@ -276,7 +276,7 @@ class DocumentPage:
         ]  # fmt: skip
 
     def first_ending_after(self, character: int) -> int:
-        """The first document of the page that ends after a character; the number of documents where none does."""
+        """The first document of the page that ends after a character, or the number of documents if none does."""
         return bisect_right(self.stops, character)
 
 
@@ -313,7 +313,7 @@ def last_of_each_name(entries: Any) -> Any:
 
 
 def first_doubled(entries: Any) -> tuple[int, int] | None:
-    """The first document whose name an earlier one bears, and that one; None where all names differ."""
+    """The first document whose name an earlier one has, and that earlier one; None if all names differ."""
     import numpy as np
 
     ordered = entries[np.lexsort((entries["number"], entries["low"], entries["high"]))]

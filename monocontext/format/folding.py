@@ -42,7 +42,7 @@ from monocontext.records import replace
 MOST_NAMED_BYTES = 44 << 10
 """Size of a root's names of pages and filters; some 160 pages with their filters, 160 GB of text."""
 MOST_BYTES = 64 << 10
-"""A root with directories: besides those the two ends of the text, 16 KB, and small things."""
+"""The size of a root with directories, without them: the two ends of the text, 16 KB, and small parts."""
 PAGES = 2048
 """Entries of a directory of pages: 80 KB, as much as a page. One names 2 TB of text, 50 name 100 TB."""
 FILTERS = 64
@@ -50,7 +50,7 @@ FILTERS = 64
 KEPT_PAGES = 16
 """Last pages that stay in the root: appends store them again."""
 KEPT_FILTERS = 8
-"""The same of filters, which take up to 1.4 KB each in the root."""
+"""The number of filters in a root, which take up to 1.4 KB each."""
 
 Directory = PageDirectory | FilterDirectory | DocumentDirectory
 Get = Callable[[Directory], bytes]
@@ -166,7 +166,7 @@ def _is_large(root: Manifest) -> bool:
 
 
 def _named_bytes(root: Manifest) -> int:
-    """The size of what grows with the text."""
+    """The size of the parts that grow with the text."""
     of_documents = root.documents.pages if root.documents else ()
     named: tuple[Any, ...] = (*root.pages, *root.filter_directories, *root.filters, *of_documents)
     return sum(len(json.dumps(as_object(ref))) + 6 for ref in named)
@@ -223,7 +223,7 @@ def _fold_entries(
     make: Callable[[Sequence[T]], T],
     read: Callable[[Any, Any], Sequence[T]],
 ) -> tuple[T, ...]:
-    """The entries of a root with those of a level, but the last ones, in directories of at most so many."""
+    """The entries of a root, with all but the last entries of a level moved into directories of at most `most`."""
     first = sum(level_of(entry) > level for entry in entries)
     stop = first + sum(level_of(entry) == level for entry in entries[first:]) - kept
     if stop - first < 2:

@@ -124,7 +124,7 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
 
     A reply may be lost although the write succeeded: a root's `write_id` is random, so `put_own` recognises it. Where
     old roots are removed while writers run, a number that others have passed may be free again: such a root is taken
-    back, and `build` called with the newest. Raises `ContextChanged` where it is too late to tell.
+    back, and `build` is called with the newest. Raises `ContextChanged` if it is too late to tell.
     """
     from monocontext.format.folding import MOST_NAMED_BYTES, folded  # readers have no use for it
 
@@ -135,7 +135,7 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
             newest = read_newest(store)
             if base is None or newest is None or newest.generation <= base.generation:
                 raise
-            base = newest  # what `base` names was removed: others have gone on
+            base = newest  # an object of `base` was removed: other writers have moved on
             continue
         if base is not None:
             root = replace(root, history=root.history.after(base.write_id, base.history))
@@ -188,8 +188,8 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
 
 
 def fence_seconds(store: Store, base: Manifest | None) -> float:
-    """When the fence of a root was stored, by the store's clock: 0 where it has none, infinite where that is gone (at
-    most 1 request)."""
+    """The time at which the fence of a root was stored, by the store's clock: 0 for a root without one, infinite if it
+    is gone (at most 1 request)."""
     if base is None or not base.history.fence:
         return 0.0
     try:
@@ -225,7 +225,7 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
         except NotFound:
             pass
         except DamagedData:
-            etag = etag or store.head(ROOT_KEY).etag  # a damaged copy is what we are here to replace
+            etag = etag or store.head(ROOT_KEY).etag  # a damaged copy is replaced here
         try:
             put_own(store, ROOT_KEY, data, if_match=etag)
             return None

@@ -1,13 +1,12 @@
-"""Encode and decode index pages, which record where each frame lies, how long it is, and what it holds.
+"""Encode and decode index pages, which record the place, the length and the contents of each frame.
 
-A page is a small JSON table of *runs* (frames that lie back to back in one object), followed by fixed-width columns,
-little endian, with one entry per frame. `docs/format.md` describes the layout byte by byte.
+A page is a small JSON table of *runs* (adjacent frames in one object), followed by fixed-width columns, little endian,
+with one entry per frame. `docs/format.md` describes the layout byte by byte. Invariants, checked on every load:
 
-Invariants, checked on every load:
-- the page's bytes have the length and checksum that the root records, its sums the root's counts;
-- the runs' frame counts add up to the number of frames;
+- the page has the length and checksum in the root, and its sums are the root's counts
+- the runs' frame counts add up to the number of frames
 - a frame has at least one character, and bytes >= characters >= newlines; an ASCII frame has as many bytes as
-  characters; a raw frame is stored as it is.
+  characters; a raw frame is stored as it is
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class FrameRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FrameRun:
-    """Frames that lie back to back in one object."""
+    """Adjacent frames in one object."""
 
     object: str
     """A key below the context's place (`segments/...`), or the URL of a foreign object (a virtual segment)."""
@@ -136,7 +135,7 @@ def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> byt
 
 
 def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
-    """The flags of `OF_TEXT` that all these frames have, and those before them."""
+    """The flags of `OF_TEXT` that all these frames and all frames before them have."""
     return reduce(and_, (record.flags for record in records), before) & OF_TEXT
 
 

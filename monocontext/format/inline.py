@@ -1,8 +1,8 @@
-"""Copy stored text into a root: all of a small text, the two ends of a larger one, so that opening brings them. Pure.
+"""Copy stored text into a root: all of a small text, or the two ends of a larger one, so that the open fetches them.
 
-A text that is written at once rides in its root up to 4 MiB stored. At 150 ms a request and 90 MB/s, reading an object
-of 16 MB whole takes as long as two requests in a row; 16 MB of a log are 4 MiB stored. What is appended to would have
-that is written again with each append: there the bound is 32 KiB, and ends are short where roots have to be.
+A text that is written at once is part of its root up to 4 MiB stored. At 150 ms a request and 90 MB/s, to read an
+object of 16 MB whole takes as long as two requests in a row; 16 MB of a log are 4 MiB stored. An append would write
+that again each time: there the limit is 32 KiB, and the ends are short where roots have to be.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from monocontext.format.manifest import Manifest
 from monocontext.records import dataclass, field
 
 MOST_TEXT_BYTES = 4 << 20
-"""Stored text that rides in the root of a text that is written at once."""
+"""The most stored text in the root of a text that is written at once."""
 MOST_GROWN_BYTES = 32 << 10
-"""The same in the root of an append."""
+"""The most stored text in the root of an append."""
 END_BYTES = 16 << 10
 """Text of an end at most: models look at the first 500 to 10,000 characters."""
 MOST_END_BYTES = 6000
 """An end compressed, at most: both take less than 16 KiB of the root, in base64."""
 SHORT_END_BYTES = 800
-"""The same in a root that has to be small: some 2,000 characters."""
+"""The most stored text in a root that has to be small: about 2,000 characters."""
 LARGEST_END_BYTES = 64 << 10
 """Text of an end that a reader accepts."""
 
@@ -36,7 +36,7 @@ _local = threading.local()  # contexts of zstd are not safe to share between thr
 
 @dataclass(slots=True)
 class Gathered:
-    """The parts of some neighbouring frames that may ride in a root."""
+    """The parts of neighbouring frames that may be copied into a root."""
 
     stored: bytearray | None = field(default_factory=bytearray)
     """The frames as they are stored; None: too much for any root."""
@@ -78,10 +78,10 @@ class Copies:
 
 
 def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
-    """What rides in the root of a text that is `base`, where there is one, and what is added to it.
+    """The stored text in the root of a text that consists of `base`, if given, and added frames.
 
-    `may_be_whole`: the root has all that says where the frames lie. Text that lies elsewhere is not copied: its object
-    may be replaced, and reading it is an error then.
+    `may_be_whole`: the root has all records of the frames. Text in foreign objects is not copied: such an object may be
+    replaced, and then a read is an error.
     """
     if base is None or not base.frames:
         if may_be_whole and added.stored is not None:
@@ -104,7 +104,7 @@ def ends(head: bytes, tail: bytes) -> Copies:
 
 
 def shorter(head: str, tail: str) -> Copies:
-    """The same ends, short."""
+    """These ends, shortened."""
     most = -(-SHORT_END_BYTES // 3) * 4  # in base64
     return Copies(
         head=head if len(head) <= most else _head(read_end(head), SHORT_END_BYTES),
@@ -118,9 +118,9 @@ def whole(stored: bytes) -> Copies:
 
 
 def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:
-    """Bytes [start, stop) of the stored text that rides in a root, frame by frame back to back; empty: none does.
+    """Bytes [start, stop) of the stored text in a root, its frames one after another; empty if it has none.
 
-    Raises `DamagedData` for what is no base64, as far as it is looked at.
+    Raises `DamagedData` for bad base64 in the part that is decoded.
     """
     if stop is None:
         return _bytes(root.text)[start:]
@@ -129,7 +129,7 @@ def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:
 
 
 def decode_text(root: Manifest) -> bytes:
-    """The whole text of a root that it rides in, in UTF-8. Raises `DamagedData`."""
+    """The whole text in a root, in UTF-8. Raises `DamagedData`."""
     assert root.last_page is not None  # `Manifest.check`
     stored, page = text_in(root), Page(root.last_page, root.pages[-1], None)
     starts = page.stored_starts

@@ -1,17 +1,14 @@
 """The root of a context: parse, check and write the JSON object that names index pages and filters.
 
 Invariants, asserted by `Manifest.check()`:
-- counts never fall from one page to the next, and the last page's counts are those of the whole text;
-- every page holds at least one frame, every frame at least one character;
-- bytes >= characters >= newlines; an empty text has no page;
-- filters cover frames of the text, in order, each frame at most once;
-- directories come before what they do not name, the last entry of pages is a page;
-- documents lie within the text, in order; their tables of names cover the first of them, each once;
-- ids are hex, so that no id leads out of the context's place.
 
-Generations are numbered, and a number is taken by creating its object. Once an old root is removed its number could be
-taken again, by a writer that slept. So roots are removed only below the `floor` that a newer root, of which
-`manifest.json` is a copy, has announced; and a writer finds itself among the `ancestors` of that root, or not.
+- counts never fall from one page to the next, and the last page's counts are those of the whole text
+- every page holds at least one frame, every frame at least one character
+- bytes >= characters >= newlines; an empty text has no page
+- filters cover frames of the text, in order, each frame at most once
+- directories come before the entries that they do not name; the last entry of pages is a page
+- documents lie within the text, in order; their tables of names cover the first of them, each once
+- ids are hex, so that no id leads out of the context's place
 
 `docs/format.md` is the specification.
 """
@@ -79,7 +76,8 @@ class History:
         )
 
     def descends_from(self, generation: int, write_id: str, own_generation: int) -> bool | None:
-        """Whether the root `own_generation` with this history follows an earlier one; None: too long ago to tell."""
+        """Whether the root `own_generation` with this history follows an earlier one; None if that is too long ago to
+        tell."""
         if generation >= self.floor:
             return True  # no root of that number was removed, so none was written twice
         back = own_generation - generation
@@ -88,14 +86,14 @@ class History:
         return self.ancestors[-back] == write_id[:_ID_DIGITS]
 
     def as_object(self) -> dict[str, Any]:
-        """The JSON form, without what is empty."""
+        """The JSON form, without empty parts."""
         found: dict[str, Any] = {"lineage": self.lineage, "ancestors": list(self.ancestors), "floor": self.floor}
         found |= {"fence": self.fence, "replaced": list(self.replaced)}
         return {name: value for name, value in found.items() if value}
 
     @classmethod
     def from_object(cls, row: dict[str, Any]) -> History:
-        """Raises `ValueError` or `TypeError` for what is none."""
+        """Raises `ValueError` or `TypeError` for other JSON."""
         floor, fence = row.get("floor", 0), row.get("fence", 0)
         if not (isinstance(floor, int) and isinstance(fence, int) and floor >= 0 and fence >= 0):
             raise ValueError(f"history: not generations: {floor!r}, {fence!r}")
@@ -134,7 +132,7 @@ def generation_key(generation: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One generation of a context. Immutable: a new text is a new generation."""
+    """One generation of a context. Immutable: each change of the text makes a new generation."""
 
     generation: int
     """1 for the first commit at a prefix; each commit adds 1."""
@@ -167,11 +165,11 @@ class Manifest:
     filters: tuple[FilterRef, ...] = ()
     """In the order of the text. Frames without a filter may hold anything."""
     filter_directories: tuple[FilterDirectory, ...] = ()
-    """The filters before those, of a large text."""
+    """The filters of a large text that precede those."""
     documents: DocumentsRef | None = None
     """None: the text has no documents."""
     open_frames: int = 0
-    """Frames at the end that the next append may store again, in fewer. They lie in the last page."""
+    """The number of frames at the end that the next append may merge into fewer. They are in the last page."""
     history: History = field(default_factory=History)
     """The record of earlier generations."""
     extra: dict[str, Any] = field(default_factory=dict, compare=False)
@@ -365,9 +363,9 @@ def _documents_in(root: dict[str, Any]) -> DocumentsRef | None:
 def _parse(data: bytes) -> tuple[Any, str]:
     """The parsed JSON of a root, and its checksum. Raises `ValueError`, `RecursionError`.
 
-    A text that rides in the root is megabytes of base64, most of an open if the parser goes through them: it gets a
-    stand-in for what stands between two quotes, which is looked at where it is, for each copy of it costs fresh pages.
-    Where that cannot be right, with escapes or DEL, the parser gets all.
+    A text in a root is megabytes of base64, most of the time of an open if the parser goes through them. So the parser
+    gets a placeholder for the string between two quotes, which is checked where it is, since each copy costs fresh
+    pages. Where that could be wrong, with escapes or DEL, the parser gets everything.
     """
     start = data.find(_TEXT_FIELD) + len(_TEXT_FIELD)
     text = memoryview(data)[start : data.find(b'"', start)] if start >= len(_TEXT_FIELD) else memoryview(b"")

@@ -22,14 +22,17 @@ UNKNOWN = -1
 """In place of a column: these frames may hold anything."""
 MOST_COLUMN_RUNS = 4096
 """Entries of `columns`, at most."""
-"""The kinds that readers use; they skip others. Checksums of `grams-1` do not cover the place of a block, `grams-2` has
-no rows of words, grams of `grams-3` are of 5 bytes, and `grams-4` has none of 3 and more spans (`filters/grams.py`)."""
+"""The kinds that readers use; they skip others.
+
+Checksums of `grams-1` do not cover the place of a block, `grams-2` has no rows of words, grams of `grams-3` have 5
+bytes, and `grams-4` has no grams of 3 bytes and more spans (`filters/grams.py`).
+"""
 LONGEST_GRAM = dict.fromkeys(FILTER_KINDS[:3], 5) | dict.fromkeys(FILTER_KINDS[3:], 8)
 """In bytes, of each kind."""
 FILTER_BITS = range(8, 19)
 """The allowed values of `bits`: a filter has 2 ** bits rows of grams."""
 MOST_PAGE_BYTES = 64 << 20
-"""Largest page: its frames take 90 KB, and up to 1.5 KB each for names where each lies in an object of its own."""
+"""The most frames of a page: they take 90 KB, and up to 1.5 KB each for names if each is in an object of its own."""
 MOST_LEVELS = 4
 """Directories above each other: three name more pages than 2^62 bytes of text have."""
 
@@ -38,7 +41,7 @@ LIMIT = 1 << 62
 
 
 def fresh_id() -> str:
-    """An id that no object had before: what `gc` may be about to remove has another name."""
+    """An id that no object had before: an object that `gc` may be about to remove has another name."""
     return os.urandom(16).hex()
 
 
@@ -103,14 +106,17 @@ class FilterRef:
     tail_frames: int
     """Number of last frames of the group in which a match can begin that ends behind the group."""
     border_frames: int
-    """Number of frames before the group that its border column stands for; 0: there is no border column."""
+    """The number of frames before the group that its border column covers; 0 without a border column."""
     parts: tuple[str, ...]
     """Ids of the objects, in order: truncated SHA-256 of their bytes."""
     seed: int | None = None
     """Part of the checksum of each block, so that a block of another filter does not pass; None in `grams-1`."""
     columns: tuple[tuple[int, int], ...] | None = None
-    """Where documents were replaced or deleted since it was made: the columns of the group's frames in their order, as
-    pairs of the first column, or `UNKNOWN`, and a number of frames. None: column i is that of frame i."""
+    """The columns of the group's frames, if documents were replaced or deleted since the filter was made.
+
+    In the order of the frames, as pairs of the first column, or `UNKNOWN`, and a number of frames. None: column i
+    belongs to frame i.
+    """
     width: int | None = None
     """With `columns`: columns that are stored, the border's included."""
 
@@ -125,7 +131,7 @@ class FilterRef:
 
     @property
     def has_words(self) -> bool:
-        """Whether rows of words lie behind those of grams."""
+        """Whether rows of words follow those of grams."""
         return self.kind in FILTER_KINDS[2:]
 
     def key(self, part: int) -> str:
@@ -230,7 +236,8 @@ def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None
 
 
 def check_filters(refs: Sequence[FilterRef | FilterDirectory], covered: int) -> int:
-    """Raise `ValueError` where filters cannot follow each other behind so many frames; gives the frame after them."""
+    """Raise `ValueError` for filters that cannot follow each other behind this many frames; returns the frame after
+    them."""
     for number, ref in enumerate(refs):
         where = f"filter {number}"
         if not (covered <= ref.first_frame and ref.frames > 0):
@@ -249,7 +256,7 @@ def check_filters(refs: Sequence[FilterRef | FilterDirectory], covered: int) -> 
 
 
 def _has_sane_columns(ref: FilterRef) -> bool:
-    """Whether `columns` rise, are stored, and stand for all frames of the group."""
+    """Whether `columns` rise, are stored, and cover all frames of the group."""
     if ref.columns is None or ref.width is None:
         return ref.columns is None and ref.width is None
     stored = ref.width - (1 if ref.border_frames else 0)
@@ -273,7 +280,7 @@ def check_object(where: str, id: str, size_bytes: int) -> None:
 
 
 def check_directory(where: str, ref: Any, before: object) -> None:
-    """Directories come first, those of a higher level before others."""
+    """Whether directories come first, higher levels before lower ones."""
     if not (0 < ref.level <= MOST_LEVELS and ref.entries > 0):
         raise ValueError(f"{where}: a directory of level {ref.level} with {ref.entries} entries")
     if before is not None and getattr(before, "level", 0) < ref.level:

@@ -32,10 +32,10 @@ class Served:
     """Safe for use by many threads.
 
     - `contexts`: URLs by name. One that holds no context itself is a folder: `name/below` is the context below it
-    - `sessions`: a `monocontext.sessions.Sessions`; a project is the context `sessions/PROJECT`, a session of it
-      `sessions/PROJECT/ID`
+    - `sessions`: a `monocontext.sessions.Sessions`; a project is the context `sessions/PROJECT`, and one of its
+      sessions is `sessions/PROJECT/ID`
     - `memory`: the context `memory`, its values; `memory/KEY` is one of them
-    - `allow`, `store_options`: of `Monocontext.open`, for all contexts; the second for those on S3 alone
+    - `allow`, `store_options`: options of `Monocontext.open` for all contexts; the second for those on S3 alone
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Served:
             yield MEMORY
 
     def only_name(self) -> str:
-        """The name of the one text, for a call without a name (cost of the first two `names`).
+        """The name of the only text, for a call without a name (cost of the first two `names`).
 
-        Raises `ToolRefusal` where there are several, or none.
+        Raises `ToolRefusal` if there are several, or none.
         """
         names = list(islice(self.names(), 2))
         if len(names) != 1:
@@ -79,9 +79,9 @@ class Served:
         return names[0]
 
     def context(self, name: str, *, fresh: bool = False) -> Monocontext:
-        """The text of that name, as it was when it was first opened; with `fresh` as it is now.
+        """The text of that name, as it was when it was first opened; with `fresh` its newest version.
 
-        1 GET, none for one that is open; of sessions and of a memory the cost of their `context`. Raises `NotFound`.
+        1 GET, none for an open text; for sessions and a memory the cost of their `context`. Raises `NotFound`.
         """
         if self.memory is None or not name.startswith(MEMORY + "/"):  # a key is exact, its slashes too
             name = name.strip("/")

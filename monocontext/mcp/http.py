@@ -19,9 +19,10 @@ class HttpListener:
     """A bound address, and the token for it."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, *, token: str | None = None) -> None:
-        """Port 0 takes a free one. `token`: None makes one up, an empty one asks for none.
+        """Port 0 takes a free port.
 
-        Raises `AccessDenied` for an empty one beyond this machine, and `OSError` where the port is taken.
+        `token`: None generates one, an empty one means none is required. Raises `AccessDenied` for an empty one beyond
+        this machine, and `OSError` if the port is taken.
         """
         self.token = choose_token(token, host)
         self.host = host
@@ -29,7 +30,7 @@ class HttpListener:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((host, port))
-            self._socket.listen(128)  # who connects from now on waits instead of being refused
+            self._socket.listen(128)  # clients that connect from now on wait instead of being refused
         except BaseException:
             self._socket.close()
             raise

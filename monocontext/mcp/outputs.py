@@ -47,7 +47,7 @@ class MemoryReply:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a model, what it rests on, and why it ended early where it did."""
+    """The answer of a model, its sources, and the reason if it ended early."""
 
     answer: str
     sources: list[str]

@@ -76,7 +76,7 @@ def make_server(
         name=name, instructions=INSTRUCTIONS, log_level="WARNING", **where
     )
     if is_first:
-        server._mcp_server.version = version  # the constructor takes none, and else clients read the SDK's
+        server._mcp_server.version = version  # the constructor takes no version, and clients would read the SDK's
         logging.getLogger("mcp.server.lowlevel.server").setLevel(logging.ERROR)  # it warns of each unknown tool
     for tool, work in works.items():
         title = _TITLES.get(tool, tool)

@@ -37,7 +37,8 @@ async def serve(lowlevel: Any, parse: Callable[[str], Any]) -> None:
 
 
 def _take(standard: int, instead: int) -> int:
-    """A descriptor for stdin or stdout, in whose place others find `instead`: what they print reaches no client."""
+    """A descriptor for stdin or stdout, which other code finds replaced by `instead`: what that code prints reaches no
+    client."""
     own = os.dup(standard)
     os.dup2(instead, standard)
     os.close(instead)
@@ -86,7 +87,7 @@ class _Lines:
 
 
 def refusal_of(line: str, parse: Callable[[str], Any]) -> str | None:
-    """The error that answers a line which `parse` refuses; empty where none is due, None for a good line."""
+    """The error that answers a line which `parse` refuses; empty if no answer is due, None for a valid line."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:

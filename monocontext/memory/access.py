@@ -1,7 +1,7 @@
-"""Decide who may call an HTTP server of ours: its address and its bearer token. Pure.
+"""Decide who may call our HTTP servers, by address and bearer token.
 
-A server listens on this machine unless told otherwise. The token is the whole of the protection and travels in the
-clear: beyond one machine put TLS before it.
+A server listens on this machine by default. The token is the only protection and is sent in the clear: beyond one
+machine, put TLS in front of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ EXPECTED = "expected the header Authorization: Bearer <token>"
 
 
 def choose_token(token: str | None, host: str) -> str:
-    """The token of a server on `host`: a new one for None; an empty one asks callers for none.
+    """The token of a server on `host`: a new one for None; with an empty one, callers need none.
 
     Raises `AccessDenied` for an empty one beyond this machine, and for one that a header cannot hold.
     """

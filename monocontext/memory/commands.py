@@ -1,7 +1,8 @@
-"""Parse the commands of the memory protocol. Pure.
+"""Parse the commands of the memory protocol.
 
 The grammar is that of CloudLLM's `memory` tool, and replies conform to it. Where the original loses words, this parser
-keeps them: values keep their spaces, a text may end in a number (in quotes), a malformed lifetime is text or an error.
+keeps them: values keep their spaces, a text may end in a number (in quotes), and a malformed lifetime is text or an
+error.
 """
 
 from __future__ import annotations

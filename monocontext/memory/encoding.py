@@ -1,13 +1,14 @@
-"""Encode an entry as the bytes of an object: a header, which is one line of JSON, then the value in UTF-8. Pure.
+"""Encode an entry as the bytes of an object: a header of one line of JSON, then the value in UTF-8.
 
     monocontext-memory 1 00000131
     {"key":"milestone","ttl":3600,"token":"5f0c...","frames":[[15,15,0,2868213471,9]]}
     Step 1 complete
 
-The number is the length of both lines. The token is new in each write. It makes every version of an entry have an
-ETag of its own on S3, where an ETag is a hash of the content: else a value that is put again under another lifetime
-would pass for the one before, and a clean-up would remove it. A writer whose answer was lost also recognises its own
-write by it. Frames are those of a context (`index.FrameRecord`), so that many values make one without being read.
+The number is the length of both lines. The token is new in each write. It gives every version of an entry its own ETag
+on S3, where an ETag is a hash of the content: otherwise a value that is put again with another lifetime would look like
+the earlier version, and a clean-up would remove it. A writer whose answer was lost also recognises its own write by it.
+
+Frames are those of a context (`index.FrameRecord`), so that many values form a text without being read.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from monocontext.format.index import FrameRecord
 HEAD_BYTES = 2048
 """Read of an entry to get its header; small values come along."""
 MAX_TTL_SECONDS = 315_360_000
-"""3,650 days: what is longer is a mistake, and some clocks cannot count to it."""
+"""3,650 days: a longer lifetime is a mistake, and some clocks cannot count that far."""
 MAX_METADATA_BYTES = 2048
 _MOST_NAMES_BYTES = 32 << 10
 """Largest head without frames, in bytes: a key takes 12 KB at most, metadata 2. A frame of 256 KiB takes 40 bytes."""
@@ -45,7 +46,7 @@ class EntryHeader:
     token: str
     """Random name of the write."""
     frames: tuple[FrameRecord, ...]
-    """The value in frames of at most 256 KiB; none of an empty one."""
+    """The value in frames of at most 256 KiB; no frame for an empty value."""
     head_bytes: int
     """Where in the object the value begins."""
     metadata: Mapping[str, str] = field(default_factory=dict)

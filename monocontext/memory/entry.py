@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key, as it was at one moment of the store's clock."""
+    """One key, in its state at one time of the store's clock."""
 
     key: str
     value: str | None
@@ -22,7 +22,8 @@ class Entry:
     added_seconds: float
     """Time of the write by the store's clock, in seconds since 1970. Whole seconds on S3."""
     ttl_seconds: float | None
-    """Life from the write on; None: no end. On S3, which tells whole seconds, what was given is rounded up."""
+    """The lifetime in seconds from the write on; None for no end. On S3, which reports whole seconds, it is rounded
+    up."""
     now_seconds: float
     """The store's clock at its answer; 0 where it was not needed."""
     metadata: Mapping[str, str]
@@ -49,16 +50,16 @@ class Entry:
 
     @property
     def is_expired(self) -> bool:
-        """Whether its lifetime was over.
+        """Whether its lifetime is over.
 
-        Never early: where the store tells whole seconds, cut off both times, an entry lives up to one second more.
+        Never early: if the store reports whole seconds, rounded down, an entry lives up to one second longer.
         """
         return self.ttl_seconds is not None and self.now_seconds - self.added_seconds > self.ttl_seconds
 
 
 def as_told(ttl_seconds: float | None, added_seconds: float, now_seconds: float) -> tuple[float | None, float]:
-    """A lifetime and the present as the store's clock can tell them: where the time of the write is whole, as on S3,
-    the one is rounded up and the other down."""
+    """A lifetime and the present time in the resolution of the store's clock: where the time of the write is whole, as
+    on S3, the lifetime is rounded up and the present down."""
     if ttl_seconds is None or not added_seconds.is_integer():
         return ttl_seconds, now_seconds
     return float(math.ceil(ttl_seconds)), float(math.floor(now_seconds))

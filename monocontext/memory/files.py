@@ -1,8 +1,8 @@
 """Carry out the file commands of Anthropic's memory tool: a memory is a folder `/memories` of text files.
 
-A file is an entry whose key is its path; a folder is there as long as it holds one. What creates is create-only, what
-edits is a compare-and-swap that is repeated on a conflict, so agents that share a memory lose no edit of each other's.
-A rename stores under the new path first: killed in the middle it leaves both.
+A file is an entry whose key is its path; a folder exists while it holds one. Commands that create are create-only, and
+edits are compare-and-swaps that are repeated on a conflict, so agents that share a memory lose no edit. A rename stores
+under the new path first: if it is killed half way, both paths exist.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class MemoryFiles:
         return work(**given)
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
-        """Show a file with line numbers, or what a folder holds (1 GET, or 1 LIST and the cost of `Memory.entries`)."""
+        """Show a file with line numbers, or the contents of a folder (1 GET, or 1 LIST and the cost of
+        `Memory.entries`)."""
         path = _normalize_path(path)
         entry = self._read_file(path)
         if entry is None:
@@ -191,7 +192,7 @@ class MemoryFiles:
             try:
                 self.memory.delete(old, if_match=entry.etag)
             except AlreadyExists:
-                self.memory.delete(new)  # written in between: move what is there now
+                self.memory.delete(new)  # written in between: move the current value
                 continue
             return
 
@@ -201,7 +202,7 @@ class MemoryFiles:
         )
 
     def _refuse_invalid(self, work: Callable[[], T]) -> T:
-        """Do `work`; tell the model what the memory does not take."""
+        """Do `work`; report to the model what the memory refuses."""
         try:
             return work()
         except InvalidEntry as error:

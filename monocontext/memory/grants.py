@@ -1,4 +1,4 @@
-"""Read who may use which memory, and how: the file of tokens of `monocontext memory serve --grants`."""
+"""Read the grants of memories: the file of tokens of `monocontext memory serve --grants`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Grant:
 
     token: str
     namespace: str
-    """A memory of its own below the one that is served; empty for that itself."""
+    """The name of a memory below the served one; empty for the served one itself."""
     rights: Rights
     """`write` allows reading too."""
 
@@ -43,7 +43,7 @@ class Grant:
 
 
 def read_grants(path: str | os.PathLike[str]) -> list[Grant]:
-    """The grants in a file, a JSON list of objects. Raises `AccessDenied` for what is none, `OSError`."""
+    """The grants in a file, a JSON list of objects. Raises `AccessDenied` for anything else, `OSError`."""
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:

@@ -51,7 +51,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
-        """Reads see what was there before; of several puts of one key the last one counts."""
+        """Reads see the state before the batch; of several puts of one key the last one counts."""
         given = list(ops)
         puts = {(op.namespace, op.key): op for op in given if isinstance(op, PutOp)}
         results = in_threads(self._read, given, THREADS, "monocontext-memory")

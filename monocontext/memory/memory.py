@@ -1,11 +1,12 @@
 """Store keys and values that outlive a run and that many agents share.
 
 Invariants, with any number of writers on any machines:
+
 - a put is one request and replaces an entry whole: its value, its lifetime, its metadata; none is ever lost to another
-  key's writer;
-- of any number of create-only puts of one key exactly one succeeds, and so of compare-and-swap puts of one version;
-- an entry lives from its own write on, by the store's clock; no lifetime of an earlier write outlasts that write;
-- an expired entry is not there for any call; its object goes with `purge`, which spares whatever was put since.
+  key's writer
+- of any number of create-only puts of one key exactly one succeeds, and so of compare-and-swap puts of one version
+- an entry lives from its own write on, by the store's clock; no lifetime of an earlier write outlasts that write
+- an expired entry does not exist for any call; `purge` removes its object, and spares a version that was put since
 """
 
 from __future__ import annotations
@@ -136,9 +137,9 @@ class Memory(StoreUser):
         return found is not None and not found[0].is_expired
 
     def entry(self, key: str) -> Entry:
-        """A key's value, lifetime, version and metadata (1 GET; 1 request more where the server tells no time).
+        """A key's value, lifetime, version and metadata (1 GET; 1 request more if the server sends no time).
 
-        Raises `NotFound`, also for what has expired, and `DamagedData`.
+        Raises `NotFound`, also for an expired entry, and `DamagedData`.
         """
         name = self._object_name(key)
         try:
@@ -198,11 +199,11 @@ class Memory(StoreUser):
         return self._search_values(pattern, prefix)
 
     def search_words(self, words: str, k: int = 10, prefix: str = "") -> builtins.list[Ranked]:
-        """The entries that speak of some words, best first: of each the passage that scores most (1 LIST a thousand, 1
-        GET an entry, a few ahead).
+        """The entries that best match some words, best first: each by its best passage (1 LIST a thousand, 1 GET an
+        entry, a few ahead).
 
-        `words` are those of `Monocontext.search`, looked for in keys and values; how rare a word is is told by the
-        entries that have it. Expired entries are not there. Raises `ValueError` for a query without a word to look for.
+        `words` are those of `Monocontext.search`, looked for in keys and values; the entries decide how rare a word is.
+        Expired entries are left out. Raises `ValueError` for a query without a word to look for.
         """
         from monocontext.memory.ranking import rank
 
@@ -242,9 +243,9 @@ class Memory(StoreUser):
         return len(in_threads(lambda info: self.store.delete(info.key), infos, THREADS, "monocontext-memory"))
 
     def purge(self) -> int:
-        """Remove the objects of expired entries; how many went (cost as of `entries`, and 1 DELETE each).
+        """Remove the objects of expired entries; returns their number (cost as of `entries`, and 1 DELETE each).
 
-        Each goes only as the version that had expired: what was put since stays. A purge only saves space.
+        Each is removed only in the expired version: a newer one stays. A purge only saves space.
         """
         expired = [entry for entry, _ in self._entries.list_all(prefix_of("")) if entry.is_expired]
 
@@ -261,7 +262,7 @@ class Memory(StoreUser):
     def sweep(
         self, every_seconds: float = SWEEP_SECONDS, tell: Callable[[str], object] = warnings.warn
     ) -> Iterator[None]:
-        """Purge in a thread, at once and every so often, as long as the `with` block lasts.
+        """Purge in a thread, at once and then in intervals, while the `with` block lasts.
 
         A store that fails does not end it: `tell` gets one line, and the next round tries again.
         """
@@ -301,10 +302,11 @@ class Memory(StoreUser):
 
     @validate_options(TextOptions)
     def context(self, prefix: str = "", **options: Unpack[TextOptions]) -> Monocontext:
-        """The values as one lazy text, each under a line `=== KEY: key ===`, in order of their keys.
+        """The values as one lazy text, each below a line `=== KEY: key ===`, in order of their keys.
 
-        It is what is there now; no value is read (cost as of `entries`). Options are those of `Monocontext.open` that
-        need no place. A long value that is replaced later raises `ContextChanged` when it is read there.
+        It shows the current entries; no value is read (cost as of `entries`). Options are those options of
+        `Monocontext.open` that need no place. A long value that is replaced later raises `ContextChanged` when it is
+        read there.
         """
         from monocontext.memory.context import context_of
 
@@ -314,7 +316,7 @@ class Memory(StoreUser):
     # -- conditions ------------------------------------------------------------------------------------------------
 
     def _create(self, name: str, head: EntryHeader, data: bytes) -> str:
-        """Store an entry where there is none, or one that has expired; its ETag."""
+        """Store an entry if there is none, or an expired one; returns its ETag."""
         etag: str | None = None
         while True:
             try:
@@ -338,9 +340,9 @@ class Memory(StoreUser):
             raise AlreadyExists(f"{head.key!r} is there already: ETag {found[0].etag}") from None
 
     def _check_match(self, key: str, name: str, etag: str) -> None:
-        """Refuse what the store would not: an entry that has expired, and an ETag that no store gives.
+        """Refuse updates that the store would accept: of an expired entry, and with an ETag that no store gives.
 
-        An entry without a lifetime, as this memory may know, never expires.
+        An entry known to have no lifetime never expires.
         """
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
             raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which no store gives")

@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 from monocontext.errors import InvalidEntry
 
 FOLDER = "entries/"
-"""All objects of a memory lie in it; nothing else below its place is touched."""
+"""The folder of all objects of a memory; nothing else below its URL is touched."""
 _LITERAL = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _ESCAPED = {byte: chr(byte) if byte in _LITERAL else f"%{byte:02x}" for byte in range(256)}
 _PART = 200
@@ -42,7 +42,8 @@ def name_of(key: str, most_bytes: int) -> str:
 
 
 def prefix_of(prefix: str) -> str:
-    """The common prefix of the names of all keys with this prefix. Raises `InvalidEntry` for what is no text."""
+    """The common prefix of the object names of all keys with this prefix. Raises `InvalidEntry` for anything but a
+    text."""
     if not isinstance(prefix, str):
         raise InvalidEntry(f"a key begins with a str, not {type(prefix).__name__}")
     try:

@@ -1,4 +1,4 @@
-"""Read and list the objects of a memory, and tell the time by the store's clock."""
+"""Read and list the objects of a memory, and read the store's clock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REMEMBERED = 20_000
 
 
 class Entries:
-    """Reads objects. Remembers headers by name and ETag, which name a version for good: none can be stale."""
+    """Reads objects. Remembers headers by name and ETag, which identify a version for good: none can be stale."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -50,11 +50,11 @@ class Entries:
         self.remember(name, blob.etag, head)
         value = head.value(blob.data, self.location(name))
         if head.ttl_seconds is not None and not blob.modified_seconds:
-            return self._make_entry(self.store.head(name), head, value)  # a store that tells no times with the bytes
+            return self._make_entry(self.store.head(name), head, value)  # a store that sends no time with the bytes
         return self._make_entry(blob, head, value, name)
 
     def find(self, name: str) -> tuple[Entry, EntryHeader] | None:
-        """The entry under a name, expired or not, without its value; None where there is none (1 HEAD, 0 or 1 GET)."""
+        """The entry under a name, expired or not, without its value; None if there is none (1 HEAD, 0 or 1 GET)."""
         while True:
             try:
                 info = self.store.head(name)
@@ -93,9 +93,9 @@ class Entries:
         return f"{self.store.url}/{name}"
 
     def _read_header(self, info: ObjectInfo) -> EntryHeader:
-        """The header of an object (1 GET of 2 KB; none where it is remembered).
+        """The header of an object (1 GET of 2 KB; none if it is remembered).
 
-        Raises `NotFound` or `ContextChanged` when it is no longer that version.
+        Raises `NotFound` or `ContextChanged` if that version is gone.
         """
         head = self.recall(info.key, info.etag)
         if head is not None:

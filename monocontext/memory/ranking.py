@@ -13,8 +13,8 @@ from monocontext.text.search.terms import parse
 
 
 def rank(entries: Iterable[Entry], query: str, k: int) -> list[Ranked]:
-    """The best `k`, of each its best passage; of equal ones the first. The key counts as a line above its value, and is
-    what `doc:GLOB` of a query names."""
+    """The best `k` entries, each by its best passage; of equal ones the first. The key counts as a line above its
+    value, and `doc:GLOB` of a query matches it."""
     k = check_int("k", k, 1)
     terms = parse(query)
     scoring = terms.scoring

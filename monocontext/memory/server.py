@@ -41,11 +41,12 @@ class MemoryServer(ThreadingHTTPServer):
         granted: Granted | None = None,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
-        """Bind to an address; port 0 takes a free one.
+        """Bind to an address; port 0 takes a free port.
 
-        `token`: what callers send as `Authorization: Bearer ...`; None makes one up (`server.token`), an empty one asks
-        for none. `granted`: more tokens, each for a namespace, to read or to write. Raises `AccessDenied` for an empty
-        token beyond this machine or together with `granted`, and `OSError` where the port is taken.
+        `token`: the token that callers send as `Authorization: Bearer ...`; None generates one (`server.token`), an
+        empty one means none is required. `granted`: more tokens, each for a namespace, to read or to write. Raises
+        `AccessDenied` for an empty token beyond this machine or together with `granted`, and `OSError` if the port is
+        taken.
         """
         self.token = choose_token(token, host)
         if granted and not self.token:
@@ -58,7 +59,7 @@ class MemoryServer(ThreadingHTTPServer):
         super().__init__((host, port), _MemoryHandler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that has gone is no error of the server; anything else is told as ever."""
+        """Ignore clients that have gone, which is no error of the server; report anything else."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -93,7 +94,7 @@ class _MemoryHandler(BaseHTTPRequestHandler):
         try:
             status, reply = HTTPStatus.OK, self._reply(method)
         except _Refusal as refusal:
-            # The body was not read: what comes next on this connection would be taken for a request.
+            # The body was not read: the next bytes on this connection would look like a request.
             self.close_connection = True
             status, reply = refusal.status, {"error": str(refusal)}
         data = json.dumps(reply).encode()

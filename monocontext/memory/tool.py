@@ -68,7 +68,7 @@ class MemoryTool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The same as a function for chat-completion APIs."""
+        """As the tool, as a function for chat-completion APIs."""
         about = self.metadata
         properties = {p["name"]: {"type": p["type"], "description": p["description"]} for p in about["parameters"]}
         parameters = {"type": "object", "properties": properties, "required": ["command"]}

@@ -41,7 +41,7 @@ class Page:
             "trusted-types": "'none'",
         }
         if served:
-            # A policy inside a file may not say who frames it: browsers complain.
+            # A policy inside a file may not restrict frames: browsers complain.
             rules |= {"connect-src": "'self'", "frame-ancestors": "'none'"}
         return "; ".join(f"{name} {value}" for name, value in rules.items())
 

@@ -1,4 +1,4 @@
-"""Reduce ranges of characters to what a chart shows. Pure."""
+"""Reduce ranges of characters to the bars of a chart."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ MAP_COLUMNS = 1000
 
 
 def shares_read(ranges: Iterable[tuple[int, int]], characters: int, steps: int = MAP_COLUMNS) -> list[int]:
-    """For each of `steps` equal parts of a text, the share that lies in `ranges`, in thousandths.
+    """For each of `steps` equal parts of a text, the share inside `ranges` (which do not overlap), in thousandths.
 
-    `ranges` without overlap. What is there at all counts at least one thousandth. Empty where the text is.
+    Any share above zero counts at least one thousandth. Empty for an empty text.
     """
     if characters <= 0:
         return []

@@ -20,29 +20,29 @@ class InvalidRequest(ValueError):
 
 
 class Query:
-    """What stands behind the `?` of a request."""
+    """The parameters behind the `?` of a request."""
 
     def __init__(self, encoded: str = "") -> None:
         self._given = {name: values[-1] for name, values in parse_qs(encoded).items()}
 
     def text(self, name: str) -> str:
-        """A text; empty where none is given."""
+        """A text; empty if it is missing."""
         return self._given.get(name, "")
 
     def count(self, name: str) -> int:
-        """A number from 0. Raises `InvalidRequest` where none is given."""
+        """A number from 0. Raises `InvalidRequest` if it is missing."""
         value = self.text(name)
         if not (value.isascii() and value.isdigit() and len(value) < 16):
             raise InvalidRequest("a whole number is needed")
         return int(value)
 
     def known_count(self, name: str) -> int | None:
-        """A number from 0; None where none is given. Raises `InvalidRequest` for anything else."""
+        """A number from 0; None if it is missing. Raises `InvalidRequest` for anything else."""
         return self.count(name) if name in self._given else None
 
 
 Answer = Callable[[Query], Any]
-"""Gives what JSON can hold."""
+"""Returns a value that JSON can hold."""
 
 
 class PageServer(ThreadingHTTPServer):
@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(f"http://here/{self.path.lstrip('/')}")
-        # DNS rebinding: a page of another site may reach this port under a name of its own; it must not read.
+        # DNS rebinding: a page of another site may reach this port under its own name; it must not read.
         if self.server.loopback and not is_loopback(self._host()):
             self._json(403, {"error": "this server answers to localhost alone"})
             return

@@ -84,7 +84,7 @@ class Aider(SessionReader):
             yield self.file(path)
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` for what is not UTF-8, or no such history."""
+        """Raises `InvalidText` for bytes that are not UTF-8, and for a file that is not such a history."""
         return lines_of_records(_records(path))
 
     def file(self, path: Path) -> SessionFile:

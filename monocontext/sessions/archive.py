@@ -103,10 +103,10 @@ class Project:
     # -- descriptions -------------------------------------------------------------------------------------------------
 
     def versions(self, *, resting_seconds: float = 0.0) -> dict[str, str]:
-        """Sessions by id, each with a word that changes when it grows (2 LISTs a thousand objects; no GET).
+        """Sessions by id, each with a token that changes when it grows (2 LISTs a thousand objects; no GET).
 
-        `resting_seconds`: only those that have ended, or have not grown for so long by the store's clock. A session
-        ends where its agent says so: the copy of its text is then the last that is written.
+        `resting_seconds`: only those that have ended, or have not grown for this long by the store's clock. A session
+        ends when its agent says so: then the copy of its text is the last object that is written.
         """
         texts = self._list(names.TRANSCRIPTS)
         found = {}
@@ -122,11 +122,11 @@ class Project:
     def sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
     ) -> list[SessionInfo]:
-        """The description of each session, by the time it began (2 LISTs, and 1 GET a session, 32 at once).
+        """The description of each session, in order of their beginnings (2 LISTs, and 1 GET a session, 32 at once).
 
         `since` and `until`: those with a turn in that time; see `context`. `branch`: those that ended on that git
-        branch; `tool`: those that called a tool of that name. Of a session that was written by the Agent SDK its
-        records are read.
+        branch; `tool`: those that called a tool of that name. For a session that the Agent SDK wrote, its records are
+        read.
         """
         span = span_of(since, until)
         return [
@@ -231,7 +231,7 @@ class Project:
         return sorted(info.session_id for info in self.sessions(since, until, branch=branch, tool=tool))
 
     def list_turns(self, session_id: str) -> list[int]:
-        """Numbers of a session's turns; none of a session that is not there (a GET for each of its pieces)."""
+        """Numbers of a session's turns; none for a missing session (a GET for each of its pieces)."""
         return [turn.n for turn in self._turns_or_none(session_id)]
 
     def read_turn(self, session_id: str, n: int) -> dict[str, Any]:
@@ -240,14 +240,14 @@ class Project:
         return turn.to_dict() if turn else {"error": f"Turn {n} not found in session {session_id}"}
 
     def read_session(self, session_id: str) -> str:
-        """A session as text: `[Turn n - ROLE]` and what was said."""
+        """A session as text: `[Turn n - ROLE]` and the words of the turn."""
         return as_blocks(self._turns_or_none(session_id)) or f"No turns found for session {session_id}"
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
         """The turns that hold a text, in any case, at most `limit`, by session.
 
-        Search filters say which texts may hold it; those are read, and what has no filter (`index`), 16 at once: 2
-        LISTs a thousand objects, some 20 GETs of 1 KiB, 2 GETs a session that may hold it.
+        Search filters say which texts may hold it; those are read, and texts without filters (`index`), 16 at once: 2
+        LISTs a thousand objects, about 20 GETs of 1 KiB, 2 GETs a session that may hold it.
         """
         needle = keyword.lower()
         found: list[dict[str, Any]] = []
@@ -271,26 +271,28 @@ class Project:
         return found
 
     def search(self, words: str, k: int = 10, *, max_seconds: float | None = None) -> Passages:
-        """The sessions that speak of some words, best first: of each the passage that scores most, `document` its id.
+        """The sessions that best match some words, best first: each by its best passage, with its id as `document`.
 
         `words` are those of `Monocontext.search`, lines and characters those of `context()`. Search filters say which
-        texts may hold them. Cost: as `context`, some 16 GETs of 1 KiB a word, and frames of these texts. Raises
-        `NotFound` where the project has no session, `ValueError` for a query without a word to look for.
+        texts may hold them. Cost: as `context`, about 16 GETs of 1 KiB a word, and frames of these texts. Raises
+        `NotFound` if the project has no session, `ValueError` for a query without a word to look for.
         """
         with self.context() as text:
             return text.search(words, k=k, max_seconds=max_seconds, per_document=True)
 
     def search_sessions(self, words: str, k: int = 10) -> list[dict[str, Any]]:
-        """The same for a REPL: `session_id`, `score`, `content`; behind them a dict with `note` where text was left."""
+        """As `search`, for a REPL: `session_id`, `score`, `content`; a last dict has a `note` if text was left
+        unread."""
         found = self.search(words, k)
         rows = [{"session_id": one.document, "score": round(one.score, 2), "content": one.text} for one in found]
         return [*rows, *([{"note": found.note}] if found.note else [])]
 
     def index(self, *, rebuild: bool = False) -> int:
-        """Make search filters for all text that has none, `rebuild`: for all; returns the number of texts added.
+        """Make search filters for all text without them, or with `rebuild` for all text; returns the number of texts
+        added.
 
-        Uploads do it by themselves; this is for sessions of before, and of uploads that died. Cost: as `versions`, 1
-        GET a session and a text that is new, and what the filters take. Sessions of the Agent SDK have none.
+        Uploads do it themselves; this is for older sessions, and for uploads that died. Cost: as `versions`, 1 GET a
+        session and a new text, and the cost of the filters. Sessions of the Agent SDK have none.
         """
         search = SearchIndex(self.store, self._part)
         if rebuild:
@@ -363,7 +365,8 @@ class Project:
         return found | self._raw_versions(found)
 
     def _list_pieces(self, threads: ThreadPoolExecutor) -> tuple[dict[str, list[str]], Iterable[str]]:
-        """Sessions by id with their texts' names, and those that only the Agent SDK wrote (2 LISTs a thousand)."""
+        """Sessions by id with the names of their texts, and the sessions that only the Agent SDK wrote (2 LISTs a
+        thousand)."""
         records = threads.submit(self._list, names.SESSIONS)
         found = {
             session: [name for name in objects if name.startswith("turns-")]

@@ -23,7 +23,7 @@ TIMEOUT_SECONDS = 1.5
 
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> None:
-    """Print the brief of the project that the agent starts in; nothing where there is none."""
+    """Print the brief of the project in which the agent starts; nothing if there is none."""
     url = str(options["url"])
     project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
     text, note = get_brief(url, project, options)
@@ -33,7 +33,7 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> Non
 
 
 def get_brief(url: str, project: str, options: dict[str, object]) -> tuple[str | None, str]:
-    """The brief, and a note on its age; None where there is none (1 GET)."""
+    """The brief, and a note on its age; None if there is none (1 GET)."""
     copy = os.path.join(home(), "briefs", f"{word(project)}-{_checksum(url, project):08x}.md")
     key = f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}"
     try:
@@ -52,9 +52,10 @@ def get_brief(url: str, project: str, options: dict[str, object]) -> tuple[str |
 
 
 def hook_output(text: str, project: str, url: str, note: str = "") -> str:
-    """The JSON of a SessionStart hook around a brief, at most `MOST_CHARACTERS` long: the brief is cut at a line's end.
+    """The JSON of a SessionStart hook around a brief, at most `MOST_CHARACTERS` long: the brief is cut at the end of a
+    line.
 
-    The brief holds words of other users and of what their tools read: it is fenced and named as such.
+    The brief holds words of other users and of their tools' output: it is fenced and marked as such.
     """
     text = text.replace("</team-brief", "<\\/team-brief")
     note_cut = "[cut here; the rest is in the bucket]"
@@ -98,7 +99,7 @@ def _read_copy(copy: str) -> tuple[str | None, str]:
 
 
 def _read_object(url: str, key: str, options: dict[str, object]) -> bytes | None:
-    """The object, or None where there is none (1 GET). Raises `StoreFailure` after `TIMEOUT_SECONDS` or so."""
+    """The object, or None if there is none (1 GET). Raises `StoreFailure` after about `TIMEOUT_SECONDS`."""
     if "://" in url:
         from monocontext.sessions.fast_get import NeedsFullClient, get_once
 

@@ -76,7 +76,7 @@ class Chat(SessionReader):
     maker: type[TurnMaker] = _ChatTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """None: such files lie anywhere."""
+        """None: such files may be anywhere."""
         return iter(())
 
     def file(self, path: Path) -> SessionFile:

@@ -1,7 +1,7 @@
-"""Find the sessions of Claude Code and make turns out of their records.
+"""Find the sessions of Claude Code, and make turns from their records.
 
 The format is internal to Claude Code, so unknown records are kept in the archive and left out of the turns. The archive
-holds more than the agent shows: what compaction dropped and branches that were given up are turns as well.
+holds more than the agent shows: records that compaction dropped and abandoned branches are turns as well.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class _ClaudeTurns(TurnMaker):
         return False
 
     def _back_mark(self, record: Record) -> tuple[str, ...]:
-        """The mark of a prompt that does not follow the last record: what came after its parent was given up."""
+        """The mark of a prompt that does not follow the last record: the records after its parent were abandoned."""
         parent = record.get("parentUuid")
         content = (record.get("message") or {}).get("content") if isinstance(record.get("message"), dict) else None
         is_result = isinstance(content, list) and any(
@@ -206,7 +206,7 @@ class ClaudeCode(SessionReader):
     maker = _ClaudeTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Main sessions and those of subagents, in no order. A file that vanishes meanwhile is left out."""
+        """Main sessions and those of subagents, in any order. A file that vanishes meanwhile is left out."""
         for root in _roots():
             yield from sessions_of(sorted((root / "projects").glob("*/**/*.jsonl")), self.file)
 

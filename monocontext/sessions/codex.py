@@ -29,7 +29,7 @@ _CALLS = {
     "tool_search_call": "arguments",
     "image_generation_call": "revised_prompt",
 }
-"""Items that are calls, and the field that holds what was asked."""
+"""The items that are calls, and the field with their arguments."""
 _RESULTS = frozenset(["function_call_output", "custom_tool_call_output", "tool_search_output"])
 LEFT_OUT = {
     "reasoning": "encrypted",
@@ -48,10 +48,10 @@ LEFT_OUT = {
 """Items and records that make no turn, and why. They are in the archive; any other kind is counted as unknown."""
 _MOMENT_SECONDS = 0.5
 _MOMENT_RECORDS = 4
-"""Words stand twice in a file, as an item and as an event: milliseconds apart, or, where no time is written, a few
-records apart."""
+"""A file has each message twice, as an item and as an event: milliseconds apart, or, without times, a few records
+apart."""
 _REPLAY_SECONDS = 1.0
-"""A fork copies its parent's records in one go: a record that is so much later is its own."""
+"""A fork copies its parent's records at once: a record that is this much later is its own."""
 
 
 def _rollouts(folder: Path) -> list[Path]:
@@ -60,7 +60,7 @@ def _rollouts(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """Words that may stand in the file a second time."""
+    """Messages that the file may have a second time."""
 
     role: str
     text: str
@@ -71,7 +71,7 @@ class _Said:
     """Number of its record."""
 
     def is_twin_of(self, other: _Said) -> bool:
-        """Whether both tell of one moment. Two items, or two events, never do."""
+        """Whether both are of one moment. Two items, or two events, never are."""
         if (self.role, self.text) != (other.role, other.text) or self.form == other.form:
             return False
         if self.seconds is None or other.seconds is None:
@@ -122,12 +122,13 @@ class _CodexTurns(TurnMaker):
     # -- the place of the session --------------------------------------------------------------------------------------
 
     def _see_session(self, item: Record, record: Record) -> None:
-        """A fork names its parent's session as well, before or after its own: that is none of its place and title."""
+        """A fork also names its parent's session, before or after its own: that decides neither its place nor its
+        title."""
         is_own = item.get("id") in (None, self._thread)
         if self._is_placed and not is_own:
             self._is_replay, self._replay_began = True, _seconds(record)
             return
-        if is_own and self._is_placed and not self.began_in:  # what was taken before is the parent's
+        if is_own and self._is_placed and not self.began_in:  # earlier values are the parent's
             self.cwd = self.branch = self.remote = self.title = self.first_prompt = ""
         git = item.get("git")
         git = git if isinstance(git, dict) else {}
@@ -174,7 +175,7 @@ class _CodexTurns(TurnMaker):
             return self._rolled_back(item, record)
         if kind == "thread_name_updated" and not self._is_replay:
             self.title = _word(item, "thread_name")[:200] or self.title
-        return []  # what else happens stands in items
+        return []  # items have all other events
 
     def _item_turns(self, item: Record, record: Record) -> list[Turn]:
         kind = str(item.get("type") or item.get("record_type"))
@@ -217,7 +218,7 @@ class _CodexTurns(TurnMaker):
         return turns
 
     def _agent_turns(self, item: Record, record: Record, form: str) -> list[Turn]:
-        """A message between agents: a task, or what came of it."""
+        """A message between agents: a task, or its result."""
         who = f"[{item.get('author')} to {item.get('recipient')}]"
         return self._once("assistant", f"{who}\n{content_text(item.get('content')).strip()}", record, form)
 
@@ -253,7 +254,7 @@ def _output_text(output: Any) -> str:
 
 
 def _tools_found(tools: Any) -> str:
-    """The names of tools that a search found, those of a namespace behind its own."""
+    """The names of the tools that a search found; the tools of a namespace follow its name."""
     names: list[str] = []
     for tool in tools if isinstance(tools, list) else ():
         if isinstance(tool, dict):
@@ -293,13 +294,13 @@ class Codex(SessionReader):
     maker = _CodexTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Rollouts, archived ones too, in no order; those of subagents below their session's."""
+        """Rollouts, including archived ones, in any order; those of subagents below their session's."""
         root = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
         for folder in _FOLDERS:
             yield from sessions_of(_rollouts(root / folder), self.file)
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """The threads of a session's subagents. They began after it, which the names of the files tell."""
+        """The threads of a session's subagents. They began after it, as the names of the files say."""
         folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
         later = (path for path in _rollouts(folder) if path.name > file.path.name)
         for each in sessions_of(later, self.file):

@@ -1,4 +1,4 @@
-"""Find the session that a thread of Codex belongs to: its own, that of its parent where a subagent runs in it."""
+"""Find the session of a Codex thread: its own, or that of its parent if a subagent runs in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from monocontext.sessions.records import Record, read_lines
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEAD_RECORDS = 8
-"""What a file says of its thread stands at its beginning; a fork names its parent's session as well."""
+"""The metadata of a thread is at the beginning of its file; a fork names its parent's session as well."""
 _DEEPEST = 10
 """Subagents of subagents."""
 

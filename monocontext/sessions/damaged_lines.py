@@ -1,8 +1,8 @@
-"""Find the records in a line that is no JSON object: what a crash, a killed agent or a shell left. Pure.
+"""Find the records in a line that is not a JSON object: the remains of a crash, a killed agent or a shell.
 
-- NULs around a record, where a file was longer than what was written of it;
-- several records, where the newline between them is missing, also behind one that broke off;
-- UTF-16, which a shell appended to UTF-8.
+- NULs around a record, where a file was longer than its written part
+- several records with no newline between them, also behind one that broke off
+- UTF-16, which a shell appended to UTF-8
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_CHARACTERS = 8 << 20
 
 
 def records_in(data: bytes) -> list[dict[str, Any] | str]:
-    """The records of a line, and between them as text what is none; NULs around them are left out."""
+    """The records of a line, and the other parts between them as text; NULs around them are left out."""
     text = decode(data)
     found: list[dict[str, Any] | str] = []
     at = _skip(text, 0)
@@ -64,7 +64,7 @@ def _record_at(text: str, at: int) -> tuple[int, dict[str, Any] | None]:
 
 
 def _next_start(text: str, at: int) -> int:
-    """Where the next record begins; the end of the text where none does. Objects within a record are none."""
+    """The beginning of the next record, or the end of the text. Objects within a record do not count."""
     if len(text) > _MOST_CHARACTERS:
         return len(text)
     for tried, start in enumerate(_START.finditer(text, at + 1)):
@@ -77,7 +77,7 @@ def _next_start(text: str, at: int) -> int:
 
 
 def _is_whole(record: dict[str, Any]) -> bool:
-    """Whether an object looks like what agents write on a line of its own."""
+    """Whether an object looks like a line that agents write."""
     return "type" in record and bool({"timestamp", "uuid", "sessionId", "payload"} & record.keys())
 
 

@@ -18,7 +18,7 @@ _ENCODED = re.compile(r"(?:%|=(?=3D|22|27|20))([0-9a-fA-F]{2})()()|&(?:quot|apos
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0"}
 _ENTITIES = {"&quot;": '"', "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">", "&#39;": "'", "&#34;": '"'}
 # A shell's `\` at the end of a line; or the end of a line that a terminal may have cut, with no `NAME=` after it.
-# What may stand before is looked at second: a search for the marks themselves is five times faster.
+# The characters before are checked second: a search for the marks alone is five times faster.
 _BEFORE = "[A-Za-z0-9+/=_.:\"'-]"
 _MARGIN = (
     r"(?:[+-]|(?:[>|#*\u2502]|//)[ ]|[ ]{0,7}\d{1,6}[\t\u2192])?"
@@ -46,9 +46,9 @@ class DecodedView(NamedTuple):
 
     text: str
     at: list[int]
-    """Where in `text` each run begins that stood so."""
+    """The beginning of each such run in `text`."""
     source: list[int]
-    """Where it stood."""
+    """Its offset in the original."""
 
     def place(self, position: int) -> int:
         run = bisect_right(self.at, position) - 1
@@ -69,7 +69,7 @@ def long_words(text: str) -> DecodedView:
 
 
 def decode_escapes(text: str) -> Iterator[DecodedView]:
-    """Views with one level of escapes resolved: those of JSON and terminals; without any, those of URLs and XML."""
+    """Views with one level of escapes resolved: JSON and terminals; without any of these, URLs and XML."""
     marks = list(_ESCAPE.finditer(text)) if "\\" in text or "\x1b" in text else []
     if not marks and ("%" in text or "&" in text):
         marks = list(_ENCODED.finditer(text))
@@ -83,7 +83,7 @@ def drop_nuls(text: str) -> Iterator[DecodedView]:
 
 
 def swap_bytes(text: str) -> str | None:
-    """Text in UTF-16 of the other order of bytes: the same places, with its letters of ASCII. None if there is none."""
+    """Text in UTF-16 of the other byte order: the same offsets, with its ASCII letters. None if there is none."""
     return None if text.isascii() or not _SWAPPED_RUN.search(text) else text.translate(_SWAPPED)
 
 

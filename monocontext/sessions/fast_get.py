@@ -29,7 +29,7 @@ class NeedsFullClient(Exception):
 
 
 def get_once(url: str, key: str, options: dict[str, object], timeout_seconds: float, most_bytes: int) -> bytes | None:
-    """The first `most_bytes` of an object, or None where there is none (1 GET).
+    """The first `most_bytes` of an object, or None if there is none (1 GET).
 
     Raises `NeedsFullClient`, `StoreFailure`, `InvalidUrl`.
     """
@@ -110,8 +110,8 @@ def _exchange(
 
 
 def _make_tls_context(everything: bool) -> SSLContext:
-    """A context that trusts what this system trusts. Without `everything`, certificates are looked up in a folder that
-    has a file for each, where there is one: to read the file with all of them takes 40 ms of a core."""
+    """An SSL context with the certificates of this system. Without `everything`, certificates are looked up in a folder
+    with a file for each, if there is one: to read the file with all of them takes 40 ms of a core."""
     import ssl
 
     folder = ssl.get_default_verify_paths().capath

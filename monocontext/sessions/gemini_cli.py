@@ -1,8 +1,8 @@
-"""Find the sessions of Gemini CLI, and make turns out of their records.
+"""Find the sessions of Gemini CLI, and make turns from their records.
 
-A file begins with what is known of the session, then a message a line. A message that gets more, such as the results of
-its tools, is written again under its `id`; `$set` changes what is known, also all messages where the conversation was
-compressed; `$rewindTo` gives up what came since. Earlier versions wrote one JSON document.
+A file begins with the metadata of the session, then has a message on each line. A message that gets more, such as the
+results of its tools, is written again under its `id`; `$set` changes the metadata, and also all messages when the
+conversation was compressed; `$rewindTo` abandons everything since. Earlier versions wrote one JSON document.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from monocontext.sessions.turn import Kind, Turn
 from monocontext.stores.regular_file import open_file
 
 _MOST_BYTES = 1 << 20
-"""Read of what says where projects are."""
+"""The most bytes to read of the file that lists projects."""
 _SET_UP = re.compile(r"\s*<session_context>|This is the Gemini CLI\. We are setting up the context")
 _ROLES = {"user": "user", "gemini": "assistant", "info": "system", "warning": "system", "error": "system"}
 
@@ -90,7 +90,7 @@ class _GeminiTurns(TurnMaker):
             self.cwd = self.began_in = directories[0]
 
     def _rewritten_turns(self, messages: Any) -> list[Turn]:
-        """The conversation as it is from here on: what it says that was not said before, such as a summary."""
+        """The new state of the conversation: its parts that were not said before, such as a summary."""
         turns: list[Turn] = []
         for message in messages if isinstance(messages, list) else ():
             kind = message.get("type") if isinstance(message, dict) else None
@@ -134,7 +134,7 @@ class _GeminiTurns(TurnMaker):
 
 
 def _result_text(result: Any) -> str:
-    """The result of a tool as text: parts, of which those of functions hold it under `response`."""
+    """The result of a tool as text. It is a list of parts; parts of functions hold it under `response`."""
     parts = result if isinstance(result, list) else [result]
     texts = []
     for part in parts:
@@ -154,7 +154,7 @@ class GeminiCli(SessionReader):
     maker = _GeminiTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Files in `~/.gemini/tmp/<project>/chats`, those of subagents below their session's, in no order."""
+        """Files in `~/.gemini/tmp/<project>/chats`, those of subagents below their session's, in any order."""
         home = Path(os.environ.get("GEMINI_CLI_HOME") or Path.home())
         found = (home / ".gemini" / "tmp").glob("*/chats/**/*.json*")
         return sessions_of((path for path in found if path.suffix in (".json", ".jsonl")), self.file)

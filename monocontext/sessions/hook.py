@@ -25,8 +25,8 @@ FLAGS = ("anonymous", "no-redact", "compile")
 _MOST_BYTES = 4 << 20
 _IDLE_SECONDS = 2.0
 _MOST_SECONDS = 8.0
-"""An agent may leave stdin open, so its end is not waited for: the input is whole where its JSON is, and what comes
-later than this is not taken."""
+"""An agent may leave stdin open, so the hook does not wait for its end: the input is complete once its JSON is, and
+later input is ignored."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
             from monocontext.sessions.brief import show_brief
 
             show_brief(hook_input, options)
-            if spool.jobs():  # of a machine that was offline, or went down
+            if spool.jobs():  # jobs of a machine that was offline, or went down
                 spool.start_worker()
         else:
             queue_upload(hook_input, options, goes_on=event == "stop")

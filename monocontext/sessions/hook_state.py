@@ -1,7 +1,7 @@
-"""Find what keeps installed hooks from running: an agent that does not run one says nothing.
+"""Find out why installed hooks do not run: an agent that skips one says nothing.
 
-Codex runs a hook of whose text it keeps a digest, since its user has trusted it, in `config.toml`; and reads hooks of a
-directory that it trusts (as of 0.169). Claude Code runs all hooks, unless they are switched off.
+Codex runs a hook if its digest is in `config.toml`, where it is stored once the user trusts the hook, and reads hooks
+of a directory that it trusts (as of 0.169). Claude Code runs all hooks, unless they are switched off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from monocontext.errors import MonocontextError
 from monocontext.sessions.settings import AGENTS, AgentSettings, Settings, is_ours, read_settings
 
 _CODEX_SECONDS = 600
-"""Codex' limit for a hook that names none."""
+"""Codex's time limit for a hook that gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class InstalledHooks:
     agent: str
     path: Path
     missing: str
-    """Why the agent does not run them, and what to do; empty where nothing is known to be missing."""
+    """The reasons why the agent does not run them, and what to do; empty if no reason is known."""
 
 
 def find_hooks(directory: Path) -> list[InstalledHooks]:
@@ -51,7 +51,8 @@ def find_hooks(directory: Path) -> list[InstalledHooks]:
 
 
 def what_is_missing(agent: AgentSettings, path: Path, settings: Settings, name: str = "") -> str:
-    """Why an agent does not run our hooks in a file, and what to do. `name`: what Codex calls the file of a plugin."""
+    """The reason why an agent does not run our hooks in a file, and what to do. `name`: Codex's name for the file of a
+    plugin."""
     if settings.get("disableAllHooks"):
         return "`disableAllHooks` is set there: no hook runs"
     if agent.name != "codex":
@@ -73,7 +74,7 @@ def what_is_missing(agent: AgentSettings, path: Path, settings: Settings, name: 
 
 
 def _entries(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Our hooks: what Codex calls each within its file, and what its digest is made of."""
+    """Our hooks: Codex's name for each within its file, and the input of its digest."""
     hooks = settings.get("hooks")
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
         word = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
@@ -103,11 +104,11 @@ def _is_trusted(directory: Path, config: Settings) -> bool:
 
 
 def _plugins(home: Path) -> Iterator[tuple[Path, str]]:
-    """The hooks of our plugin where it is on, and what Codex calls them."""
+    """The hooks of our plugin if it is on, with Codex's names for them."""
     try:
         plugins = _read_config(home).get("plugins", {})
     except MonocontextError:
-        return  # told for the hooks themselves
+        return  # reported for the hooks themselves
     for plugin, told in plugins.items():
         name, _, market = plugin.partition("@")
         if name == "monocontext" and isinstance(told, dict) and told.get("enabled", True):
@@ -116,7 +117,7 @@ def _plugins(home: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _read_config(home: Path) -> Settings:
-    """Codex' own settings, empty where there are none. Raises `MonocontextError` for what is not TOML."""
+    """Codex's own settings; empty if there are none. Raises `MonocontextError` for a file that is not TOML."""
     path = home / "config.toml"
     try:
         return tomllib.loads(path.read_text("utf-8"))

@@ -1,8 +1,8 @@
-"""Read sessions that lie on this machine as one text, without a bucket.
+"""Read the sessions on this machine as one text, without a bucket.
 
-They are taken as an upload takes them, without their secrets, into an archive in the user's cache folder, which only
-the user may open. What was read before is not read again, and a session that is removed goes from there, too. Nothing
-is written elsewhere, and nothing is sent.
+They go, as in an upload, without their secrets into an archive in the user's cache folder, which only the user may
+open. What was read before is not read again, and a removed session is removed there too. Nothing is written elsewhere,
+and nothing is sent.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _PROJECT = "local"
 _TAKEN = "taken.json"
 _MOST_FILES = 20_000
 _PLAIN = ("chat", "text", "aider")
-"""Conversations of no agent, or that lie in a repository: a folder that holds some is no folder of sessions."""
+"""Formats of no agent, or with files in a repository: a folder that holds some is not a folder of sessions."""
 _OTHER_ENDINGS = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")
 _OTHER_FOLDERS = frozenset(["tool-results", "tool_outputs", "memory", "logs"])
 """Files that agents keep next to sessions."""
 
 
 def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Monocontext:
-    """All sessions of agents on this machine as one text. Raises `NotFound` where there is none."""
+    """All sessions of agents on this machine as one text. Raises `NotFound` if there is none."""
     files = [file for file in discover_sessions() if file.agent not in _PLAIN]
     if not files:
         raise NotFound("no sessions of an agent on this machine")
@@ -51,10 +51,10 @@ def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Mo
 def open_folder(
     place: str | os.PathLike[str], note: Note | None = None, **options: Unpack[TextOptions]
 ) -> Monocontext | None:
-    """The sessions in an agent's folder as one text, each a document; None for any other place.
+    """The sessions in an agent's folder as one text, each a document; None for any other folder.
 
-    That is a folder in which an agent keeps sessions (`~/.claude/projects/...`, `~/.codex/sessions`), or a copy of one:
-    a folder that holds sessions and what belongs to them, and nothing else.
+    Such a folder is one in which an agent keeps sessions (`~/.claude/projects/...`, `~/.codex/sessions`), or a copy of
+    one: a folder with sessions and their files, and nothing else.
     """
     try:
         address = parse(os.fspath(place))
@@ -98,7 +98,7 @@ def _roots() -> list[Path]:
 
 
 def _session_paths(folder: Path) -> list[Path]:
-    """The files of a copied folder that may be sessions; none where it holds a file that belongs to none."""
+    """The files of a copied folder that may be sessions; none if it holds a file of no session."""
     found: list[Path] = []
     for at, folders, files in os.walk(folder):
         folders[:] = [each for each in folders if each not in _OTHER_FOLDERS]

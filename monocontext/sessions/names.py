@@ -67,7 +67,7 @@ def session_of(path: str) -> str:
 
 
 def is_part(name: str) -> bool:
-    """Whether a file name is that of records."""
+    """Whether a file name is one of records."""
     return _PART.fullmatch(name) is not None
 
 

@@ -27,7 +27,7 @@ _FACTS = ("id", "parentID", "projectID", "directory", "title", "version")
 
 
 def is_export(found: Any) -> bool:
-    """Whether JSON is what `opencode export` writes, or the file of a session."""
+    """Whether JSON is the output of `opencode export`, or the file of a session."""
     info = found.get("info", found) if isinstance(found, dict) else None
     return isinstance(info, dict) and str(info.get("id")).startswith("ses_") and "directory" in info
 
@@ -75,7 +75,7 @@ def _database_records(database: Path, session: str) -> Iterator[Record]:
 
 @contextmanager
 def _open(database: Path) -> Iterator[sqlite3.Connection]:
-    """Read a database that the agent may be writing. Raises `InvalidText` for what is none of its."""
+    """Read a database that the agent may be writing. Raises `InvalidText` for any other database."""
     try:
         with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as rows:
             yield rows
@@ -173,7 +173,7 @@ class OpenCode(SessionReader):
         yield from sessions_of((data / "storage" / "session").glob("*/ses_*.json"), self.file)
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` for what is no session."""
+        """Raises `InvalidText` for a file that is not a session."""
         return lines_of_records(_records(path))
 
     def file(self, path: Path) -> SessionFile:

@@ -36,7 +36,7 @@ def project_of(folder: str, remote: str = "") -> str:
     if remote:
         return slug(_normalize_host(_strip_credentials(remote)))
     if os.path.basename(git) == ".git":
-        top = os.path.dirname(git)  # of a linked worktree too, whose own name is that of a branch
+        top = os.path.dirname(git)  # also for a linked worktree, whose own name is that of a branch
     return slug(_last_part(top or folder)) or "unnamed"
 
 
@@ -81,7 +81,7 @@ def _last_part(path: str) -> str:
 
 def _find_repository(folder: str) -> tuple[str, str]:
     """The top of the working tree around a directory, and the directory that holds its configuration."""
-    at = os.path.abspath(folder) if os.path.isabs(folder) else ""  # what is of another system is not here
+    at = os.path.abspath(folder) if os.path.isabs(folder) else ""  # a path of another system does not exist here
     while at:
         git = os.path.join(at, ".git")
         if os.path.isdir(git):

@@ -57,9 +57,9 @@ def text_of(
     ask: Callable[[Sequence[Literal]], Sequence[Callable[[str], bool]]],
     **options: Unpack[TextOptions],
 ) -> ProjectText:
-    """A text of strings and of pieces by their key, in this order, divided into documents (no request).
+    """A text of strings and of pieces by their keys, in this order, divided into documents (no request).
 
-    `ask` gives for each of some literals a function that tells whether the piece of a key may hold it; `options` are
+    `ask` gives, for each of some literals, a function that says whether the piece of a key may hold it; `options` are
     those of `Monocontext.open`.
     """
 

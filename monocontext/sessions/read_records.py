@@ -41,7 +41,7 @@ def read_records(store: Store, keys: Sequence[str]) -> list[Record]:
 
 
 def turns_of(records: Iterable[Record], session_id: str) -> tuple[list[Turn], TurnMaker]:
-    """The turns of records of any agent, and what they say of the session."""
+    """The turns and the metadata in the records of any agent."""
     records = list(records)
     agent = next((kind for record in records if (kind := kind_of(record))), "claude-code")
     maker = AGENTS[agent].maker(session_id)

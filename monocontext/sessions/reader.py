@@ -42,7 +42,7 @@ def sessions_of(paths: Iterable[Path], read: Callable[[Path], SessionFile]) -> I
 
 
 class TurnMaker(ABC):
-    """Makes turns out of the records of one session, in order, and remembers what they say of the session."""
+    """Makes turns from the records of one session, in order, and keeps its metadata."""
 
     agent = ""
 
@@ -88,7 +88,7 @@ class TurnMaker(ABC):
         return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}", record)
 
     def _see_unknown(self, kind: object) -> None:
-        name = str(kind)[:_KIND_CHARACTERS]  # any JSON can stand there
+        name = str(kind)[:_KIND_CHARACTERS]  # any JSON may be here
         self.unknown[name] = self.unknown.get(name, 0) + 1
 
     def _see_time(self, record: Record) -> None:

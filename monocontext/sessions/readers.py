@@ -59,7 +59,7 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
 
 
 def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
-    """A file as a session, by its content. Raises `InvalidText` where it is none, `OSError`."""
+    """A file as a session, by its content. Raises `InvalidText` if it is none, `OSError`."""
     return AGENTS[agent or _recognize_agent(path)].file(path)
 
 

@@ -40,11 +40,11 @@ class RecordLine:
     """Counts from 1."""
     record: Record
     digest: bytes
-    """SHA-256 of the line as it stands in the file, without its newline."""
+    """SHA-256 of the line in the file, without its newline."""
     problem: str = ""
     """Why it is unreadable, in a few words; empty where it is not."""
     is_tail: bool = False
-    """The last line, without a newline, and not JSON: somebody may still be writing it."""
+    """Whether it is the last line, without a newline, and not JSON: the agent may still be writing it."""
 
 
 def read_lines(path: Path) -> Iterator[RecordLine]:
@@ -85,7 +85,7 @@ def read_text(path: Path) -> str:
 
 
 def read_document(path: Path) -> Any:
-    """A file that is one JSON document. Raises as `read_bytes`, and `InvalidText` where it is none."""
+    """A file that is one JSON document. Raises as `read_bytes`, and `InvalidText` for anything else."""
     data = read_bytes(path)
     try:
         return json.loads(data)
@@ -130,7 +130,7 @@ def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
 
 
 def _parse_damaged(number: int, data: bytes, problem: str) -> Iterator[RecordLine]:
-    """The records of a line that is not one, and what of it is none. Each counts as a line."""
+    """The records in a damaged line, and its other parts. Each counts as a line."""
     found = records_in(data)
     for at, each in enumerate(found):
         if isinstance(each, str):

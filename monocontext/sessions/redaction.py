@@ -1,9 +1,9 @@
-"""Take secrets out of records, before anything leaves this machine.
+"""Remove secrets from records, before anything leaves this machine.
 
-Works on the strings of a parsed record: in JSON text, escapes hide what a pattern looks for, or a cut would break them.
-Strings that hold escapes themselves (JSON within a tool's result, `repr`s, URLs, coloured terminals) are also searched
-with their escapes resolved, and so is text in base64, which goes whole. Fields that tie records to each other (ids,
-signatures of thinking) stay, at the places where they belong and nowhere else.
+Works on the strings of a parsed record: in JSON text, escapes would hide a pattern's match, or a cut would break them.
+Strings with escapes inside (JSON within a tool's result, `repr`s, URLs, coloured terminals) are also searched with
+their escapes resolved, and so is text in base64, which is removed whole. Fields that tie records to each other (ids,
+signatures of thinking) stay where they belong, and nowhere else.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class Redactor:
     """Takes secrets out of records and counts them. One for each session; not safe for threads."""
 
     def __init__(self, patterns: Iterable[str] = (), *, enabled: bool = True) -> None:
-        """`patterns` are regular expressions of the user's own kinds of secrets. Raises `MonocontextError` for one that
-        is none."""
+        """`patterns` are regular expressions for the user's own kinds of secrets. Raises `MonocontextError` for an
+        invalid one."""
         self.enabled = enabled
         self.findings: list[Finding] = []
         self.images = 0
-        """Pictures that a placeholder stands for."""
+        """The number of pictures replaced by a placeholder."""
         self._custom = tuple(("custom", _compile(pattern)) for pattern in patterns)
 
     @property

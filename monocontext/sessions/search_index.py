@@ -31,9 +31,10 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store, get_bounded, put_own
 
 FORMAT = 2
-"""Format 1 had filters of earlier kinds; its readers asked any filter as if it was one of them."""
+"""Format 1 had filters of earlier kinds; its readers took any filter for one of them."""
 WAITING_BYTES = 1 << 20
-"""So much text waits before an upload makes its filters: the last filter, up to 4 MiB, is then written again."""
+"""The amount of text that waits before an upload makes its filters: the last filter, up to 4 MiB, is then written
+again."""
 PIECES_PER_PAGE = 1000
 _MOST_BYTES = 64 << 20
 _ATTEMPTS = 10
@@ -61,7 +62,7 @@ class _Root:
     pages: tuple[str, ...] = ()
     paged_frames: int = 0
     entries: tuple[_Entry, ...] = ()
-    """Behind those of the pages."""
+    """The rows behind those of the pages."""
     waiting: tuple[_Entry, ...] = ()
     filters: tuple[FilterRef, ...] = ()
 
@@ -123,7 +124,7 @@ class SearchIndex:
         return self.ask_all([Literal(max(word.split("\n"), key=len), re.IGNORECASE)])[0]
 
     def ask_all(self, literals: Sequence[Literal]) -> list[FilterAnswer]:
-        """The same of each of some literals, wherever in a match they stand (as `ask`, the rows of all at once)."""
+        """As `ask`, for each of some literals, anywhere in a match (the rows of all at once)."""
         for attempt in range(_ATTEMPTS):
             root, etag = self._load()
             try:
@@ -213,7 +214,7 @@ class SearchIndex:
         return rows
 
     def _with_filters(self, root: _Root) -> _Root:
-        """The root with filters for what waits. A text that is gone is left out."""
+        """The root with filters for the waiting texts. A removed text is left out."""
         columns = Columns(overlap_for(RAW_FRAME_BYTES), 1)
         entries = list(root.entries)
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-sessions") as threads:

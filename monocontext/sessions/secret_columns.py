@@ -25,7 +25,7 @@ _VALUE = re.compile(r"\s*+(?:'(?P<single>(?:[^'\n]|'')*)'|\"(?P<double>[^\"\n]*)
 
 
 def find_in_columns(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """The spans of secrets below the name of a column that stands around `start`."""
+    """The spans of secrets below the name of a column around `start`."""
     line = text.rfind("\n", max(0, start - 2_000), start) + 1
     above = text[text.rfind("\n", max(0, line - 2_000), max(0, line - 1)) + 1 : line]
     if (header := _HEADER.match(text, line)) and header["by"] not in above:  # else it is itself a row

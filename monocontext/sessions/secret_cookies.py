@@ -18,7 +18,7 @@ _MOST = 40_000
 _VALUE = r"[^\s\"'`;,\\<>{}()\[\]]{16,4096}"
 _NAME = r"[^\s\"'`;,\\<>{}()\[\]=:@]{1,100}"
 _Q = r"[\"'`]"
-# What may stand between the word and its cookies: `cookies.set(`, `cookie_jar = `, `"Cookie", "value": `, `--cookie `.
+# Text between the word and its cookies: `cookies.set(`, `cookie_jar = `, `"Cookie", "value": `, `--cookie `.
 _OPEN = re.compile(
     rf"cookie(?P<rest>[\w-]{{0,40}}(?:\(\))?(?:\.\w{{1,40}}){{0,3}})(?P<close>{_Q}?\]?\)?)"
     rf"(?P<value>\s{{0,20}},\s{{0,20}}{_Q}?value(?={_Q}?\s{{0,4}}[:=]))?{_Q}?"
@@ -113,7 +113,7 @@ def holds_a_session(name: str, value: str) -> bool:
 
 
 def _is_random(run: str, hump: float) -> bool:
-    """Less strict than `looks_random`, since a cookie's value stands here: humps of that many letters at most."""
+    """Less strict than `looks_random`, since this is the value of a cookie: at most that many humps for its letters."""
     digits = sum(map(str.isdigit, run))
     return digits >= 2 and len(run) - digits >= 4 and len(run) <= hump * len(_HUMPS.findall(run))
 
@@ -183,7 +183,7 @@ def _find_pairs(text: str, begin: int, stop: int) -> Iterator[Span]:
     at = begin
     while pair := _PAIR.search(text, at, stop):
         name, at = pair["name"], pair.start("value")  # the value of no pair may be the name of the next
-        if name.lower() == "value":  # of an object that names its cookie elsewhere
+        if name.lower() == "value":  # in an object that names its cookie elsewhere
             name = _name_around(text, *pair.span("value")) or name
         if holds_a_session(name, pair["value"]):
             yield pair.span("value")
@@ -200,7 +200,7 @@ def _is_entry(text: str, begin: int, stop: int) -> bool:
 
 
 def _name_around(text: str, begin: int, stop: int) -> str | None:
-    """The name in the object whose value stands at `begin`."""
+    """The name in the object with the value at `begin`."""
     before = text[max(0, begin - 400) : begin].rpartition("{")[2]
     after = text[stop : stop + 400].partition("}")[0]
     found = [*_NAME_FIELD.finditer(before)][-1:] or [*_NAME_FIELD.finditer(after)][:1]

@@ -1,8 +1,8 @@
-"""Patterns of secrets that have a form of their own, by kind. Pure.
+"""Patterns of secrets with a recognisable form, by kind.
 
-Each row names the pieces of text that its matches hold: a search looks for all of those at once and tries a pattern
-only where one stands. A pattern's repetitions are bounded, so that a long line costs its length and no more. A group
-named `secret` is what is taken out, else all. High entropy alone is no sign: transcripts are full of hashes.
+Each row names the pieces of text that its matches hold: a search looks for all of those at once, and tries a pattern
+only where one is. A pattern's repetitions are bounded, so the cost of a long line grows only with its length. A group
+named `secret` is removed, else the whole match. High entropy alone is no sign: transcripts are full of hashes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Shape:
         pattern = _compiled(self.pattern)
         if self.lead:  # a search that fails goes on, so it is given little to go on with
             near = pattern.finditer(text, max(0, at - self.lead), at + _AFTER)
-            found = next((each for each in near if each.end() > at), None)  # the same may stand in the line before
+            found = next((each for each in near if each.end() > at), None)  # the line before may have the same
         else:
             found = pattern.match(text, at)
         if found is None or found.start() > at:
@@ -182,7 +182,7 @@ WORDS: tuple[tuple[str, str, int, str], ...] = (
     ("command-password", "ssh", 0, r"\bsshpass\b[^\n]{0,60}?\s-p\s?" + _WORD),
     ("command-password", "login", 0, r"\blogin\b[^\n;|]{0,200}?\s(?:-p|--pass(?:word)?)[ =](?!\d{1,5}(?!\w))" + _WORD),
     ("command-password", "twine poetry conan expo svn", 0, r"\b(?:twine|poetry|conan|expo|svn)\b" + _ARGS + r"(?:-p|--password)[ =]" + _WORD),
-    # A key that stands alone: `cargo login KEY`, `nuget push a.nupkg -k KEY`, `poetry config pypi-token.acme KEY`.
+    # A key by itself: `cargo login KEY`, `nuget push a.nupkg -k KEY`, `poetry config pypi-token.acme KEY`.
     ("command-token", "login setapikey authtoken auth~", 0, r"(?<=[a-z0-9_.-][ \t-])(?:login|setapikey|authtoken|auth)(?:\s(?:init|login|token|add|set))?" + _OPTIONS + _KEY),
     ("command-token", "nuget hatch codecov service~install", 0, r"(?:nuget\spush|hatch\spublish|codecov|service\sinstall)\b" + r"(?:\s{1,4}[^\s;|&]{1,200}){0,6}?\s{1,4}(?:-{1,2}\w[\w-]{0,20}=)?[\"']?" + _KEY),
     ("command-token", "config", 0, r"config\s(?:--?\w[\w-]{0,20}\s){0,3}(?:create\s\S{1,60}\s)?[\w./-]{0,60}(?:token|oauth|basic|pass|secret|key|auth)[\w./-]{0,60}(?:\s[\w@.-]{1,60})?\s{1,4}[\"']?(?P<secret>[A-Za-z0-9_.=+/~-]{16,2000})(?![\w-])"),

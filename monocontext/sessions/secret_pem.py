@@ -48,7 +48,7 @@ def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_body_end(text: str, at: int) -> int:
-    """Where the base64 after a first line ends; `at` when there is none."""
+    """The end of the base64 after a first line; `at` if there is none."""
     length, stop, begin = 0, at, at
     while begin <= len(text) and begin - at < _KEY_SPAN:
         end = text.find("\n", begin)
@@ -72,7 +72,7 @@ def _may_end_key(body: str) -> bool:
 
 
 def _find_body_start(text: str, at: int, least: int) -> int:
-    """Where the base64 before a last line begins; `at` when there is none."""
+    """The beginning of the base64 before a last line; `at` if there is none."""
     length, start, end = 0, at, text.rfind("\n", least, at)
     while end > least and at - end < _KEY_SPAN:
         begin = text.rfind("\n", least, end) + 1

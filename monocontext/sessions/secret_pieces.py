@@ -1,7 +1,7 @@
-"""Find which of many words stand in a text, in one pass. Pure.
+"""Find which of many words occur in a text, in one pass.
 
 A search for words by their first letters stops at nearly each letter of a text. This one looks for the rarest letter of
-each word, and at what stands around it only there.
+each word, and checks its surroundings only there.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _COMMON = " etaoinsrlcdum.pfhgby0_12:w3kv"
 
 
 class Pieces(Generic[_T]):
-    """Words, and what belongs to each."""
+    """Words, each with its value."""
 
     def __init__(self, rows: Iterable[tuple[str, _T]], before: str = "") -> None:
-        """`before` is a pattern of no width that must hold where a word begins. What belongs to a word that begins with
-        another stands with the shorter one."""
+        """`before` is a pattern of no width that must match where a word begins. If a word begins with another one, its
+        value is stored with the shorter one."""
         rows = list(rows)
         words = {word for word, _ in rows}
         self._rows = defaultdict[str, list[_T]](list)
@@ -41,7 +41,7 @@ class Pieces(Generic[_T]):
             tail: [one for part in (tail[:n] for n in range(1, len(tail) + 1)) for one in ends.get(part, ())]
             for tail in ends
         }
-        """By what is found, the words that end in it or in its beginning, and where in them it begins."""
+        """For each found piece, the words that end in it or in its beginning, and the offset of the piece in them."""
         self._pattern = re.compile(
             "|".join(
                 f"{re.escape(first)}(?:{'|'.join(sorted(tails, key=len, reverse=True))})"

@@ -51,7 +51,7 @@ def find_secrets(text: str, extra: Iterable[tuple[str, re.Pattern[str]]] = ()) -
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """In order, with those that overlap as one of the kind that comes first."""
+    """In order; overlapping ones are merged, with the kind of the first."""
     merged: list[Span] = []
     for start, stop, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:
@@ -78,7 +78,7 @@ def _find_spans(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...], neste
 
 
 def _find_plain(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...]) -> Iterator[Span]:
-    """The secrets of the text as it stands."""
+    """The secrets of the text without resolving escapes."""
     for kind, pattern in extra:
         yield from (
             (*found.span("secret" if "secret" in pattern.groupindex else 0), kind) for found in pattern.finditer(text)

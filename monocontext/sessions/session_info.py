@@ -37,7 +37,7 @@ class TurnPiece:
     first_turn: int
     last_turn: int
     started: str
-    """Least time of a turn, as written; empty where none has one."""
+    """The earliest time of a turn, as written; empty if no turn has one."""
     ended: str
     """Greatest time of a turn."""
     frames: tuple[FrameRecord, ...]
@@ -64,13 +64,13 @@ class SessionInfo:
     lines: int = 0
     """Lines of the transcript file that have been taken."""
     digest: str = ""
-    """Digest of those lines, to check whether a file still begins with them."""
+    """The digest of those lines, to check whether a file still begins with them."""
     tail: str = ""
     """Digest of a last line that was kept though it was cut off."""
     redacted: dict[str, int] = field(default_factory=dict)
     """Secrets taken out, by kind."""
     is_redacted: bool = True
-    """False when somebody uploaded with `--no-redact`."""
+    """False after an upload with `--no-redact`."""
     images: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
     """Records of types that the uploader did not know, by type. They are in the archive."""
@@ -96,7 +96,7 @@ class SessionInfo:
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> SessionInfo:
-        """Raises `DamagedData`, and `UnsupportedFormat` for what a newer version wrote."""
+        """Raises `DamagedData`, and `UnsupportedFormat` for the data of a newer version."""
         try:
             found = json.loads(data)
             if found["format"] > FORMAT:

@@ -3,9 +3,9 @@
     from monocontext.sessions import SessionStore
     options = ClaudeAgentOptions(session_store=SessionStore("s3://team/agents"))
 
-It fits by duck typing: nothing of the SDK is imported but `fold_session_summary`, at the first append. Keys are those
-of the SDK's own example (`{prefix}{project_key}/{session_id}[/{subpath}]/part-{ms}-{hex}.jsonl`); summaries lie
-elsewhere, because that example's `load` concatenates all objects next to the parts.
+It fits by duck typing: nothing of the SDK is imported except `fold_session_summary`, at the first append. Keys are
+those of the SDK's own example (`{prefix}{project_key}/{session_id}[/{subpath}]/part-{ms}-{hex}.jsonl`); summaries are
+stored elsewhere, because that example's `load` concatenates all objects in the folder of the parts.
 
 Entries are stored as they are, **without redaction**: a resumed session must find what it wrote.
 """
@@ -64,7 +64,7 @@ class SessionStore:
     async def append(self, key: Key, entries: list[Entry]) -> None:
         """Add entries at the end (1 PUT, and for a main session 1 GET and 1 PUT of its summary).
 
-        An entry whose `uuid` is there already is taken once by `load`. Raises `StoreFailure` and its kin.
+        `load` returns entries with the same `uuid` once. Raises `StoreFailure` and its subclasses.
         """
         if not entries:
             return
@@ -163,7 +163,7 @@ class SessionStore:
                 self.store.delete(info.key)
 
     def _folder(self, key: Key) -> str:
-        """Where the parts of a key lie. Raises `InvalidUrl` for an empty or too long name."""
+        """The folder of the parts of a key. Raises `InvalidUrl` for an empty or too long name."""
         parts = [names.key_part(key["project_key"], "project key"), names.key_part(key["session_id"], "session id")]
         if "subpath" in key:
             if not key["subpath"]:

@@ -42,7 +42,7 @@ class AgentSettings:
     home_variable: str
     """Names the folder of the user where it is set."""
     events: tuple[tuple[str, str, str | None, dict[str, Any]], ...]
-    """Event, our name for it, matcher, and what else its entry says."""
+    """The event, our name for it, its matcher, and the other fields of its entry."""
     takes_args: bool
     """Starts a program with a list of arguments, without a shell."""
     example: str
@@ -104,7 +104,7 @@ def add_hooks(
 
 
 def remove_hooks(settings: Settings) -> Settings:
-    """Settings without our hooks; what others put there stays as it is. Raises `MonocontextError`."""
+    """Settings without our hooks; all other settings stay. Raises `MonocontextError`."""
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
         raise MonocontextError("`hooks` in the settings is not what agents write there: expected lists by event")
@@ -149,7 +149,7 @@ def read_settings(path: Path) -> Settings:
     try:
         text = path.read_text("utf-8")
         found = json.loads(text) if text.strip() else {}
-        json.dumps(found, allow_nan=False)  # what could not be written again
+        json.dumps(found, allow_nan=False)  # a file that could not be written again
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:
@@ -169,9 +169,10 @@ def as_text(settings: Settings) -> str:
 
 
 def write_settings(path: Path, settings: Settings) -> Path | None:
-    """Write settings whole or not at all; return where the file as it was is kept, None where nothing was or changed.
+    """Write settings completely or not at all; returns the path of the copy of the old file, or None if there was none
+    or nothing changed.
 
-    A file behind a link is written where it lies. Settings that were there before come back as they were written.
+    A file behind a link is written at its target. Settings that were there before return as they were written.
     """
     path = path.resolve()
     before = path.read_bytes() if path.exists() else None

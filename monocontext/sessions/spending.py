@@ -1,7 +1,7 @@
-"""Keep what compiling a project has cost: `compiled/<project>/spent.json`, dollars and calls by day (UTC).
+"""Record the costs of compiling a project: `compiled/<project>/spent.json`, dollars and calls by day (UTC).
 
-It is written after each call, by compare-and-swap: a machine that dies loses the call that was under way, and two that
-both believe to hold the lease lose nothing.
+It is written after each call, by compare-and-swap: a machine that dies loses the call in progress, and two that both
+believe to hold the lease lose nothing.
 """
 
 from __future__ import annotations

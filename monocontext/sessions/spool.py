@@ -148,8 +148,8 @@ def _lock(descriptor: int) -> bool:
 
 
 def start_worker() -> None:
-    """Start the worker in a session of its own, unless it runs: the end of the agent and its terminal does not reach
-    it. Jobs are written before this is called."""
+    """Start the worker in its own process session, unless it runs, so that it outlives the agent and its terminal. Jobs
+    are written before this call."""
     descriptor = try_lock()
     if descriptor is None:
         return

@@ -33,7 +33,7 @@ def _seconds(when: Any, *, end: bool = False) -> float:
 
 
 def seconds_of(ts: str) -> float | None:
-    """Seconds since 1970 of a time in ISO 8601; None for what is none. Without a zone it is UTC."""
+    """Seconds since 1970 of a time in ISO 8601; None for any other text. A time without a zone is UTC."""
     try:
         when = datetime.fromisoformat(ts)
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
@@ -47,7 +47,7 @@ def _bounds(started: str, ended: str) -> Span | None:
 
 
 def touches(started: str, ended: str, span: Span) -> bool:
-    """Whether some of it may lie in a span; what has no time lies in every span."""
+    """Whether a part may lie in a time span; without times it lies in every span."""
     bounds = _bounds(started, ended)
     return bounds is None or (bounds[0] <= span[1] and bounds[1] >= span[0])
 

@@ -22,7 +22,7 @@ _LIKE_HEAD = re.compile(r"^( *)(?=\[Turn )", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing that somebody said or did."""
+    """One message or action in a session."""
 
     session_id: str
     n: int
@@ -32,7 +32,7 @@ class Turn:
     kind: Kind
     text: str
     ts: str = ""
-    """As the agent wrote it, ISO 8601; empty where it wrote none."""
+    """The time as the agent wrote it, ISO 8601; empty if it wrote none."""
     agent: str = ""
     """`claude-code`, `codex`, `chat`, `text`."""
     model: str = ""
@@ -45,7 +45,7 @@ class Turn:
     parent: str = ""
     """The uuid of the record before it in the conversation."""
     marks: tuple[str, ...] = ()
-    """`sidechain=yes`; `back_to=<n>`: the conversation went back to that turn, what lies between was given up."""
+    """`sidechain=yes`; `back_to=<n>`: the conversation returned to that turn, and the turns between were abandoned."""
 
     @property
     def id(self) -> str:
@@ -53,7 +53,7 @@ class Turn:
         return f"{self.session_id}:{self.n}"
 
     def to_dict(self) -> dict[str, Any]:
-        """In DeepRecurse's shape, and what else is known."""
+        """The fields of DeepRecurse, and all others that are known."""
         return {
             "turn_number": self.n,
             "role": self.role,

@@ -1,7 +1,7 @@
 """Upload a session of this machine to the archive: its new records, without secrets, each once.
 
 Records and texts are stored first, then `session.json` names them by compare-and-swap: that is the commit. The loser of
-a race deletes what it stored, reads what is there now, and adds what that lacks.
+a race deletes its objects, reads the current state, and adds the missing records.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ PART_BYTES = 8 << 20
 _HEAD_LINES = 200
 """Lines in which a session says where it is."""
 _TWIN_LINES = 8
-"""Words that stand twice, as with Codex, are so near to each other: an upload may end between them."""
+"""The distance within which a message may occur twice, as in Codex: an upload may end between the two."""
 _ATTEMPTS = 30
 """Attempts of a commit while many machines upload one session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """The result of an upload; with `dry_run`, what it would have done."""
+    """The result of an upload, or with `dry_run` the result that it would have."""
 
     session_id: str
     project: str
@@ -203,11 +203,11 @@ def _take_lines(
             break
         hashed.update(line.digest)
         new.lines += 1
-        # A last line that was cut off is there already; what was written behind it is not.
+        # A last line that was cut off is stored already; the text written behind it is not.
         if is_wanted(line) and not (line.problem and line.digest.hex() == before.tail):
             if new.lines > before.lines:
                 _add_line(line, new, redactor)
-            else:  # as the archive has it, where what comes may be its twin
+            else:  # as the archive has it: the next record may be its twin
                 is_near = before.lines - new.lines < _TWIN_LINES
                 new.maker.feed(plain.record(line.record) if is_near else line.record)
         if new.lines == before.lines:
@@ -220,7 +220,7 @@ def _take_lines(
 
 
 def _continue_from(maker: TurnMaker, before: SessionInfo) -> None:
-    """Go on with the numbers and titles of the archive, which are redacted; those of the file are not."""
+    """Continue the numbers and titles of the archive, which are redacted; those of the file are not."""
     maker.n = before.turns
     maker.title, maker.first_prompt, maker.cwd, maker.branch = (
         before.title, before.first_prompt, before.cwd or maker.cwd, before.branch,
@@ -299,7 +299,7 @@ def _record_digest(record: Record) -> bytes:
 def _store_new(
     store: Store, root: str, before: SessionInfo, new: _NewRecords, redactor: Redactor, user: str, stored: list[str]
 ) -> SessionInfo:
-    """Store records and text, and return what names them. Keys go to `stored` before they are written."""
+    """Store records and text, and return their names. Keys go to `stored` before they are written."""
     parts, at = list(before.parts), max([0, *(names.part_ms(part.name) for part in before.parts)])
     for lines in _make_batches(new.records):
         at = max(at + 1, time.time_ns() // 1_000_000)
@@ -311,7 +311,7 @@ def _store_new(
     if new.turns:
         data = render(new.turns).encode("utf-8", "replace")
         sha = hashlib.sha256(data).hexdigest()
-        # A name of its own for each attempt: what the loser of a commit removes belongs to it alone.
+        # Each attempt has its own names: the loser of a commit removes only its own objects.
         name = f"turns-{new.turns[0].n:06d}-{sha[:8]}-{secrets.token_hex(3)}.txt"
         stored.append(f"{names.TRANSCRIPTS}/{root}/{name}")
         store.put(stored[-1], data)
@@ -363,7 +363,7 @@ def _make_batches(records: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _commit(store: Store, key: str, info: SessionInfo, etag: str | None) -> bool:
-    """Whether what `info` adds is part of the session now."""
+    """Whether the additions of `info` are part of the session now."""
     try:
         put_own(store, key, info.to_bytes(), if_match=etag)
         return True

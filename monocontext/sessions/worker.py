@@ -46,9 +46,9 @@ def work(
     log: Callable[[str], object] | None = None,
     report_upload: Callable[[Uploaded], object] | None = None,
 ) -> int:
-    """Do the jobs in the spool; return how many are left. Jobs whose store fails are tried again until `until`.
+    """Do the jobs in the spool; returns the number of jobs left.
 
-    `report_upload` takes what was uploaded; without it the log does.
+    Jobs whose store fails are tried again until `until`. `report_upload` receives each upload; without it the log does.
     """
     log = log or _log
     report_to = report_upload or (lambda report: log(_describe(report)))
@@ -112,7 +112,7 @@ def _try_job(path: str, log: Callable[[str], object], report_upload: Callable[[U
 
 
 def upload_job(job: dict[str, object]) -> list[Uploaded]:
-    """Upload the session of a job, and its subagents. Raises what reading and storing raise."""
+    """Upload the session of a job, and its subagents. Raises errors of reading and storing."""
     names = ("endpoint", "region", "profile", "anonymous")
     options: dict[str, Any] = {name: job[name] for name in names if job.get(name)}
     store = open_store(str(job["url"]), **options)
@@ -138,7 +138,7 @@ def _upload_file(store: Store, file: SessionFile, project: str, job: dict[str, o
 
 
 def _job_files(job: dict[str, object]) -> list[SessionFile]:
-    """The session's file and those of its subagents. Raises `NotFound` where there is no transcript."""
+    """The session's file and those of its subagents. Raises `NotFound` if there is no transcript."""
     original, linked = str(job.get("transcript_path") or ""), str(job.get("linked") or "")
     if not os.path.exists(linked or original):
         found = [file for file in discover_sessions() if file.session_id.partition("/")[0] == job.get("session_id")]
@@ -155,7 +155,7 @@ def _job_files(job: dict[str, object]) -> list[SessionFile]:
 
 
 def _compile(job: dict[str, object], project: str, log: Callable[[str], object]) -> None:
-    """Let `rlm compile` digest what is new, in this worker's time; its output goes to the log."""
+    """Run `rlm compile` for new sessions, in this worker's time; its output goes to the log."""
     program = Path(sys.executable).parent / "rlm"
     command = str(program) if os.access(program, os.X_OK) else shutil.which("rlm")
     if command is None:

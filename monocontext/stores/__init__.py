@@ -20,17 +20,17 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
     `file:///directory`, a directory path (with `~`), `memory://name`, `hf://datasets/owner/name` or any filesystem of
     fsspec as `fsspec+PROTOCOL://place/path` (extra `fsspec`).
 
-    Costs no request: the first verb finds out whether the place exists. `gs://`, `az://` (`az://container@account/...`,
+    Sends no request: the first verb finds out whether the place exists. `gs://`, `az://` (`az://container@account/...`,
     `abfs://`) and `https://` need the extra `obstore`; they know `endpoint` and `anonymous`, and take credentials from
-    where their cloud's tools keep them. `https://` is read only. One option that is None counts as not given:
+    where the tools of their cloud keep them. `https://` is read only. An option that is None counts as not given:
 
     - `endpoint`: URL of a server other than AWS; by default `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`
     - `region`, `profile`: as in the AWS configuration; with an endpoint the region defaults to `us-east-1`
     - `path_style`: the bucket in the path instead of the host; the default with an endpoint
     - `anonymous`: sign nothing
-    - `transport`: what sends GETs: `own` (the default) or `boto3`, which sends all other requests
+    - `transport`: the client for GETs: `own` (the default) or `boto3`, which sends all other requests
     - `keep_alive`: `False` leaves no connection of our transport open between two calls
-    - `client`: a boto3 client, used as it is; excludes the others
+    - `client`: a boto3 client, used as it is; excludes the other options
 
     Raises `InvalidUrl`, and `TypeError` for an option that the URL's scheme does not have.
     """
@@ -38,7 +38,7 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
 
 
 def store_at(url: str | os.PathLike[str], options: StoreOptions) -> Store:
-    """The same for options whose names are checked."""
+    """As `open_store`, for options whose names are already checked."""
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     address = parse(url)
     known = _OPTIONS.get(address.scheme, ())

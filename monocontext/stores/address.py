@@ -130,10 +130,11 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> bool:
-    """Whether the object at `url` lies in `place`: the same bucket, the same name in memory, the same folder or below.
+    """Whether the object at `url` is in `place`: in the same bucket, under the same name in memory, or in the same
+    folder or below.
 
     Folders are compared part by part after links and `..` are resolved: `/data/ctx-evil` is not in `/data/ctx`. An
-    invalid URL lies nowhere.
+    invalid URL is nowhere.
     """
     try:
         inner, outer = parse(url), parse(place)

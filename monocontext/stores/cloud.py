@@ -1,16 +1,17 @@
 """The store on obstore (Rust `object_store`): Google Cloud Storage, Azure and HTTPS.
 
 Invariants:
-- an ETag names one version, and a range of another version is an error;
-- create-only and compare-and-swap are conditions of the request, so exactly one writer wins. Google knows generations
-  in place of ETags there: a compare-and-swap first asks for that of its ETag (1 HEAD);
-- `delete` with a condition first overwrites that version with a mark, under the same condition, then removes the mark:
-  obstore has no conditional DELETE;
-- credentials come by the usual chain of each cloud; obstore finds and refreshes them.
 
-Retries, resumed bodies and timeouts are those of `object_store`: a body that stalls for two seconds is asked for again.
+- an ETag names one version, and a range of another version is an error
+- create-only and compare-and-swap are conditions of the request, so exactly one writer wins. Google uses generations
+  instead of ETags there: a compare-and-swap first asks for the generation of its ETag (1 HEAD)
+- `delete` with a condition first overwrites that version with a mark, under the same condition, then removes the mark:
+  obstore has no conditional DELETE
+- credentials come from the usual chain of each cloud; obstore finds and refreshes them
+
+Retries, resumed bodies and timeouts are those of `object_store`: a body that stalls for two seconds is requested again.
 Its threads do not survive a fork, and a client that a forked process makes never gets an answer: once a process has
-sent a request by obstore, opening a store and every verb raise in all that are forked from it.
+sent a request by obstore, opening a store and every verb raise in all processes forked from it.
 """
 
 from __future__ import annotations
@@ -52,16 +53,16 @@ except ModuleNotFoundError as error:
     raise InvalidUrl("gs://, az:// and https:// need obstore: pip install 'monocontext[obstore]'") from error
 
 _STALL = timedelta(seconds=2)
-"""A GET that brings nothing for so long is made again."""
+"""A GET that receives nothing for this long is repeated."""
 _LONG = timedelta(seconds=60)
-"""The same of a write: a server may take long to answer, and a write that is made again may meet itself."""
+"""The time for a write: a server may take long to answer, and a repeated write may meet itself."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable")
 """What `object_store` says where a range begins behind the end of an object."""
 _used_by: int | None = None
 """The process, this one or one that it was forked from, that has sent a request by obstore."""
 _PART_BYTES = 64 << 20
-"""Larger objects are put in parts. A conditional put is never in parts: obstore has no condition for those."""
+"""Larger objects are uploaded in parts. A conditional put never is: obstore has no condition for those."""
 
 
 class CloudStore:
@@ -169,7 +170,7 @@ class CloudStore:
             try:
                 obstore.delete(self._writing, path)
             except FileNotFoundError:
-                pass  # removing what is not there is no error
+                pass  # to remove a missing object is no error
 
     def close(self) -> None:
         """Do nothing: obstore closes its connections when they are idle."""
@@ -206,7 +207,7 @@ class CloudStore:
 
     @contextmanager
     def _translated(self, name: str, if_match: str | None = None) -> Iterator[None]:
-        """Raise our errors for those of obstore."""
+        """Translate obstore's errors into ours."""
         _check_process(name)
         try:
             yield

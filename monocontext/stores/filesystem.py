@@ -1,12 +1,14 @@
 """The store on a filesystem of fsspec: `fsspec+sftp://host/path`, `hf://datasets/owner/name/path` and any other.
 
 Invariants:
-- an ETag names one version: it is made of what the filesystem tells of a file, such as its own ETag, or size and time;
-- it is asked for after bytes are read (1 request more than a store of our own makes): another version is an error;
-- written to are local files and fsspec's memory alone, under a lock of all writers. For no other does fsspec promise
-  that of two writers one wins, so these are read only.
 
-Credentials and hosts are configured as fsspec does it: `~/.config/fsspec/*.json` and `FSSPEC_*`.
+- an ETag names one version: it is made from what the filesystem says about a file, such as its own ETag, or size and
+  time
+- it is checked after bytes are read (1 request more than our own stores need): another version is an error
+- only local files and fsspec's memory can be written, under a lock of all writers. For no other filesystem does fsspec
+  promise that one of two writers wins, so the others are read only
+
+Credentials and hosts are configured as in fsspec: `~/.config/fsspec/*.json` and `FSSPEC_*`.
 """
 
 from __future__ import annotations
@@ -151,7 +153,7 @@ class FilesystemStore:
                 self._fs.pipe_file(temporary, data)
                 etag = self._etag(self._fs.info(temporary))
                 self._fs.link(temporary, path) if if_absent else self._fs.mv(temporary, path)
-            except FileExistsError:  # by a writer of `file://`, who creates without the lock
+            except FileExistsError:  # by a writer of `file://`, which creates without the lock
                 raise conflict_error(name, None, self.head(key).etag) from None
             finally:
                 with suppress(FileNotFoundError):
@@ -167,7 +169,7 @@ class FilesystemStore:
             self._fs.rm_file(path)
 
     def close(self) -> None:
-        """Do nothing: fsspec shares filesystems between all who use them."""
+        """Do nothing: fsspec shares filesystems between all their users."""
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 
@@ -179,7 +181,7 @@ class FilesystemStore:
 
     @contextmanager
     def _writing(self, name: str, path: str) -> Iterator[None]:
-        """Hold the lock of the folder's writers, that of `file://`. Raises `AccessDenied` where there is none."""
+        """Hold the folder's writer lock, the one that `file://` uses. Raises `AccessDenied` if it cannot be had."""
         if not self._is_memory and not isinstance(self._fs, LocalFileSystem):
             raise AccessDenied(f"{self.url} is read only: write to a directory, s3://, gs:// or az://")
         with self._translated(name):
@@ -208,7 +210,7 @@ class FilesystemStore:
 
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:
-        """Raise our errors for those of filesystems, which may be of any kind."""
+        """Translate a filesystem's errors, which may be of any kind, into ours."""
         try:
             yield
         except MonocontextError:
@@ -224,7 +226,7 @@ class FilesystemStore:
 
 
 def _seconds(info: Any) -> float:
-    """Time of the last write, in seconds since 1970; 0 where the filesystem does not tell."""
+    """Time of the last write, in seconds since 1970; 0 if the filesystem does not say."""
     found = next((info[name] for name in _TIMES if info.get(name) is not None), 0.0)
     if isinstance(found, str):
         try:

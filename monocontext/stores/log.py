@@ -1,18 +1,17 @@
-"""Tell the standard `logging` what happens on the way to a store, under the name `monocontext`; silent until asked.
+"""Report events on the way to a store to the standard `logging`, as `monocontext`; silent by default.
 
-| level | what |
+| level | event |
 |---|---|
 | WARNING | the store asks for fewer requests; a cache on disk takes nothing any more |
 | INFO | a request is sent again, a body that broke off is resumed, boto3 reads in place of our own transport |
-| INFO | bytes that came damaged are read once more; a cache on disk lacks room; writers met, or a reply was lost |
-| DEBUG | a late request is sent a second time; an idle connection was closed, and the request goes over a new one |
+| INFO | damaged bytes are read a second time; a cache on disk lacks room; writers met, or a reply was lost |
+| DEBUG | a late request is sent a second time; an idle connection was closed, and the request uses a new one |
 
-Messages name the object, never a header, a query or a key. Requests of boto3 and obstore itself are in their own logs.
+Messages name the object, never a header, a query or a key. boto3 and obstore log their own requests. Invariants:
 
-Invariants:
-- no lock of ours is held, and no thread of ours runs, while a handler does: a handler formats messages under a lock of
-  its own, and a lazy text in a message reads. So `note` only appends, and who waits for a read emits;
-- a program that has not imported `logging` pays for a look into `sys.modules`, and only when something happens.
+- no lock of ours is held, and no thread of ours runs, while a handler does: a handler formats messages under its own
+  lock, and a lazy text in a message reads. So `note` only appends, and the thread that waits for a read emits
+- a program that has not imported `logging` pays for one lookup in `sys.modules`, and only when something happens
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ _notes: deque[tuple[float, str, int, str, tuple[object, ...]]] = deque(maxlen=_M
 
 
 pending: Collection[object] = _notes
-"""What there is to emit: nearly always nothing, so who reads in a loop looks here first."""
+"""Events to emit. There are nearly always none, so a thread that reads in a loop looks here first."""
 
 
 def note(level: int, message: str, *arguments: object) -> None:
     """Remember an event, to be emitted soon. Never waits; any thread may, under any lock."""
-    if "logging" in sys.modules:  # else the caller cannot have asked for it
+    if "logging" in sys.modules:  # otherwise the caller cannot have asked for it
         _notes.append((time.time(), threading.current_thread().name, level, message, arguments))
 
 
 def emit() -> None:
-    """Hand what was noted to `logging`. For threads of the program, while they hold no lock of ours."""
+    """Pass the noted events to `logging`. Called by threads of the program while they hold no lock of ours."""
     if not _notes:
         return
     import logging
@@ -62,6 +61,6 @@ def emit() -> None:
             logger.handle(record)
 
 
-atexit.register(emit)  # what came after the last read
+atexit.register(emit)  # events after the last read
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
-    os.register_at_fork(after_in_child=_notes.clear)  # the parent tells them
+    os.register_at_fork(after_in_child=_notes.clear)  # the parent reports them

@@ -34,13 +34,13 @@ class Blob:
     local: bool = False
     """Read from the disk cache of this machine: no request was made, and the ETag is of the earlier read."""
     in_root: bool = False
-    """And not even that: the root had a copy, which has no ETag."""
+    """The root had a copy without an ETag, so not even that is known."""
     refusals: int = 0
-    """How often the store asked for fewer requests (such as 503 SlowDown) before it answered this one."""
+    """How often the store asked for fewer requests (503 SlowDown, for example) before it answered this one."""
     modified_seconds: float = field(default=0.0, compare=False)
     """Time of the last write by the store's clock, in seconds since 1970; 0 for a range."""
     now_seconds: float = field(default=0.0, compare=False)
-    """Time of the answer by the store's clock; 0 where the store does not tell."""
+    """Time of the answer by the store's clock; 0 if the store does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ObjectInfo:
     modified_seconds: float = 0.0
     """Time of the last write by the store's clock, in seconds since 1970."""
     now_seconds: float = field(default=0.0, compare=False)
-    """Time of the answer by the store's clock; 0 where the store does not tell."""
+    """Time of the answer by the store's clock; 0 if the store does not say."""
 
 
 def list_telling(store: Any, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
@@ -63,8 +63,8 @@ def list_telling(store: Any, left_out: list[str], prefix: str = "") -> Iterator[
 
 
 def name_left_out(keys: list[str], *, markers: bool) -> str:
-    """One line that names keys which `list_telling` left out; empty where there are none. `markers`: those too that
-    consoles make of folders, such as `folder/`."""
+    """One line that names the keys which `list_telling` left out; empty if there are none. `markers`: including the
+    markers that consoles make for folders, such as `folder/`."""
     found = [key for key in keys if markers or not _MARKER.fullmatch(key)]
     if not found:
         return ""
@@ -119,9 +119,9 @@ class Store(RangeReader, Protocol):
         ...
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        """Remove an object; removing what is not there is no error (1 request).
+        """Remove an object; a missing object is no error (1 request).
 
-        With `if_match` only that version goes; another one stays, and the call raises `AlreadyExists`.
+        With `if_match` only that version is removed; another one stays, and the call raises `AlreadyExists`.
         """
         ...
 
@@ -131,9 +131,10 @@ class Store(RangeReader, Protocol):
 
 
 def get_bounded(store: Store, key: str, most_bytes: int) -> Blob:
-    """Read a whole object of at most `most_bytes` (1 GET). Raises what `get` raises; `DamagedData` for a larger one.
+    """Read a whole object of at most `most_bytes` (1 GET).
 
-    Stores of other packages may have no `most_bytes`: the bytes then arrive before they are counted.
+    Raises the errors of `get`, and `DamagedData` for a larger object. Stores of other packages may have no
+    `most_bytes`: then the bytes arrive before they are counted.
     """
     if _takes_bound(type(store)):
         return store.get(key, most_bytes=most_bytes)
@@ -162,9 +163,9 @@ def _takes_bound(kind: type[Any]) -> bool:
 def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None) -> str:
     """Write an object by a conditional `put` that recognises its own write when the reply was lost; returns its ETag.
 
-    The key or the data must hold something random, so that only this writer can have written these bytes. Without
-    `if_match` the object must not exist. Costs 1 PUT; where it fails 1 HEAD more, and 1 GET if the object has this
-    length. Raises `AlreadyExists` for another writer's object, and what `put` raised when nothing was written.
+    The key or the data must hold a random part, so that only this writer can have written these bytes. Without
+    `if_match` the object must not exist. Costs 1 PUT; if it fails, 1 HEAD more, and 1 GET if the object has this
+    length. Raises `AlreadyExists` for another writer's object, and the error of `put` if nothing was written.
     """
     try:
         return store.put(key, data, if_absent=if_match is None, if_match=if_match)
@@ -198,7 +199,7 @@ def credentials_source(store: Store) -> str:
 
 
 def sweep(store: Store, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
-    """Remove what writers that were killed left half written, where a store keeps such things: how many, and bytes."""
+    """Remove the half-written remains of killed writers, where a store keeps such; returns their number and bytes."""
     own = getattr(_innermost(store), "sweep", None)
     found: tuple[int, int] = own(before_seconds, dry_run=dry_run) if own else (0, 0)
     return found
@@ -212,6 +213,7 @@ def _innermost(store: Store) -> Any:
 
 
 def seconds_now(store: Store, answer_seconds: float) -> float:
-    """The time by the store's clock, in seconds since 1970: that of an answer, else by `clock_of`, else our own."""
+    """The time by the store's clock, in seconds since 1970: that of an answer, else that of `clock_of`, else our
+    own."""
     clock = clock_of(store) or time.time
     return answer_seconds or clock()

@@ -1,4 +1,4 @@
-"""The base of what lives in a store: it opens the store from a URL, and closes what it opened."""
+"""The base class of objects that live in a store: it opens the store from a URL, and closes it if it opened it."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ _NAME = re.compile(r"\w[\w.-]*")
 
 
 def volumes_url(volumes: str | None = None) -> str:
-    """Where volumes lie: $MONOCONTEXT_VOLUMES, such as `s3://bucket/volumes`, else `~/.monocontext/volumes`."""
+    """The place of volumes: $MONOCONTEXT_VOLUMES, such as `s3://bucket/volumes`, else `~/.monocontext/volumes`."""
     return volumes or os.environ.get(VOLUMES_VARIABLE) or str(Path.home() / ".monocontext" / "volumes")
 
 
 def volume_url(name: str, volumes: str | None = None) -> str:
-    """Where a volume lies: a URL or a path as it is, a name below `volumes_url(volumes)`. Raises `InvalidUrl`."""
+    """The place of a volume: a URL or a path as it is, a name below `volumes_url(volumes)`. Raises `InvalidUrl`."""
     return name if "/" in name else f"{volumes_url(volumes).rstrip('/')}/{_checked(name)}"
 
 
@@ -58,8 +58,8 @@ class Volumes:
         self._store.put(self._mark(name), b"", if_absent=True)
 
     def remove(self, name: str, left_out: list[str] | None = None) -> int:
-        """Remove a volume and its files; returns how many (1 LIST a thousand, 1 DELETE each). Adds to `left_out` what
-        remains, since no verb takes its key."""
+        """Remove a volume and its files; returns their number (1 LIST a thousand, 1 DELETE each). Adds to `left_out`
+        the keys that remain, since no verb takes them."""
         mark = self._mark(name)
         keys = [info.key for info in list_telling(self._store, [] if left_out is None else left_out, f"{name}/")]
         for key in [*keys, mark]:

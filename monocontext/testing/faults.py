@@ -31,7 +31,7 @@ def truncate(missing_bytes: int = 1) -> Fault:
 
 
 def flip_byte(index: int = 0) -> Fault:
-    """One byte arrives with all its bits turned; a negative index counts from the end."""
+    """One byte arrives with all its bits inverted; a negative index counts from the end."""
 
     def fault(blob: Blob) -> Blob:
         changed = bytearray(blob.data)

@@ -1,7 +1,8 @@
 """Answer S3 requests over any store: one HTTP request in, one reply out. No sockets.
 
-Covers what boto3 and our own store send: GET with a range and If-Match, HEAD, ListObjectsV2, PUT with a condition,
-DELETE, uploads in parts. Not covered: signatures, versions, access control, ACLs, copies, checksums of the body.
+Supports the requests of boto3 and our own store: GET with a range and If-Match, HEAD, ListObjectsV2, PUT with a
+condition, DELETE, uploads in parts. Not supported: signatures, versions, access control, ACLs, copies, checksums of the
+body.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def _object_headers(info: ObjectInfo) -> dict[str, str]:
 
 
 def _span(wanted: str, size: int) -> tuple[int, int] | None:
-    """Bytes [start, stop) of an object that a Range header asks for; `None` where there are none."""
+    """Bytes [start, stop) of an object that a Range header names; `None` if there are none."""
     found = _RANGE.fullmatch(wanted)
     if not found or found[0] == "bytes=-":
         return 0, size
@@ -178,7 +179,7 @@ def _span(wanted: str, size: int) -> tuple[int, int] | None:
 
 
 def _folder(key: str, prefix: str, delimiter: str) -> str:
-    """The key up to the first delimiter after the prefix, with it; empty where there is none."""
+    """The key up to and including the first delimiter after the prefix; empty if there is none."""
     rest = key[len(prefix) :]
     return prefix + rest[: rest.index(delimiter) + len(delimiter)] if delimiter and delimiter in rest else ""
 

@@ -35,11 +35,11 @@ class HttpFault:
     change: Callable[[HttpReply], HttpReply] = _keep_reply
     """Turns the right reply into the wrong one."""
     rewrite: Callable[[bytes], bytes] | None = None
-    """Replaces the object by what this makes of its bytes, before the reply."""
+    """Changes the bytes of the object before the reply."""
     ignores: frozenset[str] = frozenset()
     """Request headers that the server ignores, in lower case."""
     stops: tuple[Literal["head", "body"], int] | None = None
-    """Stop sending after so many bytes of the head or of the body."""
+    """Stop sending after this many bytes of the head or of the body."""
     then: Literal["close", "reset", "stall"] = "close"
     """The end of a reply that `stops`: closed, reset or stalled until the client hangs up."""
     bytes_per_second: float | None = None
@@ -122,7 +122,7 @@ def shifted(by_bytes: int = 1) -> HttpFault:
 
 
 def flipped(at: int = 0) -> HttpFault:
-    """One byte of the body has all its bits turned; a negative index counts from the end."""
+    """One byte of the body has all its bits inverted; a negative index counts from the end."""
 
     def change(reply: HttpReply) -> HttpReply:
         body = bytearray(reply.body)
@@ -166,7 +166,7 @@ def replaced(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
 
 
 def replaced_unseen(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
-    """The same on a server that ignores If-Match."""
+    """As this fault, on a server that ignores If-Match."""
     return HttpFault("object replaced, If-Match ignored", rewrite=rewrite, ignores=frozenset({"if-match"}))
 
 
@@ -221,16 +221,16 @@ class FaultRule:
     skip: int = 0
     """Requests that it lets pass first."""
     times: int | None = 1
-    """Requests that meet it after those; `None` for all."""
+    """The number of requests after those that meet the fault; `None` for all."""
     share: float = 1.0
-    """The share of those that meet it, by chance."""
+    """The probability that such a request meets the fault."""
     seen: int = 0
     """Requests of this verb and key so far."""
     struck: int = 0
     """Requests that met the fault so far."""
 
     def strikes(self, verb: str, key: str, random: Random) -> bool:
-        """Whether this request meets the fault; counts it."""
+        """Whether this request meets the fault, which counts it."""
         if self.verb != verb and not (self.verb == "*" and verb != "CONNECT"):
             return False
         if not fnmatchcase(key, self.key) or self.struck == self.times:
@@ -265,7 +265,7 @@ class Script:
         times: int | None = 1,
         share: float = 1.0,
     ) -> FaultRule:
-        """Append a rule; what it returns counts the requests that met it."""
+        """Append a rule. The returned object counts the requests that met it."""
         rule = FaultRule(fault, verb, key, skip, times, share)
         with self._lock:
             self.rules.append(rule)

@@ -39,8 +39,8 @@ _NONE = HttpFault("none")
 class S3StandIn:
     """Serves one bucket while the `with` block runs: `Monocontext.open(server.url("ctx"), endpoint=server.endpoint)`.
 
-    `objects` are the bytes by key, a directory, or a store; what is put goes there too. `latency`, a profile or its
-    name, is waited for before each answer; speeds are in bytes a second. Without them nothing waits.
+    `objects`: the bytes by key, a directory, or a store; new objects go there too. `latency`: a profile or its name,
+    the wait before each answer; speeds are in bytes a second. Without them nothing waits.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class S3StandIn:
         """Set the counts to zero; connections and requests in flight stay."""
         with self._lock:
             self.counts: Counter[str] = Counter()
-            """Requests by verb; those of the bucket itself are `LIST`."""
+            """The number of requests by verb; requests for the bucket itself are `LIST`."""
             self.bytes_sent = 0
             """Bytes of bodies sent, those of bodies that a client did not want to the end too."""
             self.most_in_flight = self.in_flight
@@ -175,7 +175,7 @@ class S3StandIn:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with suppress(OSError, AttributeError):
-                # bbr, the default on some systems, paces what it sends, which would count as the client's time.
+                # bbr, the default on some systems, paces its output, which would count as the client's time.
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
             fault = self.faults.pick("CONNECT", "")
             if fault is not None:

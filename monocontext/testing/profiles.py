@@ -16,7 +16,7 @@ class ProfilePart(NamedTuple):
     """One component of a profile."""
 
     weight: float
-    """The probability of this part; those of a profile sum to 1."""
+    """The probability of this part; the probabilities of a profile sum to 1."""
     median_seconds: float
     spread: float
     """Standard deviation of the logarithm; 0 for a constant."""

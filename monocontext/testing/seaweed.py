@@ -30,7 +30,7 @@ _STARTS = 3
 
 
 def find_weed() -> str | None:
-    """Path of the command `weed`: next to the interpreter, else on `PATH`; `None` where there is none."""
+    """Path of the command `weed`: next to the interpreter, else on `PATH`; `None` if it is missing."""
     # Not resolved: in a virtual environment the interpreter is a link to the system's.
     beside = Path(sys.executable).parent / ("weed.exe" if os.name == "nt" else "weed")
     return str(beside) if os.access(beside, os.X_OK) else shutil.which("weed")
@@ -136,7 +136,7 @@ class SeaweedServer:
         ports = dict(zip(("master", "volume", "filer", "s3", "admin"), _free_ports(5), strict=True))
         self.endpoint = f"http://127.0.0.1:{ports['s3']}"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        # With these variables the pair is the only identity; without them the server accepts any signature, and none.
+        # With these variables the pair is the only identity; without them the server accepts every signature, or none.
         environment |= {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
         command = [weed, f"-logdir={self._directory}/logs", "mini", f"-dir={self._directory}"]
         command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1"]
@@ -192,7 +192,7 @@ class SeaweedServer:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that are free now, and whose number + 10000, which each server opens as well, is free too.
+    """Free ports whose number + 10000 is free too, since each server opens both.
 
     Below the range from which the system takes ports of its own.
     """

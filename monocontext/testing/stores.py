@@ -192,7 +192,7 @@ class VirtualStore:
     """
 
     is_near = True
-    """A hedged request would wait for the same processor, so there are none."""
+    """No hedges: a second request would wait for the same processor."""
 
     def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]], url: str = "virtual://") -> None:
         self._objects = dict(objects)

@@ -35,11 +35,11 @@ def virtual_context(
 ) -> VirtualStore:
     """A store that holds a context of `frames` frames: `filler` in each, except where `planted` has another text.
 
-    The text is `filler * frames` with those pieces replaced. Frames are stored raw; 16 million of them (4 TiB at
-    256 KiB) take seconds and some megabytes, 400 million (100 TB) some ten seconds and 300 MB. `filters`: with search
-    filters, as `publish` would write. `distinct`: each segment is an object of its own, as in a real text; equal ones
-    are one object otherwise, and a request for one is a request for all. A terabyte of distinct ones takes some 200 MB.
-    `documents`: each frame is a document, named `frame 17`; some microseconds and 100 bytes each.
+    The text is `filler * frames` with those pieces replaced. Frames are stored raw; 16 million of them (4 TiB at 256
+    KiB) take seconds and some megabytes, 400 million (100 TB) about ten seconds and 300 MB. `filters`: with search
+    filters, as `publish` would write them. `distinct`: each segment is an object of its own, as in a real text.
+    Otherwise equal ones are one object, and a request for one is a request for all. A terabyte of distinct ones takes
+    about 200 MB. `documents`: each frame is a document, named `frame 17`; some microseconds and 100 bytes each.
     """
     plants = {number: text.encode() for number, text in (planted or {}).items()}
     if not filler or frames < 1 or not all(plants.values()) or any(not 0 <= n < frames for n in plants):
@@ -96,7 +96,7 @@ def _bytes(data: bytes) -> tuple[int, Callable[[int, int], bytes]]:
 
 
 def _behind(own: PageRef, before: PageRef) -> PageRef:
-    """The entry of a page, given as that of a first page, behind another one."""
+    """The entry of a page behind another one, given its entry as a first page."""
     return replace(
         own,
         frames=own.frames + before.frames,

@@ -1,4 +1,4 @@
-"""Check the arguments of a call against the signature of its tool; what is wrong is one line."""
+"""Check the arguments of a call against the signature of its tool. An error is one line."""
 
 from __future__ import annotations
 

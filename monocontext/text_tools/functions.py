@@ -190,7 +190,7 @@ def tools(
 
 
 def check_query(query: str, max_hits: int) -> None:
-    """Raise `ToolRefusal` for what no search takes."""
+    """Raise `ToolRefusal` for arguments that no search takes."""
     if not 0 < max_hits <= _MOST_HITS:
         raise ToolRefusal(f"max_hits is 1 to {_MOST_HITS}, not {max_hits}")
     if len(query) > _MOST_PATTERN:
@@ -211,7 +211,7 @@ def search_words(text: Monocontext, words: str, most: int, *, per_document: bool
 
 
 def _as_function(work: Callable[..., Reply[Any]], name: str) -> Callable[..., str]:
-    """A tool as a function of its own, which returns a plain `str`."""
+    """A tool as a separate function that returns a plain `str`."""
     signature = inspect.signature(work).replace(return_annotation=str)
 
     def tool(*arguments: Any, **given: Any) -> str:

@@ -30,7 +30,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Names; `after` is what goes on with a list that was cut."""
+    """Names; `after` continues a list that was cut."""
 
     names: list[str]
     after: str | None
@@ -52,7 +52,7 @@ class Info:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Characters [start, stop) of a text that has so many; `next` where the part was cut."""
+    """Characters [start, stop) of a text of `characters`; `next` continues a part that was cut."""
 
     text: str
     start: int

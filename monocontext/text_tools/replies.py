@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from monocontext.text.search.ranked import Passages
 
 MAX_REPLY_BYTES = 20_000
-"""Longest reply, in bytes of UTF-8. Hosts replace or cut what is longer: Claude Code warns above 10,000 tokens."""
+"""The longest reply in bytes of UTF-8. Hosts replace or cut longer ones: Claude Code warns above 10,000 tokens."""
 _NOTE_BYTES = 200
 """Reserved for the line that says where the reply goes on."""
 _LINE_CHARACTERS = 300
@@ -68,7 +68,7 @@ def fit_error(message: str) -> str:
 
 
 def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[Listed]:
-    """Rows, one a line. What the last one begins with, up to two spaces, is what `after` takes to go on."""
+    """Rows, one a line. The beginning of the last row, up to two spaces, is the `after` that continues the list."""
     lines: list[str] = []
     names: list[str] = []
     left = MAX_REPLY_BYTES - _NOTE_BYTES
@@ -85,7 +85,7 @@ def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[L
 def documents_reply(
     found: Iterable[tuple[Document, bool]], *, nothing: str, is_late: Callable[[], bool], most: int = 500
 ) -> Reply[DocumentList]:
-    """Documents, of those that are looked at the ones to list. `after` is the last one that was looked at."""
+    """The documents to list among those that are looked at. `after` is the last one that was looked at."""
     lines: list[str] = []
     rows: list[DocumentRow] = []
     left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
@@ -114,7 +114,7 @@ def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> Reply[Mat
 
 
 def passages_reply(found: Passages) -> Reply[Matches]:
-    """Passages, each after a line that says where it stands; those that do not fit are left out by name."""
+    """Passages, each below a line with its place; those that do not fit are only named."""
     rows = [
         f"[{'line ' if one.document is None else ''}{one.place}, characters {one.start} to {one.stop}]\n"
         f"{one.text.rstrip()}"
@@ -125,7 +125,7 @@ def passages_reply(found: Passages) -> Reply[Matches]:
 
 
 def ranked_reply(found: list[Ranked]) -> Reply[Matches]:
-    """The same of the entries of a memory."""
+    """As `passages`, for the entries of a memory."""
     rows = [f"[key {one.key!r}, line {one.line_number}]\n{one.text.rstrip()}" for one in found]
     hits = [Match(one.key, one.line_number, None, one.text) for one in found]
     return _fit_passages(rows, hits, f"keys: {len(found)}; none scores more")
@@ -157,9 +157,9 @@ def search_replies(
     seconds: float = SEARCH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Reply[Matches]]:
-    """The reply after each part of the text that is searched; the last one is that of the whole search.
+    """The reply so far, after each searched part of the text; the last one is that of the whole search.
 
-    A hit is `document:line:character:text`, its line that of the document; in a text without documents it is
+    A hit is `document:line:character:text`, with the line in its document; in a text without documents it is
     `character:line:text`. Lines between documents do not count.
     """
     matcher = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)

@@ -1,10 +1,10 @@
-"""Run a search in a process of its own, which can be ended when a pattern backtracks for ever.
+"""Run a search in a separate process, which can be ended when a pattern backtracks for ever.
 
 `re` holds the GIL while it matches: in the server's own process it would block all other calls, and nothing could end
-it. The text stays in the server: the search asks for its frames, over the pipes of the process.
+it. The text stays in the server: the search requests its frames over the pipes of the process.
 
-Messages, both ways, are their length (4 bytes, big endian) and bytes. Those of the search begin with a letter: `?` asks
-for frames, `+` holds the reply as far as the search came, `=` ends it, `!` says why there is none.
+Messages in both directions are their length (4 bytes, big endian) and bytes. Those of the search begin with a letter:
+`?` requests frames, `+` holds the reply so far, `=` ends it, `!` says why there is none.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def main(seconds: float) -> None:
         try:
             text = served_text(ask)
             for reply in search_replies(text, **arguments):
-                cast("ServedReader", text._reader).ran({})  # what it looked at, for the server's log of reads
+                cast("ServedReader", text._reader).ran({})  # the ranges that it read, for the server's log of reads
                 _write(outward, b"+" + json.dumps({"text": reply, "data": asdict(reply.data)}).encode())
             _write(outward, b"=")
         except MonocontextError as error:

@@ -1,7 +1,7 @@
-"""Tell which documents differ between two versions of a text, at the cost of what differs.
+"""Find the documents that differ between two versions of a text, at a cost that grows with the difference.
 
-Pages of documents that both versions name hold the same documents and are not read. Of two documents of one name and
-size the text is the same where both lie in the same stored places; only where they do not, their text is compared.
+Pages of documents that both versions name hold the same documents and are not read. Two documents of one name and size
+have the same text if both are in the same stored places; otherwise their texts are compared.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ _MOST_FRAMES = 64
 _NAME_CHARACTERS = 300
 
 _Key = tuple[str, int]
-"""A name, and how many documents before it bear it."""
+"""A name, and the number of earlier documents with that name."""
 
 
 def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
-    """The names of documents that `new` has added, replaced and removed, each with how many there are.
+    """The names and numbers of documents that `new` has added, replaced and removed.
 
-    `unknown` counts documents that stand elsewhere in the store and are too long to compare. Cost: 1 GET for each page
-    of documents that differs, and those of the text to compare. `{"too_many": pages}` where more than `MOST_PAGES`
-    differ.
+    `unknown` counts documents that are stored elsewhere and are too long to compare. Cost: 1 GET for each page of
+    documents that differs, and the GETs of the text to compare. `{"too_many": pages}` if more than `MOST_PAGES` differ.
     """
     refs = old.documents.table.refs, new.documents.table.refs
     shared = {ref.id for ref in refs[0]} & {ref.id for ref in refs[1]}
@@ -76,7 +75,7 @@ def _facts(text: Monocontext, document: Document) -> tuple[object, ...]:
 
 
 def _same_places(old: Monocontext, one: Document, new: Monocontext, other: Document) -> bool:
-    """Whether two documents of one size lie in the same stored frames, at the same place of these."""
+    """Whether two documents of one size are in the same stored frames, at the same offset."""
     places = _places(old, one) if len(one) else []
     return not len(one) or (places is not None and places == _places(new, other))
 

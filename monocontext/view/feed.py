@@ -1,4 +1,4 @@
-"""Answer the questions of the page in small pieces: no answer loads the text, and none is larger than some 100 KB."""
+"""Answer the requests of the page in small pieces: no answer loads the text, and none is larger than about 100 KB."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from monocontext.view.session import ReadingSession
 from monocontext.writing.upkeep.versions import list_versions
 
 PIECE_CHARACTERS = 8_000
-"""Of the text in one answer: JSON takes up to 12 bytes for one."""
+"""The most characters of text in one answer: JSON takes up to 12 bytes for one."""
 PIECE_LINES = 300
 _LEAD_LINES = 8
 _LEAD_CHARACTERS = 2_000
-"""Shown before a place that somebody jumps to."""
+"""The characters shown before the target of a jump."""
 _NAME_CHARACTERS = 300
 _METADATA_CHARACTERS = 500
 LISTED = 100
@@ -111,10 +111,10 @@ class ContextFeed:
     # -- the text ------------------------------------------------------------------------------------------------------
 
     def text(self, query: Query) -> dict[str, Any]:
-        """A piece of the text, its lines numbered as their documents count them (GETs: as a slice, 4 more at most).
+        """A piece of the text, with lines numbered within their documents (GETs: as a slice, 4 more at most).
 
-        Around character `at`, line `line` (of the text, or of `document`), or from the beginning of document `number`
-        or `document`; or the piece `after` a character, or `before` it. `mark`: the character that was asked for.
+        Around character `at`, around line `line` (of the text, or of `document`), or from the beginning of document
+        `number` or `document`; or the piece `after` a character, or `before` it. `mark`: the requested character.
         """
         after, before = query.known_count("after"), query.known_count("before")
         size = len(self._text)
@@ -128,7 +128,7 @@ class ContextFeed:
             return self._piece(start, before, mark)
 
     def _place(self, query: Query) -> tuple[int, int, str]:
-        """The character to begin a piece at, the one that is asked for, and what that is in words."""
+        """The first character of a piece, the requested character, and a description of that."""
         document, name, line, at = self._asked(query)
         if document is not None and line is None:
             return document.start, document.start, name
@@ -206,10 +206,11 @@ class ContextFeed:
     # -- searches ------------------------------------------------------------------------------------------------------
 
     def grep(self, query: Query) -> dict[str, Any]:
-        """Lines that match `pattern`, from character `start` on, and where to go on (GETs: `Monocontext.grep`).
+        """Lines that match `pattern`, from character `start` on, and the character at which to continue (GETs:
+        `Monocontext.grep`).
 
-        A search ends after `MOST_HITS` lines, 20,000 bytes or `SEARCH_SECONDS`. A regular expression is looked for in a
-        process of its own, which is ended when it backtracks for ever.
+        A search ends after `MOST_HITS` lines, 20,000 bytes or `SEARCH_SECONDS`. A regular expression is searched for in
+        a separate process, which is ended when it backtracks for ever.
         """
         pattern, fixed = query.text("pattern"), bool(query.text("fixed"))
         size, start = len(self._text), query.known_count("start") or 0
@@ -257,8 +258,8 @@ class ContextFeed:
     # -- versions ------------------------------------------------------------------------------------------------------
 
     def history(self, _: Query) -> dict[str, Any]:
-        """The versions, the newest first, with what they hold and by how much they grew (1 LIST a thousand, 1 GET for
-        each of the newest `MOST_VERSIONS`)."""
+        """The versions, the newest first, with their contents and their growth (1 LIST a thousand, 1 GET for each of
+        the newest `MOST_VERSIONS`)."""
         roots = list_versions(self._store, newest=MOST_VERSIONS)
         rows: list[dict[str, Any]] = []
         characters, documents = (0, 0) if len(roots) < MOST_VERSIONS else (None, 0)
@@ -276,7 +277,7 @@ class ContextFeed:
         return {"rows": rows[::-1], "open": self._text.generation}
 
     def change(self, query: Query) -> dict[str, Any]:
-        """Which documents differ between the versions `before` and `version` (2 GETs, and those of `changes`)."""
+        """The documents that differ between the versions `before` and `version` (2 GETs, and those of `changes`)."""
         with (
             Monocontext.open(self._store, generation=query.count("before")) as old,
             Monocontext.open(self._store, generation=query.count("version")) as new,

@@ -36,7 +36,7 @@ class ReadingSession:
 
     @contextmanager
     def noting(self, kind: Kind, what: str) -> Iterator[None]:
-        """Write down what the block reads, also where it fails."""
+        """Record the reads of the block, also if it fails."""
         stats = self._text.stats
         mark, _ = self._text.reads_since()
         gets, size = stats.gets, stats.bytes_fetched

@@ -1,4 +1,4 @@
-"""Write segments by an executor: its workers encode and store batches of frames, and return records and columns.
+"""Write segments with an executor: its workers encode and store batches of frames, and return records and columns.
 
 Frames are the same as those of `segments.write_segments`; segments also end where a batch does.
 """
@@ -63,7 +63,8 @@ def write_batches(
     progress: Callable[[Progress], None] | None = None,
     frames_before: int = 0,
 ) -> Written:
-    """Store a text like `segments.write_segments`, by the workers of an executor (1 PUT a segment, 1 LIST a thousand).
+    """Store a text like `segments.write_segments`, with the workers of an executor (1 PUT a segment, 1 LIST a
+    thousand).
 
     Holds about 8 batches of text in memory. Workers in threads can use any store; those in other processes need a URL.
     """

@@ -1,7 +1,9 @@
-"""Write the documents of a text: gather them as it is read, store their pages, and join them with those before.
+"""Write the documents of a text: collect them while it is read.
 
-publish({"name": text, ...}, url)
-publish(documents([(name, text, metadata), ...]), url)
+    publish({"name": text, ...}, url)
+    publish(documents([(name, text, metadata), ...]), url)
+
+Their pages are stored and joined with earlier ones.
 """
 
 from __future__ import annotations
@@ -47,11 +49,11 @@ UPLOADS = 4
 """PUTs of pages at once."""
 
 _UNCOUNTED_BYTES = 8 << 20
-"""Text that waits for its newlines to be counted by whoever writes it."""
+"""Text that waits until its writer has counted its newlines."""
 
 
 class DocumentInputs:
-    """Documents to publish, in order: what `documents` makes."""
+    """Documents to publish, in order: the result of `documents`."""
 
     def __init__(self, items: Iterable[Any], *, unique: bool):
         self.items = items
@@ -61,11 +63,12 @@ class DocumentInputs:
 def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False) -> DocumentInputs:
     """Documents for `publish` and `append`: a mapping of name to text, or an iterable, which is read once.
 
-    An item is a text, or a tuple (name, text) or (name, text, metadata); a text is a `str` or the path of a file,
-    metadata a mapping that JSON can hold, at most 64 KiB. A document without a name (None) is named by its number. Of
-    several documents with one name a dict has the last; `unique` refuses them. A document that does not end in a
-    newline gets one behind it, which belongs to none. Raises `InvalidText`, before anything is committed, for what is
-    no document.
+    An item is a text, or a tuple (name, text) or (name, text, metadata). A text is a `str` or the path of a file,
+    metadata a mapping that JSON can hold, at most 64 KiB. A document without a name (None) gets its number as its name.
+    Of several documents with one name a dict has the last; `unique` refuses them.
+
+    A document that does not end in a newline gets one behind it, which belongs to no document. Raises `InvalidText` for
+    anything that is not a document, before anything is committed.
     """
     return DocumentInputs(
         items.items() if isinstance(items, Mapping) else items, unique=unique or isinstance(items, Mapping)
@@ -73,7 +76,7 @@ def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False)
 
 
 class DocumentRows:
-    """The documents of a text that is being read: the reader tells what passes, and where documents begin and end."""
+    """The documents of a text that is being read: the reader reports the text, and the ends of documents."""
 
     def __init__(self, store: Store):
         self._store = store
@@ -119,8 +122,8 @@ class DocumentRows:
         self._counted = start + size_bytes, newlines
 
     def counted(self, stop: int, newlines: int) -> None:
-        """There are so many newlines before byte `stop`. Whoever writes the text counts them in any case, a little
-        later than it is read: so those of a long document are counted once."""
+        """Record the number of newlines before byte `stop`. The writer of the text counts them anyway, a little after
+        the read, so those of a long document are counted once."""
         if stop > self._counted[0]:
             self._counted = stop, newlines
             while self._uncounted and self._uncounted[0][0] + len(self._uncounted[0][1]) <= stop:
@@ -136,13 +139,13 @@ class DocumentRows:
         return newlines
 
     def begin(self, name: object, metadata: Any = None) -> None:
-        """A document begins after what has passed."""
+        """A document begins here."""
         name = encode_name(name, self.count)
         characters, size = self._passed
         self._begun = (name, encode_metadata(metadata, self.count), characters, self._count(), size)
 
     def end(self) -> None:
-        """The document ends after what has passed."""
+        """The document ends here."""
         assert self._begun is not None
         name, metadata, start, first_line, start_byte = self._begun
         stop, stop_byte = self._passed
@@ -157,8 +160,8 @@ class DocumentRows:
         self._end = stop, last_line
 
     def add_passed(self, found: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
-        """Documents whose text passes next: name, metadata, characters, bytes and newlines of each, and the length of
-        the newline behind it, which belongs to none."""
+        """Documents whose text follows: name, metadata, characters, bytes and newlines of each, and the length of the
+        newline behind it, which belongs to none."""
         characters, passed_bytes = self._passed
         newlines = self._count()
         end, last_line = self._end
@@ -191,7 +194,7 @@ class DocumentRows:
         self._pending.append(uploads.call(lambda: self._store.put(documents_key(ref.id), data)))
 
     def finish(self) -> None:
-        """All text has passed: wait for what is being stored. Raises `InvalidText` for names that must differ."""
+        """The text is complete: wait for the stores in progress. Raises `InvalidText` for names that must differ."""
         while self._pending:
             self._pending.popleft().result()
         if self._uploads:
@@ -202,7 +205,7 @@ class DocumentRows:
             raise InvalidText(f"documents {earlier} and {later} are both named {self._name(later)!r}")
 
     def _first_doubled(self) -> tuple[int, int] | None:
-        """The first document whose name an earlier one bears, after that one."""
+        """The first document whose name an earlier one has, after that one."""
         if self.count > DOCUMENTS_PER_PAGE:
             return first_doubled(entries_of(self.hashes))
         seen: dict[bytes, int] = {}  # few do not need numpy
@@ -223,10 +226,10 @@ class DocumentRows:
 
 
 def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
-    """The documents of a text, those of `base`, and those of the text after it. Stores what is new.
+    """The documents of a text: those of `base`, and those of the text after it. Stores the new ones.
 
-    Costs 1 PUT for a page and a table of names, none for a last page of up to 32 KiB; where the documents before are
-    few documents besides the new ones also 1 GET for each of theirs.
+    Costs 1 PUT for a page and a table of names, none for a last page of up to 32 KiB; where few documents precede the
+    new ones also 1 GET for each of their pages and tables.
     """
     before = base.documents if base else None
     if new is None or not new.count:
@@ -309,8 +312,8 @@ class _Known:
 
 
 def _join_names(store: Store, known: _Known, new: DocumentRows) -> tuple[NameTableRef, ...]:
-    """The tables of names: a new one where documents without a table fill a page, which takes in those before it that
-    cover no more than it does. So their number grows with the logarithm of the documents."""
+    """The tables of names. Once documents without a table fill a page they get a table, which takes in the tables
+    before it that cover no more than it does. So the number of tables grows with the logarithm of the documents."""
     tables = list(known.ref.names) if known.ref else []
     first = known.ref.named if known.ref else 0
     total = known.documents + new.count

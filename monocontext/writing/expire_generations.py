@@ -1,8 +1,8 @@
-"""Drop old generations during appends, a few at a time, without listing the store.
+"""Drop old generations during appends, a few at a time, without a listing of the store.
 
-A root says which objects of open frames it replaced, and those are never stored again. So once all generations before
-it are gone, they may go too. The floor below which roots go is announced by the root that an append commits, and what
-lies below is removed after that. What a crash in between leaves is found by `gc`.
+A root names the objects of open frames that it replaced, and those are never stored again. So once all generations
+before it are gone, these objects may go too. The root that an append commits announces the floor, and roots below it
+are removed after that. `gc` finds the remains of a crash in between.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ def next_floor(store: Store, base: Manifest, older_than_seconds: float) -> int:
 
 
 def clear(store: Store, floor: int, root: Manifest) -> None:
-    """Remove the generations from `floor` to the floor of `root`, which is committed, and what only they name.
+    """Remove the generations from `floor` to the floor of `root`, which is committed, and the objects that only they
+    name.
 
-    Costs 1 GET and 1 DELETE for each of them, and 1 DELETE for each object. Does nothing where `manifest.json` may
-    still name one of them.
+    Costs 1 GET and 1 DELETE for each of them, and 1 DELETE for each object. Does nothing if `manifest.json` may still
+    name one of them.
     """
     stop = root.history.floor
     if stop <= max(floor, 1) or find_root(store).manifest.generation < root.generation:

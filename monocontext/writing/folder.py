@@ -1,14 +1,16 @@
 """List the files of a directory and open them, without following links out of it.
 
 Invariants:
-- without `follow_links` every opened file lies in the directory, also when links are swapped in meanwhile: the path is
-  walked from the directory's own descriptor, a folder at a time, and no step follows a link (Windows has no such
-  descriptors: a link that is swapped in between the check and the opening is followed there);
-- a link to a file of the directory counts as a file; every other link is left out and named;
-- a folder below it that holds a context is left out and named: an upload into a folder would else read what it wrote;
-- pipes, sockets and devices are no files, and opening one never waits.
 
-Hard links cannot be told from files, and are included.
+- without `follow_links` every opened file is in the directory, also when links are swapped in meanwhile: the path is
+  walked from the directory's own descriptor, a folder at a time, and no step follows a link (Windows has no such
+  descriptors: a link that is swapped in between the check and the opening is followed there)
+- a link to a file of the directory counts as a file; every other link is left out and named
+- a folder below it that holds a context is left out and named: an upload into a folder would otherwise read its own
+  output
+- pipes, sockets and devices are not files, and opening one never waits
+
+Hard links look like files, and are included.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ _GENERATION = re.compile(r"[0-9]{20}\.json")
 
 
 class Folder:
-    """The regular files below a directory, which itself may be a link. Raises `OSError` for what cannot be listed."""
+    """The regular files below a directory, which itself may be a link. Raises `OSError` for a folder that cannot be
+    listed."""
 
     def __init__(self, path: str | os.PathLike[str], *, follow_links: bool = False) -> None:
         self.path = os.path.realpath(path)
@@ -45,7 +48,7 @@ class Folder:
         return [name for name, reason in self.left_out.items() if reason == _CONTEXT]
 
     def files(self) -> Iterator[str]:
-        """Yield relative paths in order, those of a folder before those of its subfolders."""
+        """Yield relative paths in order, the files of a folder before those of its subfolders."""
         self.left_out = {}
         waiting: list[tuple[str, tuple[str, ...]]] = [("", (self.path,))]
         while waiting:
@@ -124,7 +127,7 @@ class Folder:
 
 
 def describe_left_out(left_out: dict[str, str]) -> str:
-    """Describe in one line what was left out: links and their targets, then pipes, sockets and devices."""
+    """Describe in one line the files that were left out: links and their targets, then pipes, sockets and devices."""
     others = {name: reason for name, reason in left_out.items() if reason in KINDS.values()}
     contexts = [name for name, reason in left_out.items() if reason == _CONTEXT]
     links = [f"{name} ({reason})" for name, reason in left_out.items() if name not in others and reason != _CONTEXT]

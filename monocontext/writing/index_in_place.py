@@ -66,7 +66,7 @@ def index(
             each
             for name in names
             for each in _objects(name, options, note, stores)
-            if not each.url.startswith(store.url.rstrip("/") + "/")  # the context's own, when it lies below a source
+            if not each.url.startswith(store.url.rstrip("/") + "/")  # the context's own objects, below a source
         ]
         done = Progress()
 

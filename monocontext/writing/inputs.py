@@ -21,7 +21,7 @@ from monocontext.writing.folder import Folder, describe_left_out
 
 PIECE_BYTES = 1 << 20
 HEAD_BYTES = 8_000
-"""Bytes at the beginning of a file that tell whether it is binary, as git does."""
+"""The first bytes of a file, which decide whether it is binary, as in git."""
 _NAMED = 5
 """Binary files that a note names; it counts the others."""
 
@@ -54,8 +54,8 @@ class InputOptions:
 
     encoding: str = "utf-8"
     errors: str = "strict"
-    """`strict` refuses what is not text; `replace` puts U+FFFD in its place; `skip` leaves out the files that hold it,
-    which are then read twice, and names them."""
+    """`strict` refuses bytes that are not text; `replace` puts U+FFFD in their place; `skip` leaves out and names the
+    files with such bytes, and reads files twice."""
     header: str = HEADER
     """Line before each file of a directory; `{path}` is relative to that directory. Empty: no line."""
     include: tuple[str, ...] = ()
@@ -85,10 +85,10 @@ def read_pieces(
 ) -> Iterator[bytes]:
     """Yield the text of the sources, in order, as UTF-8 in pieces that end between characters.
 
-    Each file is a document of `rows`, and each of `DocumentInputs`. A `str` is text; an `os.PathLike` is a file or a
-    directory; `bytes` are encoded text, and neighbours in an iterable are one stream, so a character may reach from one
-    into the next. Raises `InvalidText`, which names the input and the offset of what is not text, and `NotFound` for a
-    missing file.
+    Each file is a document of `rows`, and so is each of `DocumentInputs`. A `str` is text; an `os.PathLike` is a file
+    or a directory; `bytes` are encoded text, and neighbours in an iterable are one stream, so a character may cross
+    from one into the next. Raises `InvalidText` with the input and the offset of bytes that are not text, and
+    `NotFound` for a missing file.
     """
     batch: list[bytes] = []
     size = 0
@@ -182,7 +182,7 @@ def _check_surrogates(text: str, before: int, reading: InputOptions, what: str =
 
 
 def _as_document(texts: Iterable[_Text], name: object, metadata: object, rows: DocumentRows | None) -> Iterator[_Text]:
-    """The same texts, which are one document."""
+    """These texts as one document."""
     if rows:
         rows.begin(name, metadata)
     yield from texts
@@ -249,7 +249,7 @@ def _slices(text: str, name: object, reading: InputOptions) -> Iterator[_Text]:
 
 
 def _pass_batch(batch: _Batch, reading: InputOptions, rows: DocumentRows) -> _Text:
-    """The text of some documents, each of which ends a line; tells `rows` of them."""
+    """The text of some documents, each of which ends a line; reports them to `rows`."""
     whole = "".join([text if not text or text.endswith("\n") else text + "\n" for _, _, text in batch])
     is_ascii = whole.isascii()
     try:
@@ -271,9 +271,10 @@ def _pass_batch(batch: _Batch, reading: InputOptions, rows: DocumentRows) -> _Te
 
 
 def prefixes_of(paths: Sequence[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
-    """The prefix of document names from each path, so that no two paths give one name.
+    """The prefix of document names for each path, so that no two paths give the same name.
 
-    Nothing, unless they do; then the name of the folder. Raises `InvalidText` where that does not tell them apart.
+    It is empty if they already differ, else the name of the folder. Raises `InvalidText` if that does not separate
+    them.
     """
     given = list(dict.fromkeys(map(Path, paths)))
     if len(given) < 2:
@@ -310,9 +311,9 @@ def document_name(path: Path, prefix: str) -> str:
 
 
 def file_names(paths: Sequence[Path], reading: InputOptions) -> Iterator[tuple[Path, str]]:
-    """Each path with the name of its document; a folder with what precedes the names of its documents.
+    """Each path with the name of its document; a folder with the prefix of its documents' names.
 
-    Raises `NotFound`, and `InvalidText` for two paths that give one name.
+    Raises `NotFound`, and `InvalidText` for two paths with the same name.
     """
     for path in paths:
         if not path.exists():
@@ -470,7 +471,7 @@ class Decoder:
         errors = "replace" if reading.errors == "replace" else "strict"
         self._decoder = codecs.getincrementaldecoder(reading.encoding)(errors)
         self._keeps = codecs.lookup(reading.encoding).name == "utf-8" and errors == "strict"
-        """Whether text is what was read, byte for byte."""
+        """Whether the text equals the bytes that were read."""
         self._read_bytes = start
         self._begun = start > 0
 
@@ -491,7 +492,7 @@ class Decoder:
                 f"exclude it, give its encoding, replace what is not text (errors='replace'), or leave such files out "
                 f"(errors='skip')"
             ) from None
-        except UnicodeError as error:  # of the stream as a whole, such as UTF-16 without its byte order mark
+        except UnicodeError as error:  # an error of the whole stream, such as UTF-16 without its byte order mark
             reason = " ".join(str(error).split())
             raise InvalidText(
                 f"{self._name}: not {self._reading.encoding}: {reason}; exclude it, or give its encoding"

@@ -1,8 +1,9 @@
-"""Decide what an append stores again, so that a text of many appends stays in few pieces: a merge tree, by sizes alone.
+"""Decide which pieces an append merges, so that a text of many appends stays in few pieces: a merge tree, by sizes
+alone.
 
-Sizes fall into tiers, each `FAN_OUT` times the one below. Where `FAN_OUT` neighbours at the end are of the newest one's
-tier or below, they become one. So each tier has at most `FAN_OUT` - 1 pieces after the last larger one, and each byte
-is stored again about once a tier.
+Sizes fall into tiers, each `FAN_OUT` times the one below. When the last `FAN_OUT` pieces are in the newest one's tier
+or below, they become one. So each tier has at most `FAN_OUT` - 1 pieces after the last larger one, and each byte is
+stored again about once a tier.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Store and load index pages, and keep those of a text that grows by appends few."""
+"""Store and load index pages, and keep their number small in a text that grows by appends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write_pages(
 ) -> tuple[tuple[PageRef, ...], bytes | None]:
     """Store pages of the frames that follow those of `kept` (1 PUT each).
 
-    Returns the pages of the whole text, and a copy of the last one where it is new and small enough for the root.
+    Returns the pages of the whole text, and a copy of the last page if it is new and small enough for the root.
     """
     pages = list(kept)
     last_page = None
@@ -39,7 +39,7 @@ def write_pages(
 def add_pages(
     store: Store, kept: tuple[PageRef, ...], runs: list[FrameRun], records: list[FrameRecord]
 ) -> tuple[PageRef, ...]:
-    """Store pages of frames that follow those of `kept`, together with short pages before them (1 GET each)."""
+    """Store pages of frames that follow those of `kept`, merged with short pages before them (1 GET each)."""
     sizes: list[int] = []
     whole = sum(isinstance(page, PageDirectory) for page in kept)  # directories stay as they are
     while len(sizes) < len(kept) - whole and 2 * (size := frames_in_page(kept, -1 - len(sizes))) < FRAMES_PER_PAGE:
@@ -110,7 +110,7 @@ def _split_pages(
 
 
 def as_runs(frames: Iterable[Frame]) -> tuple[list[FrameRun], list[FrameRecord]]:
-    """Frames as runs and records: frames that lie back to back form one run, also across pages."""
+    """Frames as runs and records: adjacent frames form one run, also across pages."""
     runs: list[FrameRun] = []
     rows: list[FrameRecord] = []
     end = counted = 0
@@ -133,5 +133,5 @@ def as_runs(frames: Iterable[Frame]) -> tuple[list[FrameRun], list[FrameRecord]]
 
 
 def follows(frame: Frame, name: str, end: int) -> bool:
-    """Whether a frame lies back to back with one that ends at byte `end` of an object."""
+    """Whether a frame follows one that ends at byte `end` of an object."""
     return frame.object == name and frame.offset == end

@@ -55,7 +55,7 @@ from monocontext.writing.reuse import Stored
 from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames
 
 _FOLLOWING = 64
-"""Parts behind a batch that its worker is told of."""
+"""The number of parts behind a batch that its worker knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +67,21 @@ class Origin:
     absolute: str
     is_folder: bool
     prefix: str
-    """Of the names of its documents."""
+    """The prefix of the names of its documents."""
     header: str
-    """The line before each file of a folder; empty for none."""
+    """The header line before each file of a folder; empty for none."""
     follow_links: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The bytes of a file from `start` to `stop`, which lie between characters and not inside CR LF."""
+    """Bytes [start, stop) of a file; both ends are between characters and not inside CR LF."""
 
     origin: Origin
     name: str
     """In the folder; empty for a file that is named by itself."""
     size_bytes: int
-    """Of the whole file, as listed."""
+    """The size of the whole file, as listed."""
     modified_ns: int
     start: int
     stop: int
@@ -95,7 +95,7 @@ class Part:
 
     @property
     def header(self) -> str:
-        """The line before the document; empty for none."""
+        """The header line before the document; empty for none."""
         return self.origin.header.replace("{path}", self.document) if self.origin.is_folder else ""
 
     def open(self) -> IO[bytes]:
@@ -295,7 +295,7 @@ def _cut_tasks(parts: Iterable[Part]) -> Iterator[Task]:
 
 
 def _ends_line(parts: Sequence[Part], before: bool) -> bool:
-    """Whether the text of these parts ends in a newline; `before`, if there is none."""
+    """Whether the text of these parts ends in a newline; `before` if they have no text."""
     for part in reversed(parts):
         with part.open() as opened:
             if part.is_binary(opened):
@@ -352,7 +352,7 @@ def read_and_pack(
     if frames:
         packed = pack(Batch(frames, behind), url=url, options=options, layout=layout, there=there, reach=reach)
     if task.following or not task.begins:
-        packed.gathered.stored = None  # a text of several batches does not ride in its root: do not send it there
+        packed.gathered.stored = None  # a text of several batches is not part of its root: do not send it to the driver
     key = ""
     if packed.columns:
         with opened(url, options) as store:

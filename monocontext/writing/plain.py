@@ -1,7 +1,7 @@
-"""Read a plain file, folder or object as a text, as it is when it is opened.
+"""Read a plain file, folder or object as a text, in its state at the open.
 
-A small file or folder is kept in memory. A large file and an object are indexed where they lie; the text of a large
-folder is stored. Both go into a cache folder of the user and serve again while names, sizes and times stay the same.
+A small file or folder is kept in memory. A large file and an object are indexed in place; the text of a large folder is
+stored. Both go into a cache folder of the user, and are used again while names, sizes and times stay the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from monocontext.writing.publish import publish
 SMALL_BYTES = 8 << 20
 """Up to here a text is read into memory each time: that takes less than to look for a stored one."""
 _LARGE_BYTES = 64 << 20
-"""From here on reading takes a while, and is told."""
+"""From this size on, the read takes a while and is announced."""
 MOST_FOLDER_BYTES = 4 << 30
 """A folder above this is not copied unasked."""
 MOST_OBJECT_BYTES = 1 << 30
@@ -52,7 +52,7 @@ Note = Callable[[str], None]
 
 
 def warn(text: str) -> None:
-    """Tell a caller of the library what was left out."""
+    """Warn a caller of the library about the files that were left out."""
     warnings.warn(text, stacklevel=4)
 
 
@@ -71,12 +71,12 @@ class _PlainStore(MemoryStore):
 
 
 def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None, note: Note = warn) -> Store | None:
-    """A store that holds the text of a plain file, folder or object; None where a URL names none.
+    """A store that holds the text of a plain file, folder or object; None if a URL names none.
 
-    Each file of a folder stands under a header line. Hidden files and folders, binary files, and files that are not
-    UTF-8 are left out, and `note` is told. An object elsewhere is read whole, once for each version, and its text is
-    fetched in ranges from then on. Raises `NotFound` for a folder without files, `InvalidText` for what is not UTF-8,
-    and `MonocontextError` for a folder above 4 GiB or an object above 1 GiB.
+    Each file of a folder has a header line. Hidden files and folders, binary files, and files that are not UTF-8 are
+    left out and reported to `note`. An object elsewhere is read whole, once for each version; from then on its text is
+    fetched in ranges. Raises `NotFound` for a folder without files, `InvalidText` for bytes that are not UTF-8, and
+    `MonocontextError` for a folder above 4 GiB or an object above 1 GiB.
     """
     path = _find_path(url)
     if path is not None:
@@ -118,7 +118,7 @@ def _find_path(url: str | os.PathLike[str]) -> Path | None:
 
 
 def _holds_text(path: Path) -> bool:
-    """Whether a folder holds a stored text, or what a writer of one left."""
+    """Whether a folder holds a stored text, or the remains of an unfinished one."""
     return (path / "generations").is_dir() or any((path / "segments").glob("*.seg"))
 
 

@@ -184,7 +184,7 @@ def _append_long(
     store_options: StoreOptions | None,
     executor: Executor | None,
 ) -> Manifest:
-    """Store a text of more than some frames while it is read, and commit it behind what is there by then."""
+    """Store a text of more than a few frames while it is read, and commit it behind the text that is there by then."""
     first = before.frames
     layout = records.replace(layout, reuse_after_seconds=fence_seconds(store, before))
     if executor is None:
@@ -203,7 +203,7 @@ def _append_long(
 
 
 def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
-    """The first pieces of a text, until they have so many bytes."""
+    """The first pieces of a text, up to this many bytes."""
     text = bytearray()
     for piece in pieces:
         text += piece
@@ -213,7 +213,7 @@ def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
 
 
 def _joined(store: Store, base: Manifest | None, rows: DocumentRows | None, root: Manifest) -> Manifest:
-    """A root with the documents of `base`, and those of the text behind it."""
+    """A root with the documents of `base` and of the text behind it."""
     return records.replace(root, documents=join_documents(store, base, rows))
 
 
@@ -266,7 +266,7 @@ def _build_root(
 
 
 def _store_filters(store: Store, before: Manifest | None, written: Written) -> tuple[FilterRef, ...]:
-    """Store the filters of the new frames, and return those of the whole text."""
+    """Store the filters of the new frames, and return all filters of the text."""
     if written.filters is not None:
         return written.filters
     if written.columns is None:

@@ -1,6 +1,6 @@
 """Name segments so that no name is stored twice, and find those that an earlier run has just stored.
 
-A segment ends in 16 bytes that are random for each run, its salt, and is named by all of its bytes. So a run never
+A segment ends in 16 bytes that are random for each run, its salt, and all of its bytes decide its name. So a run never
 stores under a name that `gc` may be about to remove. A run that follows a killed one learns its salt from a segment of
 the same length, and relies on its segments while they are young.
 """
@@ -26,8 +26,8 @@ class Stored:
     """The segments of one run and, of the same text, of runs before it. Workers of an executor get a copy."""
 
     def __init__(self, store: Store, after_seconds: float = 0.0) -> None:
-        """Lists segments (1 LIST a thousand). Of those that were stored up to `after_seconds`, by the store's clock,
-        none is relied on."""
+        """Lists segments (1 LIST a thousand). Segments stored up to `after_seconds`, by the store's clock, are not
+        relied on."""
         listed = list(store.list("segments/"))
         oldest = seconds_now(store, listed[0].now_seconds) - REUSE_SECONDS if listed else 0.0
         young = [info for info in listed if info.modified_seconds >= oldest and info.modified_seconds > after_seconds]
@@ -45,8 +45,8 @@ class Stored:
         return self._salts[0]
 
     def find(self, store: Store, digest: hashlib._Hash, stored_bytes: int) -> str | None:
-        """The key of a segment of frames with this SHA-256 and length that need not be sent; None: there is none (no
-        request, or 1 GET of 16 bytes for a segment as long)."""
+        """The key of a stored segment of frames with this SHA-256 and length; None if there is none (no request, or 1
+        GET of 16 bytes for a segment of that length)."""
         size = stored_bytes + SALT_BYTES
         for salt in self._salts:
             if self._sizes.get(key := _key(digest, salt)) == size:

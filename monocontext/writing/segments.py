@@ -30,7 +30,8 @@ UPLOADS = 4
 """PUTs at once. An upload holds about this many segments in memory, and the HTTP client a copy of each."""
 
 _SEGMENTS_PER_TRIM = 4
-"""Freed memory is given back after so many: what threads free in turns lies in holes that only grow, 140 MB a GB."""
+"""The number of frames after which freed memory is returned: memory that threads free in turns is in holes that only
+grow, 140 MB a GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,12 @@ class Written:
     final_newline: bool = False
     sources: tuple[str, ...] = ()
     columns: Columns | None = None
-    """Columns of these frames for filters; None: no filters."""
+    """The filter columns of these frames; None without filters."""
     filters: tuple[FilterRef, ...] | None = None
-    """Filters of these frames that are stored already, of a text that begins with them."""
+    """Filters of these frames that are stored already, for a text that begins with them."""
     documents: DocumentRows | None = None
     gathered: Gathered = field(default_factory=Gathered)
-    """The parts of these frames that may ride in the root; nothing of text that lies elsewhere."""
+    """The parts of these frames that may be copied into the root; none of text in foreign objects."""
 
 
 def write_segments(
@@ -102,7 +103,7 @@ def write_segments(
     """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment, 1 LIST a thousand).
 
     Segments of the same text in the same layout that an earlier run has just stored are not sent again (`reuse`).
-    `counted` is told with each frame its last byte in the text, and the newlines up to there.
+    `counted` is called for each frame with its last byte in the text and the number of newlines up to there.
     """
     there = Stored(store, layout.reuse_after_seconds)
     written = Written()

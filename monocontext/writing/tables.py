@@ -31,8 +31,8 @@ def table_documents(
 ) -> Iterator[Row]:
     """The rows of a file as items for `documents`: all fields but text and name are metadata.
 
-    Without `name_field` a document is named by its number. Raises `InvalidText`, with file and line, for a row without
-    these fields, and for a text that is none; `NotFound`. Parquet has an encoding of its own.
+    Without `name_field` the name of a document is its number. Raises `InvalidText`, with file and line, for a row
+    without these fields or with an invalid text; `NotFound`. Parquet has an encoding of its own.
     """
     if kind not in KINDS:
         raise ValueError(f"documents are {', '.join(KINDS)}, not {kind!r}")

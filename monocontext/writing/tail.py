@@ -54,8 +54,8 @@ def short_bytes(layout: SegmentLayout) -> int:
 def grow(store: Store, base: Manifest, text: bytes, layout: SegmentLayout) -> Manifest:
     """Store a short text behind that of `base` and return the root to commit.
 
-    Costs 1 PUT for the text and 1 for the last page; where neighbours are stored again 1 GET for each of them (3 a tier
-    at most), and about once in 4 MiB of text the requests to close the open frames.
+    Costs 1 PUT for the text and 1 for the last page; where neighbours are merged, 1 GET for each of them (3 a tier at
+    most), and about once in 4 MiB of text the requests to close the open frames.
     """
     tail = _Tail(store, base, layout)
     size = tail.text_bytes + len(text)
@@ -112,8 +112,8 @@ def _close(tail: _Tail, text: bytes) -> Manifest:
 def _filters(
     store: Store, base: Manifest, columns: Columns, first: int, pages: tuple[PageRef, ...]
 ) -> tuple[FilterRef, ...]:
-    """Store the filter of the frames from `first` on, joined with those before it where they have become many, and
-    return those of the whole text."""
+    """Store the filter of the frames from `first` on, merged with earlier ones when these are many, and return all
+    filters of the text."""
     head = replace(base, pages=(PageRef("", 0, 0, first, 0, 0, 0),) if first else ())
 
     def get(key: str) -> bytes:
@@ -161,7 +161,7 @@ class _Tail:
         taken: Sequence[Sequence[Frame]],
         text: bytes,
     ) -> Manifest:
-        """The root to commit, in which the records `new` stand for the pieces `taken` and the text behind them."""
+        """The root to commit, in which the records `new` replace the pieces `taken` and cover the text behind them."""
         base, write_id = self.base, uuid.uuid4().hex
         ride = self._copies(last_page if len(pages) == 1 else None, stored, taken, text)
         replaced = [piece[0].object for piece in taken]
@@ -193,7 +193,7 @@ class _Tail:
         return fitted(root)
 
     def _copies(self, one_page: bytes | None, stored: bytes, taken: Sequence[Sequence[Frame]], text: bytes) -> Copies:
-        """The copies of text in that root: `stored` are the new frames, which come behind those that stay."""
+        """The copies of text in that root. `stored`: the new frames, which follow the ones that stay."""
         base = self.base
         if one_page is not None and (base.text or not base.frames):
             kept = base.stored_bytes - sum(frame.stored_bytes for piece in taken for frame in piece)
@@ -206,8 +206,8 @@ class _Tail:
 
 
 def fitted(root: Manifest) -> Manifest:
-    """A root that an append commits, of at most `ROOT_BYTES` besides a small text and the documents: with short copies
-    of its ends, or without, then without that of its last page."""
+    """A root that an append commits, of at most `ROOT_BYTES` without a small text and the documents: with short copies
+    of its ends, or without these, then without the copy of its last page."""
     if root.text:
         return root
     ends = inline.shorter(root.head, root.tail)
@@ -219,7 +219,7 @@ def fitted(root: Manifest) -> Manifest:
 
 
 def _last_frames(store: Store, base: Manifest) -> list[Frame]:
-    """The frames of the last page (1 GET, none where the root has a copy)."""
+    """The frames of the last page (1 GET, none if the root has a copy)."""
     pages = base.pages
     before = pages[-2] if len(pages) > 1 else None
     page = Page(base.last_page, pages[-1], before) if base.last_page else load_page(store, pages, len(pages) - 1)
@@ -289,7 +289,7 @@ class Pieces:
         self.records.append(record)
 
     def finish(self) -> None:
-        """Store what was added since the last object."""
+        """Store the frames that were added since the last object."""
         if self._parts:
             body = b"".join([os.urandom(SALT_BYTES), *self._parts])
             key = segment_key(hashlib.sha256(body).hexdigest())

@@ -8,7 +8,7 @@ from random import SystemRandom
 
 from rlm.errors import LLMError, RateLimited
 
-# A generator of its own: calls must not disturb the sequence of code that seeds the module `random`.
+# A separate generator: calls must not disturb the sequence of code that seeds the module `random`.
 _random = SystemRandom()
 
 

@@ -1,4 +1,4 @@
-"""Limit what a run may spend, with all its sub-calls and child runs."""
+"""Limit the spending of a run, with all its sub-calls and child runs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, replace
 class Budget:
     """Limits over the whole tree of a run; None for no limit.
 
-    They are checked before each call and after each turn. Calls under way when a limit is reached still end and
-    count, so tokens and dollars may go over by what 16 calls cost; iterations and calls never go over.
+    They are checked before each call and after each turn. Calls in progress when a limit is reached still end and
+    count, so tokens and dollars may exceed it by the cost of 16 calls; iterations and calls never do.
     """
 
     iterations: int | None = 30

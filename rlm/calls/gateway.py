@@ -53,8 +53,8 @@ class Gateway:
         journal: Callable[[dict[str, Any]], object] | None = None,
         models: Collection[str] | None = None,
     ) -> None:
-        """`journal` takes a record of each call as soon as it has ended; `models`: those that cells may name besides
-        their default."""
+        """`journal` takes a record of each call as soon as it has ended; `models`: the models that cells may name,
+        besides their default."""
         self.budget = budget or Budget(iterations=None)
         self.paid = paid
         self.journal = journal
@@ -69,9 +69,9 @@ class Gateway:
         self.renew(usage)
 
     def renew(self, usage: Usage, *, turns: int = 0, seconds: float = 0.0) -> None:
-        """Restart the counts from `usage`, with so many turns and seconds already spent.
+        """Restart the counts from `usage`, with these turns and seconds already spent.
 
-        Calls still under way, of code that an earlier question left behind, count where they end.
+        Calls in progress, of code that an earlier question left running, count when they end.
         """
         self.usage = usage
         self.began = time.monotonic() - seconds
@@ -221,8 +221,8 @@ class Gateway:
     def _complete(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
     ) -> Reply:
-        """One try, with thinking and text apart. Whatever an `LM` raises is an LLMError; what `on_delta` raises is the
-        caller's own."""
+        """One try, with thinking and text separated. Every exception of an `LM` becomes an LLMError; one of `on_delta`
+        is the caller's own."""
         heard = SaidText(on_delta) if on_delta else None
         watch = self._watch(heard.push if heard else None)
         listener = Listener(watch)
@@ -279,7 +279,7 @@ class Gateway:
             self._reserved.remove(reserved)
 
     def _enter(self, reserved: threading.Lock) -> None:
-        """Reserve a call, so that those of a batch do not pass the limit together."""
+        """Reserve a call, so that the calls of a batch do not exceed the limit together."""
         with self._lock:
             reason = self._why_spent()
             if reason is None:

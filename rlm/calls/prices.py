@@ -1,4 +1,4 @@
-"""Price calls: by what their endpoint reports, by prices of the caller, else by the table of `genai-prices`.
+"""Price calls: by the endpoint's own report, by prices of the caller, else by the table of `genai-prices`.
 
 The table is that of the installed version: nothing is downloaded.
 """
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 Price = tuple[float, float] | tuple[float, float, float] | tuple[float, float, float, float]
-"""Dollars per million tokens: input, output, and of the input what a cache held, what was written to it.
+"""Dollars per million tokens: input, output, input read from a cache, input written to a cache.
 
-Where the last two are left out, such tokens cost what other input does.
+Without the last two, such tokens cost the same as other input.
 """
 
 Prices = Mapping[str, Price]
@@ -38,9 +38,9 @@ def check_prices(prices: Prices) -> Prices:
 
 
 def price_of(model: str, prices: Prices) -> Price | None:
-    """The price of a model in `prices`; None for one that they lack.
+    """The price of a model in `prices`; None if they lack it.
 
-    A name with a date behind it (`gpt-5-2025-08-07`) costs what the name without it does.
+    A name with a date at its end (`gpt-5-2025-08-07`) costs the same as the name without it.
     """
     return prices.get(model) or prices.get(_VERSION.sub("", model))
 
@@ -65,7 +65,7 @@ def _by_price(reply: Reply, price: Price) -> float:
 
 
 def _by_table(reply: Reply, at: datetime | None) -> float | None:
-    import genai_prices  # 0.2 s: by who asks for a price first
+    import genai_prices  # 0.2 s, at the first price
 
     details = reply.details
     usage = genai_prices.Usage(
@@ -115,7 +115,7 @@ def list_prices() -> Prices:
 
 
 PRICES: Prices
-"""`list_prices()`, made when it is asked for."""
+"""`list_prices()`, made at its first use."""
 
 
 def __getattr__(name: str) -> Prices:

@@ -158,7 +158,7 @@ class SubCalls:
         )
 
     def drain(self) -> tuple[SubCall, ...]:
-        """The records since the last drain, by the order of the calls; those of a batch by that of its prompts."""
+        """The records since the last drain, in the order of the calls; those of a batch in the order of its prompts."""
         with self._lock:
             records, self._records, self._failed = self._records, [], 0
         return tuple(sorted(records, key=lambda record: record.order))
@@ -297,7 +297,7 @@ def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
 def _check_prompt(prompt: object) -> str:
     """A prompt as a `str`; a lazy text is read up to its own limit, as by an f-string. Raises TypeError otherwise."""
     if isinstance(prompt, str) or protocol.passes_for_str(prompt):
-        return make_printable(f"{prompt}", terminal=False)  # what is recorded is what is sent
+        return make_printable(f"{prompt}", terminal=False)  # the record has the messages that are sent
     raise TypeError(f"a prompt is a str, not {type(prompt).__name__}: pass text such as context[a:b]")
 
 

@@ -17,10 +17,10 @@ _BEGIN_SECONDS = 1.0
 
 
 def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int, name: str) -> list[T]:
-    """The results of `jobs` in order, at most `most` under way at once.
+    """The results of `jobs` in order, at most `most` of them at once.
 
     Raises the exception of the first failed job, once those before it have ended. Then, and when the wait is
-    interrupted, no further job begins, and those under way end by themselves.
+    interrupted, no further job begins, and the running ones end by themselves.
     """
     left = deque(_Job(job) for job in jobs)
     all_jobs = list(left)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class WaitClock:
-    """Runs while any call does; calls that overlap count once. Safe for use by many threads.
+    """Runs while any call does; overlapping calls count once. Safe for use by many threads.
 
     Each call holds a lock of its own, in a `with`: an interrupted call releases it, wherever the interrupt struck, and
     stops counting.
@@ -36,9 +36,9 @@ class WaitClock:
 
     @contextmanager
     def running(self, mine: threading.Lock) -> Iterator[None]:
-        """One call is under way inside, as long as its caller holds `mine`.
+        """One call runs inside, while its caller holds `mine`.
 
-        The caller holds it, not this generator: an interrupt can leave the generator suspended with its locks.
+        The caller holds it instead of this generator: an interrupt can leave the generator suspended with its locks.
         """
         with self._lock:
             self._count()

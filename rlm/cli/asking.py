@@ -1,4 +1,4 @@
-"""Define the options of commands that ask models: who answers, and within which limits."""
+"""Define the options of commands that ask models: the models, and the limits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def model_choice(**flags: Any) -> ModelChoice:
 
 
 def with_settings(who: ModelChoice) -> ModelChoice:
-    """Fill in what the command line leaves open. Models of the file are those of one maker, a base_url is its own's."""
+    """Fill in the options that the command line leaves open. Models of the file are those of one maker, and a base_url
+    belongs to that maker."""
     model, sub_model = from_file("models.model"), from_file("models.sub_model")
     theirs = _maker(model) or "openai"
     maker = maker_of(who) if who["model"] else who["backend"]
@@ -97,7 +98,7 @@ def maker_of(who: ModelChoice) -> str:
 def choose_models(
     who: ModelChoice, *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The keywords of `RLM` that say who answers; `sampling` and `sub_sampling` below what the options say. Raises
+    """The keywords of `RLM` for the models; `sampling` and `sub_sampling` are overridden by the options. Raises
     UnknownOption."""
     said = {**who}
     temperature = {} if said["temperature"] is None else {"temperature": said["temperature"]}
@@ -145,7 +146,7 @@ def limits(
     ] = False,
     cache_dir: Annotated[str | None, Option(help="Keep answers of sub-calls there, and use them again.")] = None,
 ) -> Limits:
-    """The limits of a run; those that are not given may stand in the file of settings."""
+    """The limits of a run; the file of settings may give the missing ones."""
     return {
         "runner": runner, "max_depth": max_depth, "models": models, "cache_dir": cache_folder(cache_dir),
         "outline": outline, "window_tokens": window_tokens, "prompt_characters": prompt_characters,
@@ -154,13 +155,13 @@ def limits(
 
 
 def within(budget: Budget) -> Budget:
-    """The budget of the flags; what they leave open may stand in the file of settings."""
+    """The budget of the flags; the file of settings may give the missing parts."""
     open_parts = [name for name in ("calls", "tokens", "dollars", "seconds") if getattr(budget, name) is None]
     return replace(budget, **{name: from_file(f"limits.max_{name}") for name in open_parts})
 
 
 def cache_folder(given: str | None) -> str | None:
-    """The flag, else what the file of settings says, below the home where it begins with `~`."""
+    """The flag, else the value in the file of settings; a value that begins with `~` is below the home folder."""
     found = from_file("models.cache_dir") if given is None else None
     return os.path.expanduser(found) if found else given
 

@@ -56,7 +56,7 @@ def batch_command(
         raise BadQuestions(f"{questions} holds no question")
     budget = limits["budget"]
     make_rlm, open_context = partial(_make_rlm, who, limits), partial(open_argument, context, s3)
-    with make_rlm() as first:  # what is misspelt or missing is said before anything is asked
+    with make_rlm() as first:  # report misspelt and missing options before any question is asked
         check_keys(first.lms)
     with open_context(), workers(dask) as executor, _bar(len(found)) as on_progress:
         try:
@@ -89,7 +89,7 @@ def _make_rlm(who: ModelChoice, limits: Limits) -> RLM:
 
 @contextmanager
 def _bar(of: int) -> Iterator[OnProgress]:
-    """On a terminal: how many, how fast, what it cost, how long it takes yet."""
+    """On a terminal: the count, the speed, the cost, the remaining time."""
     if not shows_progress():
         yield lambda done, of, spent: None
         return

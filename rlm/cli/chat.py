@@ -25,12 +25,11 @@ Ctrl-C  stop the question; twice within two seconds: leave"""
 
 
 def chat(rlm: RLM, context: object, display: Display, *, source: str | None = None) -> bool:
-    """Read questions from stdin until it ends; answers go to stdout, costs to stderr. A failed call ends no chat.
+    """Read questions from stdin until it ends; answers go to stdout, costs to stderr.
 
-    Returns whether each run that ended had finished.
-
-    Ctrl-C stops the question, or empties the line; a second within two seconds is raised as KeyboardInterrupt, and so
-    is one while nothing is asked and the input is no terminal.
+    A failed call does not end the chat. Returns whether each run that ended had finished. Ctrl-C stops the question, or
+    empties the line; a second within two seconds is raised as KeyboardInterrupt, and so is one between questions if the
+    input is not a terminal.
     """
     talk = _Chat(rlm, context, display, source)
     last_interrupt = -math.inf

@@ -124,7 +124,8 @@ def _listening(port: int | None, host: str, token: str | None) -> Iterator[threa
 
 
 def _has_model(who: ModelChoice, extractive: bool) -> bool:
-    """Whether a model is named, or a key is there; then `who` names its maker. A base URL of the file names none."""
+    """Whether a model is named, or a key exists; then `who` names its maker. A base URL in the file does not name
+    one."""
     who_answers = who["model"], who["preset"], who["backend"], who["base_url"]
     named = from_file("models.model") or any(said is not None for said in who_answers)
     if extractive or named:

@@ -189,7 +189,7 @@ def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step:
 
 
 def _log_bytes(runner: str) -> int:
-    """The size of the log: 10 GB, or what the `len()` of a Python of 32 bits can count."""
+    """The size of the log: 10 GB, or the limit of `len()` in a 32-bit Python."""
     with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
         about = rlm.completion("").trajectory[0].get("environment_kwargs", {})
     return demo_large.SIZE_BYTES_OF_32_BITS if about.get("confinement") == "wasm" else demo_large.SIZE_BYTES
@@ -273,9 +273,9 @@ def _print_answer(console: Console, completion: Completion, right: bool) -> None
 
 
 def try_runner(runner: str) -> None:
-    """Start the runner once, so that a machine that has it not says so before anything is stored.
+    """Start the runner once, so that a machine without it says so before anything is stored.
 
-    Raises RunnerUnavailable, with what to say to `make` as well.
+    Raises RunnerUnavailable, with the text to say to `make` as well.
     """
     try:
         RLM(lm=ScriptedLM([]), runner=runner).session().close()
@@ -328,7 +328,7 @@ def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
 
 
 def _read_one_by_one(store: Store, ranges: list[tuple[str, int, int]], manifest: Manifest) -> Cost:
-    """The same bytes as a simple reader fetches them: a frame at a time, each after the one before."""
+    """These bytes as a simple reader fetches them: one frame after another."""
     frame_bytes = max(manifest.stored_bytes // manifest.frames, 1)
     began, gets, read = time.perf_counter(), 1, 0
     for key, first, size in ranges:

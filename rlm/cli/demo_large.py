@@ -53,7 +53,7 @@ def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
 
 
 def ask(rlm: RLM, store: VirtualStore, slow: SlowStore, bytes_per_second: float) -> tuple[Completion, list[Cost]]:
-    """The answer, its cost, and that of a download of everything, which is computed: it would take two minutes."""
+    """The answer, its cost, and the cost of a download of everything, which is computed: it would take two minutes."""
     counted = CountingStore(slow)
     with Monocontext.open(counted) as context:
         completion = rlm.completion(QUESTION, context)

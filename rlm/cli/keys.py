@@ -11,9 +11,10 @@ from rlm.models.lm import LM
 
 
 def check_keys(models: Iterable[LM]) -> None:
-    """Raise LLMError where a model of OpenAI or Anthropic has no key. Other makers tell at their first call.
+    """Raise LLMError if a model of OpenAI or Anthropic has no key.
 
-    The same places are looked at as their SDKs look at, so that nothing is refused that would work.
+    Other makers say so at their first call. The check looks where their SDKs look, so that nothing is refused that
+    would work.
     """
     for lm in models:
         backend, has_url = getattr(lm, "backend", ""), getattr(lm, "base_url", None) is not None

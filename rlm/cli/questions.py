@@ -271,7 +271,7 @@ def batch(**given: Any) -> None:
 
 
 def _shows_steps() -> bool:
-    """On a terminal, or where they are asked for."""
+    """On a terminal, or on request."""
     return shows_progress() or (is_verbose() and not is_quiet())
 
 
@@ -298,7 +298,7 @@ def _resuming(path: Path, stored: Mapping[str, Any], shape: str) -> str:
 
 
 def _say_how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
-    """Why a run did not finish, and what to do about it."""
+    """Why a run did not finish, and what to do."""
     from rlm.trajectory.display import why_unfinished
 
     flag = f"--{completion.reason.replace('_', '-')}" if completion.reason.startswith("max_") else ""

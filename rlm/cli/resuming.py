@@ -1,4 +1,4 @@
-"""Go on with a recorded run by the options of the command line: those given are heeded, or refused by name."""
+"""Resume a recorded run with the options of the command line: given ones are used, or refused by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIXED = {
 
 
 def given_options(context: click.Context) -> set[str]:
-    """The names of the parameters that stand on the command line."""
+    """The names of the parameters on the command line."""
     return {
         name for name in context.params
         if (source := context.get_parameter_source(name)) is not None and source.name == "COMMANDLINE"
@@ -39,7 +39,8 @@ def given_options(context: click.Context) -> set[str]:
 def resumed_options(
     metadata: Mapping[str, Any], given: Collection[str], who: ModelChoice, limits: Limits
 ) -> dict[str, Any]:
-    """The keywords of `RLM`: as recorded, but for what is given. Raises UsageError for what cannot be changed."""
+    """The keywords of `RLM`: the recorded ones, except for those given. Raises UsageError for one that cannot be
+    changed."""
     for name, why in _FIXED.items():
         if name in given:
             raise UsageError(f"a resumed run: {why}")
@@ -54,7 +55,7 @@ def resumed_options(
 
 
 def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, Any]:
-    """The models: those that are given, and for the rest the recorded ones, at their endpoints."""
+    """The models: the given ones, and otherwise the recorded ones, at their endpoints."""
     recorded = recorded_options(metadata)
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
     if not (said["model"] or said["preset"]):

@@ -1,4 +1,4 @@
-"""Say on stderr what a run waits for: retries, and ways around what an endpoint refuses."""
+"""Report on stderr why a run waits: retries, and workarounds for options that an endpoint refuses."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The summary, and those of the parts."""
+    """The summary, and the summaries of the parts."""
 
     text: str
     """Markdown: title, overview, key points, by section, open questions."""
@@ -89,7 +89,7 @@ def summarize(rlm: RLM, context: Any, *, chunk_characters: int = 60_000, focus: 
 
 
 def _calls(parts: int, group: int) -> int:
-    """The number of calls for a text of so many parts."""
+    """The number of calls for a text of this many parts."""
     total, level = parts + 1, parts
     while level > group:
         level = -(-level // group)

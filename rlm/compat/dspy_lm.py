@@ -39,7 +39,7 @@ class FromDSPy:
         self.secrets = (key,) if (key := str(lm.kwargs.get("api_key") or "")) else ()
 
     def with_sampling(self, options: Sampling) -> FromDSPy:
-        """The same model with these options too. None takes one away."""
+        """This model with these options in addition; None removes one."""
         return FromDSPy(self._lm.copy(**options))
 
     def complete(

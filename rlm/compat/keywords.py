@@ -39,7 +39,7 @@ _OURS = {
     "on_subcall_complete": "on_step",
     "depth": "max_depth",
 }
-"""A keyword of another package, and what it is called here."""
+"""A keyword of another package, and its name here."""
 
 
 class WithPeerKeywords(RLM, keywords=(*_OURS, "max_cost")):

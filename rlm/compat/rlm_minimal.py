@@ -43,10 +43,10 @@ class RLM_REPL:
         context_obj: object = None,
         **options: Any,
     ) -> None:
-        """`recursive_model` answers the sub-calls. `depth` is accepted and unused, as in rlm-minimal.
+        """`recursive_model` answers the sub-calls.
 
-        `enable_logging` prints each step to stderr. `context_obj` is the context of calls that give none, as in its
-        fork DeepRecurse. Other keywords are those of `RLM`.
+        `depth` is accepted and unused, as in rlm-minimal. `enable_logging` prints each step to stderr. `context_obj` is
+        the context of calls without one, as in its fork DeepRecurse. Other keywords are those of `RLM`.
         """
         self.depth = depth
         self.context_obj = context_obj
@@ -69,7 +69,7 @@ class RLM_REPL:
         return self.messages
 
     def completion(self, context: object = None, query: str | None = None, *, context_obj: object = None) -> str:
-        """The answer to `query`, by default to what the context itself asks. Raises LLMError."""
+        """The answer to `query`, by default to the question in the context itself. Raises LLMError."""
         given = (each for each in (context_obj, context, self.context_obj) if each is not None)
         context = next(given, None)
         messages = self.setup_context(context, query)
@@ -145,7 +145,7 @@ class REPLEnv:
             self.code_execution(setup_code)
 
     def code_execution(self, code: str) -> REPLResult:
-        """Run a block; what it raises is in `stderr`."""
+        """Run a block; its exception is in `stderr`."""
         done = self._runner.run(code)
         found = {name: self.locals[name] for name in ("context", *done.variables) if name in self.locals}
         return REPLResult(done.stdout, done.stderr, found, done.execution_seconds)

@@ -78,9 +78,9 @@ class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
     def completion(  # type: ignore[override]
         self, prompt: object = None, root_prompt: str | None = None, *, query: str | None = None, context: object = None
     ) -> Completion:
-        """Answer `root_prompt` from the context `prompt`; without one, what the context itself asks.
+        """Answer `root_prompt` from the context `prompt`; without one, the question in the context itself.
 
-        `query=` and `context=` say the same by our names. Raises LLMError.
+        `query=` and `context=` are our names for the two. Raises LLMError.
         """
         return super().completion(root_prompt or query or READ_ALL, prompt if context is None else context)
 

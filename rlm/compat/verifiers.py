@@ -48,7 +48,7 @@ class QuestionTask(vf.Task[QuestionData]):  # type: ignore[misc]
 
 
 class QuestionsConfig(vf.TasksetConfig):  # type: ignore[misc]
-    """Where the questions are, and what they are about."""
+    """The place of the questions, and their context."""
 
     questions: Path
     """A file of JSON lines: `{"question": "...", "answer": "...", "id": "..."}`; the id may be left out."""

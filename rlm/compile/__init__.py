@@ -1,14 +1,14 @@
-"""Compile new sessions of agents into the brief that the next one begins with. An edge: it imports `monocontext`.
+"""Compile new sessions of agents into the brief with which the next one begins. An edge: it imports `monocontext`.
 
-| file | holds |
+| file | contents |
 |---|---|
 | `compiling.py` | one run: find new sessions, digest them, merge the brief, publish |
-| `digest.py` | digest one session by a model or by rules: statements with the turns that they rest on |
+| `digest.py` | digest one session by a model or by rules: statements with their turns |
 | `state.py` | the digested sessions, committed by compare-and-swap |
 | `lease.py` | let one machine compile at a time |
-| `meter.py` | write down what calls cost, and hold limits of a run and of a day |
-| `watching.py` | compile whatever comes, on any number of machines |
-| `notices.py` | wake a watcher by HTTP |
+| `meter.py` | record the costs of calls, and keep the limits of a run and of a day |
+| `watching.py` | compile all new sessions, on any number of machines |
+| `webhook_listener.py` | wake a watcher by HTTP |
 """
 
 from __future__ import annotations

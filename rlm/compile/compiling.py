@@ -1,10 +1,10 @@
-"""Compile new sessions of a project into the brief that the next session begins with.
+"""Compile new sessions of a project into the brief with which the next session begins.
 
-1. A lease, so that one machine pays.
-2. A digest of each new session by an RLM over its text, stored under a hash of that text: it is paid for once.
-3. The brief: from the last one and the new digests, so its cost does not grow with the number of earlier sessions.
-4. `brief.md`, `summary.md`, `decisions.md`, `patterns.md`, `index.jsonl`, `compiled_context.txt`, and then `state.json`
-   by compare-and-swap. The loser reads it again and adds what is missing, from the digests that are there.
+1. A lease, so that one machine pays. 2. A digest of each new session by an RLM over its text, stored under a hash of
+that text: it is paid for once. 3. The brief: from the last one and the new digests, so its cost does not grow with the
+number of earlier sessions. 4. `brief.md`, `summary.md`, `decisions.md`, `patterns.md`, `index.jsonl`,
+`compiled_context.txt`, and then `state.json` by compare-and-swap. The loser reads it again and adds the missing
+sessions, from the stored digests.
 
 Without a model, rules extract everything, and the brief says so. An edge: it imports `monocontext`.
 """
@@ -260,7 +260,7 @@ class _Work:
         return f"The limit of {limit} was reached on {today()}; {waiting} sessions wait, and are not in this brief."
 
     def _digest(self, info: SessionInfo) -> tuple[str, list[Statement]]:
-        """The name of a session's digest and what it says, made where it is not there yet."""
+        """The name and contents of a session's digest, which is made if it does not exist yet."""
         made_of = [PROMPT_VERSION, self._maker, info.session_id, info.content_sha256 or info.write_id]
         name = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
         key = f"{self._root}/digests/{name}.md"
@@ -352,7 +352,7 @@ class _Work:
             return False
 
     def _publish(self, state: State) -> State:
-        """Store what people and hooks read (6 PUTs). Each file is of one generation as a whole."""
+        """Store the files that people and hooks read (6 PUTs). Each file is completely of one generation."""
         made = _describe_maker(state)
         index = "".join(json.dumps(_index_row(each)) + "\n" for each in _sort_sessions(state))
         files = {
@@ -376,7 +376,7 @@ def _make_budget_spent(reason: str) -> BudgetSpent:
 def _extract_summary(
     summary: list[Statement], batch: Iterable[tuple[DigestedSession, list[Statement]]]
 ) -> list[Statement]:
-    """The brief by rules: of each section what is newest, a fair share of each session."""
+    """The brief by rules: the newest statements of each section, a fair share of each session."""
     fresh = [each for _, found in batch for section in SECTIONS for each in _of_section(found, section)[:4]]
     kept: list[Statement] = []
     for section in SECTIONS:

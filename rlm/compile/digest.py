@@ -131,7 +131,7 @@ _AROUND = _words(
     """you so much very a lot all again and the it is that that's this to me looks sounds works got go on ahead next for
     now your you're help job work one"""
 )
-"""Thanks, greetings and assents, and words that stand around them: what is made of these alone says nothing."""
+"""Thanks, greetings and assents, and words around them: a message of these alone says nothing."""
 _GO_ON = _words("go on next ahead")
 
 

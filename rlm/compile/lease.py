@@ -1,7 +1,7 @@
-"""Take a lease, so that of several machines only one compiles and pays.
+"""Take a lease, so that only one of several machines compiles and pays.
 
-It saves money; the commit of the state is what keeps data right. Who holds it renews it from a thread, three times in
-its length; a machine that dies delays the others no longer than it lasts. So clocks need to agree to a minute.
+It saves money; the commit of the state keeps the data right. The holder renews it from a thread, three times in its
+length; a machine that dies delays the others no longer than the lease lasts. So clocks need to agree to a minute.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Lease:
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Renew it from a thread while the block runs. A store that fails meanwhile is asked again at the next beat."""
+        """Renew the lease from a thread while the block runs. If the store fails, the next renewal tries again."""
         ended = threading.Event()
 
         def beat() -> None:

@@ -1,4 +1,4 @@
-"""Write down what each call costs before the next is made, and refuse calls beyond a limit of a run or a day."""
+"""Record the cost of each call before the next one, and refuse calls beyond a limit of a run or a day."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rlm.models.lm import LM, Message, Reply, with_counted_usage
 
 
 class Meter:
-    """The costs of a run, and with those of other runs of a day.
+    """The costs of a run, and together with other runs those of a day.
 
-    Under a limit calls go one at a time, each after the costs of the one before are stored: however many are asked for
-    at once, at most one goes over it.
+    Under a limit calls go one at a time, each after the costs of the one before are stored: of any number of concurrent
+    requests, at most one exceeds it.
     """
 
     def __init__(
         self, ledger: CostLedger, prices: Prices, run_dollars: float | None, day_dollars: float | None
     ) -> None:
-        """Reads what was spent before the first call (1 GET)."""
+        """Reads the earlier spending before the first call (1 GET)."""
         self.day_dollars = day_dollars
         self.run_dollars = run_dollars
         self._ledger = ledger

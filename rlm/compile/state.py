@@ -128,7 +128,7 @@ class State:
 
 
 def load(store: Store, key: str) -> tuple[State, str | None]:
-    """The state and its version; an empty one where there is none (1 GET)."""
+    """The state and its version; an empty state if there is none (1 GET)."""
     try:
         blob = get_bounded(store, key, MOST_BYTES)
     except NotFound:

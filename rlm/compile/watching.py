@@ -1,7 +1,8 @@
-"""Watch an archive, and compile each project that has something new. Any number of machines may watch one archive.
+"""Watch an archive, and compile each project with new sessions.
 
-What coordinates them is in the archive: the lease of a project, and the digests, stored as soon as they are made. A
-watcher keeps nothing but what it saw last, so one that is killed is replaced by any other, once its lease has expired.
+Any number of machines may watch one archive. They coordinate in the archive: by the lease of a project, and by the
+digests, stored as soon as they are made. A watcher keeps only its last look, so any other can replace a killed one,
+once its lease has expired.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from rlm.errors import BudgetSpent, RLMError
 
 EVERY_SECONDS = 60.0
 SETTLE_SECONDS = 600.0
-"""A session without an end, of an agent that was killed or that tells none, is compiled when it rests so long."""
+"""A session without an end (its agent was killed, or reports none) is compiled once it has not grown for this long."""
 
 
 OnOutcome = Callable[[str, CompileResult | Exception], object]
-"""Takes what became of a project, by its name; an empty one for an archive that did not answer."""
+"""Takes the outcome of a project, by its name; an empty name stands for an archive that did not answer."""
 
 
 def watch_sessions(

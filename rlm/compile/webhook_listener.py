@@ -31,7 +31,7 @@ class WebhookListener:
                 self.end_headers()
 
             def log_message(self, format: str, *args: object) -> None:
-                """Quiet: what came of it is said by the watcher."""
+                """Quiet: the watcher reports the outcome."""
 
         self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True

@@ -18,7 +18,7 @@ class Description:
     kind: Kind
     type_name: str
     length: int | None
-    """Length of the whole: characters for text, items for a list, keys for a dict. None if it has none."""
+    """The length of the context: characters of a text, items of a list, keys of a dict. None if it has no length."""
     lines: int | None
     """Lines of a text."""
     sentence: str
@@ -40,7 +40,7 @@ _NAMED_METHODS = ("chunks", "find", "grep", "lower", "search", "split", "repl_na
 
 
 def describe(context: object) -> Description:
-    """Describe `context`. The lines of a plain str are counted; a lazy text is asked for `len(.lines)` only."""
+    """Describe `context`. The lines of a plain str are counted; a lazy text is only asked for `len(.lines)`."""
     name = type(context).__name__
     if context is None:
         return Description("nothing", name, None, None, "nothing: the question stands alone, and `context` is None")

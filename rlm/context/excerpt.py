@@ -15,7 +15,7 @@ _UNENCODABLE = re.compile(r"[\ud800-\udfff]")
 def make_printable(text: str, *, terminal: bool) -> str:
     """`text` with lone surrogates escaped and, for a terminal, control characters too.
 
-    A model may write what the text that it reads tells it to: an escape sequence can fill a clipboard or hide a line.
+    A model may repeat what the text it reads tells it to: an escape sequence can fill a clipboard or hide a line.
     """
     if terminal:
         text = _CONTROL.sub(_escape, text)
@@ -52,8 +52,8 @@ def join_ends(head: str, tail: str, omitted: int) -> str:
 def bounded_repr(value: object, limit: int = 200) -> str:
     """The repr of `value` in about `limit` characters, at a cost that does not grow with the builtin containers in it.
 
-    The cost of other objects is that of their own repr, or of their `_short_repr`: a list that lies elsewhere would be
-    read for its repr. A repr that raises becomes the name of the type.
+    The cost of other objects is that of their own repr, or of their `_short_repr`: a stored list would be read for its
+    repr. An object whose repr raises is shown by the name of its type.
     """
     parts: list[str] = []
     used = 0

@@ -96,7 +96,7 @@ def passes_for_str(value: object) -> bool:
 
 
 def whole_text(context: object) -> Any:
-    """The text that a context is, or of which its documents are parts; None where it has none."""
+    """The text of a context, or the text that its documents are parts of; None if it has none."""
     for text in (context, getattr(context, "text", None)):
         if isinstance(text, str) or passes_for_str(text):
             return text
@@ -134,12 +134,12 @@ def read_ahead_cost(context: object) -> dict[str, float] | None:
 
 
 def reads_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
-    """A mark, and the character ranges read since the one given; None for the ranges where the context has none."""
+    """A mark, and the character ranges read since the given one; None for the ranges if the context has no log."""
     return _since(context, "reads_since", mark)
 
 
 def handed_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
-    """A mark, and the pieces that code was given since the one given; None for them where the context has none."""
+    """A mark, and the pieces that code received since the given one; None for the pieces if the context has no log."""
     return _since(context, "handed_since", mark)
 
 
@@ -152,7 +152,7 @@ def _since(context: object, method: str, mark: object) -> tuple[object, list[lis
 
 
 def line_of(context: Any, character: int) -> int | None:
-    """The line, from 1, in which a character stands; None where a lazy text does not know."""
+    """The line of a character, from 1; None if a lazy text does not know it."""
     if isinstance(context, str):
         return context.count("\n", 0, character) + 1
     view = getattr(context, "view", None)
@@ -164,7 +164,7 @@ _WEB = re.compile(r"https?://[^\s<>\"]+")
 
 
 def document_at(context: object, character: int) -> tuple[str, int] | None:
-    """Name and first character of the document in which a character stands; None where the context has none."""
+    """The name and first character of the document with a character; None if the context has no documents."""
     _, found = _find_document(context, character)
     return None if found is None else (str(found.name), int(found.start))
 

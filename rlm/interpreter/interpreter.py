@@ -147,10 +147,10 @@ class Interpreter:
         self.shutdown()
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
-        """Run code; return what it submitted, else what it printed, with the traceback if it failed.
+        """Run code; returns the submitted value, else the printed text, with the traceback if it failed.
 
-        `variables` come into its namespace: plain data as it is, anything else as its `str`. A lazy text is refused
-        with `TypeError`: give it to the interpreter as `context`.
+        `variables` go into its namespace: plain data as it is, anything else as its `str`. A lazy text is refused with
+        `TypeError`: give it to the interpreter as `context`.
         """
         given = {}
         for name, value in (variables or {}).items():
@@ -173,7 +173,7 @@ class Interpreter:
         """Do nothing: changes are in the store when `execute` returns."""
 
     def reload(self) -> None:
-        """Load the files of the volume from the store again, also those that another interpreter wrote."""
+        """Load the files of the volume from the store again, including files of other interpreters."""
         if self.volume is not None and self._runner is not None:
             _, err = self._run("load")
             if err:

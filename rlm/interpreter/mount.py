@@ -21,7 +21,7 @@ _TWO = ("rename", "replace", "link", "symlink")
 
 
 class Mount:
-    """`path`, as code writes it, stands for `folder`, where the files are."""
+    """`path`: the path in code; `folder`: the real folder of the files."""
 
     def __init__(self, path: str, folder: str) -> None:
         self.path = path.rstrip("/")

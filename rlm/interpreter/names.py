@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 def sanitize_key(key: str) -> str:
-    """A key as the name of a file: letters, digits and `-_.` stay, all else becomes `_`; `unnamed` for none.
+    """A key as the name of a file: letters, digits and `-_.` stay, all else becomes `_`; `unnamed` for an empty key.
 
-    Two keys may get one name (`a/b`, `a_b`). `monocontext.memory` keeps keys apart.
+    Two keys may get the same name (`a/b`, `a_b`). `monocontext.memory` keeps keys apart.
     """
     return "".join(each if each.isalnum() or each in "-_." else "_" for each in key) or "unnamed"
 
 
 def get_memory_path(key: str) -> str:
-    """Where a key's value lies by convention: `/data/memory/KEY.json`."""
+    """The conventional path of a key's value: `/data/memory/KEY.json`."""
     return f"/data/memory/{key}.json"
 
 

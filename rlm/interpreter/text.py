@@ -21,7 +21,7 @@ def grep(text: str, pattern: str, *, context: int = 0) -> list[str]:
 
 
 def chunk_by_size(text: str, size: int = 200_000, overlap: int = 0) -> list[str]:
-    """Pieces of `size` characters, of which `overlap` are those that end the piece before."""
+    """Pieces of `size` characters; the first `overlap` of them are the end of the piece before."""
     if size <= 0:
         raise ValueError("size must be positive")
     if overlap < 0:

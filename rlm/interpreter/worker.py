@@ -1,4 +1,4 @@
-"""The worker's side of an interpreter: run its code in a namespace of its own, and send changed files to the host.
+"""The worker's side of an interpreter: run its code in a separate namespace, and send changed files to the host.
 
 A worker imports it, where `monocontext` may be missing.
 """
@@ -36,7 +36,7 @@ class Submitted(BaseException):
 
 
 class _Preview:
-    """Stands in for a stream, and keeps the beginning of what is written."""
+    """Replaces a stream, and keeps the beginning of the output."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -164,7 +164,7 @@ class WorkerNamespace:
         return self._write(self._place(path, "", "volume"), content, "w")
 
     def _in_load_from_volume(self, path: str, default: str | None = None, *, strict: bool = False) -> str:
-        """Read a text. Where there is none: `default` if given, with `strict` FileNotFoundError, else a text that says
+        """Read a text. If there is none: `default` if given, FileNotFoundError with `strict`, else a text that says
         so."""
         return self._read(self._place(path, "", "volume"), default, strict)
 
@@ -209,7 +209,7 @@ class WorkerNamespace:
         return dict(self._history[-1]) if self._history else None
 
     def _place(self, path: str, below: str, kind: str) -> str | tuple[str]:
-        """The path as the code knows it; in a tuple what is wrong with it."""
+        """The path as the code knows it, or an error in a tuple."""
         if self._mount is None:
             return ("[error: no volume mounted at /data]",)
         if not path or not path.strip():

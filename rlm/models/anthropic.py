@@ -73,7 +73,7 @@ def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
 
 
 def _read_event(value: object, heard: Heard, on_delta: Listener | None) -> None:
-    """Take one event of a stream; unknown ones say nothing. Raises Failed for one that tells of a failure."""
+    """Take one event of a stream; unknown ones are ignored. Raises Failed for one that reports a failure."""
     heard.check(value)
     kind = get(value, "type")
     if kind == "message_start":
@@ -91,7 +91,7 @@ def _read_event(value: object, heard: Heard, on_delta: Listener | None) -> None:
 
 
 def _read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: Asked) -> None:
-    """Take a whole message. Raises Failed for a failure, LLMError for what is no message."""
+    """Take a whole message. Raises Failed for a failure, LLMError for anything but a message."""
     heard.check(value)
     if not isinstance(get(value, "content"), list):
         raise LLMError(f"{asked}: an answer without content: {one_line(value)[:120]}")
@@ -123,13 +123,13 @@ def _read_end(value: object, heard: Heard) -> None:
 
 
 def _add_usage(usage: object, heard: Heard) -> None:
-    """The counts of the end go before those of the beginning."""
+    """The counts at the end override those at the beginning."""
     if isinstance(usage, Mapping):
         heard.usage = {**(heard.usage or {}), **{name: count for name, count in usage.items() if count is not None}}
 
 
 def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, TokenDetails, Any]:
-    """Tokens in and out with those of the cache, and details; no dollars."""
+    """Input and output tokens including those of the cache, and details; no dollars."""
     kept, found = (get(usage, f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
     read = sum_tokens(get(usage, "input_tokens"), kept or 0, found or 0)
     written = sum_tokens(get(usage, "output_tokens"))

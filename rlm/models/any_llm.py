@@ -19,10 +19,10 @@ from rlm.models.statement import Asked, Failed, Statement, one_line
 
 
 class AnyLM(SDKModel):
-    """A model of `provider`, by the name that any-llm gives it. The library is imported at the first call.
+    """A model of `provider`, by its name in any-llm. The library is imported at the first call.
 
-    Without `api_key` any-llm reads the variable that the provider is known for. What a provider cannot take (such as
-    `headers`, where its SDK has none) is an error of the first call.
+    Without `api_key` any-llm reads the provider's usual variable. An option that a provider cannot take (such as
+    `headers`, if its SDK has none) is an error of the first call.
     """
 
     @takes(SDKOptions)
@@ -92,13 +92,13 @@ def knows(provider: str) -> bool:
 
 
 class _Provider:
-    """The client of a provider, with what `SDKClient` asks of one."""
+    """The client of a provider, in the form that `SDKClient` needs."""
 
     def __init__(self, ask: Any, api_key: str | None, base_url: str | None) -> None:
         self.ask, self.api_key, self.base_url = ask, api_key, base_url
 
     def close(self) -> None:
-        """The library closes what it holds."""
+        """The library closes its own connections."""
 
 
 def _connect(provider: str, api_key: str | None, base_url: str | None, given: Mapping[str, Any]) -> _Provider:
@@ -115,7 +115,7 @@ def _connect(provider: str, api_key: str | None, base_url: str | None, given: Ma
 
 
 def install(provider: str) -> str:
-    """The command that installs what a provider needs."""
+    """The command that installs the packages of a provider."""
     return f"pip install 'any-llm-sdk[{provider}]'"
 
 

@@ -19,7 +19,7 @@ _REPEATED_CHARACTERS = 20
 
 
 def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:
-    """Take one chunk of a stream. Raises Failed for one that tells of a failure."""
+    """Take one chunk of a stream. Raises Failed for one that reports a failure."""
     heard.check(value)
     heard.usage = get(value, "usage") or heard.usage
     heard.tier = get(value, "service_tier") or heard.tier
@@ -56,7 +56,7 @@ def count_usage(
 
 
 def _choice(value: object) -> Any:
-    """The first choice: of several that a request asked for, one."""
+    """The first of the choices."""
     choices = get(value, "choices")
     return (
         next((one for one in choices if get(one, "index") in (0, None, "0")), None)

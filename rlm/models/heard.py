@@ -72,7 +72,7 @@ class Heard:
                 on_delta.alive()
 
     def end(self, reason: object) -> None:
-        """Take the reason of the end; null and the empty text are none."""
+        """Take the reason of the end; null and the empty text do not count."""
         if isinstance(reason, str) and reason:
             self.ended, self.whole = one_line(reason)[:_NAME_CHARACTERS], True
 
@@ -81,7 +81,7 @@ class Heard:
         self.called = self.called or (one_line(name)[:_NAME_CHARACTERS] if isinstance(name, str) else "") or "unnamed"
 
     def check(self, value: object) -> None:
-        """Raise the failure that a value tells of, whatever its status is."""
+        """Raise the failure that a value reports, with any status."""
         if (said := find_error(value)) is not None:
             raise Failed(said)
 
@@ -137,7 +137,7 @@ def get(value: object, *names: str) -> Any:
 
 
 def first_of(value: object) -> Any:
-    """The first item of a list; None where there is none."""
+    """The first item of a list; None if it is empty."""
     return value[0] if isinstance(value, list) and value else None
 
 

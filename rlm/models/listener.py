@@ -1,4 +1,4 @@
-"""Hand on the pieces of a reply, and tell what the caller's own function raised from what went wrong elsewhere."""
+"""Pass on the pieces of a reply, and separate exceptions of the caller's own function from other failures."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 
 class Listener:
-    """An `on_delta` that remembers what it raised: that is the caller's own, and no failure of the endpoint.
+    """An `on_delta` that remembers its exception: it is the caller's own, and not a failure of the endpoint.
 
-    While a model thinks there are no pieces of text. An `on_delta` with a method `alive` hears of it then, and may end
+    While a model thinks there are no pieces of text. An `on_delta` with a method `alive` is called then, and may end
     the call.
     """
 

@@ -37,10 +37,10 @@ class TokenDetails:
     tier: str = ""
     """The service tier or speed that the endpoint says it charged, such as `flex`; empty for the standard one."""
     endpoint: str = ""
-    """The URL that was asked, without secrets, or the name of the provider; empty where the model's name decides."""
+    """The URL of the endpoint, without secrets, or the name of the provider; empty if the model's name decides."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts that are known; empty if none is."""
+        """The known counts; empty if there are none."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
@@ -51,15 +51,15 @@ class Reply:
     text: str
     """The model's text."""
     input_tokens: int
-    """0 where the endpoint reports none."""
+    """0 if the endpoint reports none."""
     output_tokens: int
-    """0 where the endpoint reports none."""
+    """0 if the endpoint reports none."""
     model: str
     """The name of the model in the call."""
     dollars: float | None = None
-    """The cost that the endpoint reports; None where it reports none, and the price table decides."""
+    """The cost that the endpoint reports; None if it reports none, and the price table decides."""
     cached: bool = False
-    """The cache of sub-calls answered: no call was made and none is counted."""
+    """Whether the cache of sub-calls answered: then no call was made and none is counted."""
     estimated: bool = False
     """The endpoint reported no tokens; see `with_counted_usage`."""
     details: TokenDetails = field(default_factory=TokenDetails)
@@ -68,9 +68,9 @@ class Reply:
     cut: bool = False
     """A limit of tokens ended the text in the middle."""
     called: str = ""
-    """The tool that the model called in place of an answer, though none was offered."""
+    """The tool that the model called instead of an answer, although none was offered."""
     notes: tuple[str, ...] = ()
-    """Options that the endpoint refused and the request therefore lacked, in words for the notes of a run."""
+    """The refused options that the request therefore lacked, in words for the notes of a run."""
 
 
 class LM(Protocol):

@@ -1,4 +1,4 @@
-"""Tell the standard `logging` of retries and fallbacks of a run, under the name `rlm`; silent until asked."""
+"""Report retries and fallbacks of a run to the standard `logging`, as `rlm`; silent by default."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ INFO, WARNING = 20, 30
 
 
 def log(level: int, message: str, *arguments: object, said: str = "") -> None:
-    """Hand one message to `logging`. A program that has not imported it pays nothing: it cannot have asked for it.
+    """Pass one message to `logging`. A program that has not imported it pays nothing: it cannot have asked for it.
 
     Messages name models and kinds of errors. The words of an endpoint may hold names of accounts: `said` is an
     attribute of the record, for the terminal of the person who runs the command.

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Where the models of a maker are asked."""
+    """The endpoint of a maker's models."""
 
     base_url: str
     keys: tuple[str, ...] = ()
-    """Variables of the environment with its key, the first that is set; none for a server of one's own."""
+    """The environment variables for its key, of which the first set one counts; none for a local server."""
     url_variable: str = ""
     """A variable of the environment with another base URL."""
 

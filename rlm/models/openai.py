@@ -60,7 +60,7 @@ class OpenAILM(SDKModel):
         self._wants_responses: set[str] = set()
 
     def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
-        # The SDK connects, authenticates and tells of a status; the body is read here, because the SDK hides the mark
+        # The SDK connects, authenticates and reports the status; the body is read here, because the SDK hides the mark
         # of the end of a stream and demands shapes that not every endpoint keeps to.
         reader: ModuleType
         by_responses = self._api == "responses" or name in self._wants_responses

@@ -43,9 +43,9 @@ _OUT_OF_RANGE = re.compile(
 
 
 def find_refused(said: Statement, sent: Iterable[str]) -> str | None:
-    """The field among those `sent` that the endpoint refuses; None where it refuses something else.
+    """The field among those `sent` that the endpoint refuses; None if it refuses something else.
 
-    A value out of range is no refusal of the field: the caller mends it.
+    A value out of range is not a refusal of the field: the caller corrects it.
     """
     names = [name for name in sent if name in DROPPABLE]
     named = said.param.split(".")[0].split("[")[0]

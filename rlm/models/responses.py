@@ -20,7 +20,7 @@ _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "i
 
 
 def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:
-    """Take one event of a stream; unknown ones say nothing. Raises Failed for one that tells of a failure."""
+    """Take one event of a stream; unknown ones are ignored. Raises Failed for one that reports a failure."""
     heard.check(value)
     kind = get(value, "type")
     if kind == "response.output_item.added" and get(value, "item", "phase") == "commentary":

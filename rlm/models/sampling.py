@@ -38,7 +38,7 @@ class Sampled:
     """The maker's name for an option of `SamplingOptions`; a dot leads into an object."""
 
     def with_sampling(self, options: Sampling) -> Self:
-        """The same model, with the same connections, whose requests have these options too. None takes one away."""
+        """This model, with the same connections, whose requests have these options in addition; None removes one."""
         other = copy.copy(self)
         other._set_sampling({**self.sampling, **options})
         return other

@@ -64,22 +64,22 @@ class SDKClient:
 
 
 class SDKOptions(SamplingOptions, total=False):
-    """How to reach a model and what to send with each request."""
+    """How to reach a model, and the options of each request."""
 
     base_url: str | None
     """URL of the endpoint; by default the maker's own, or the SDK's from the environment."""
     api_key: str | None
-    """By default what the SDK finds in the environment."""
+    """By default the key that the SDK finds in the environment."""
     timeout_seconds: float
     """Timeout of a request, in seconds; 600 by default."""
     timeout: float | None
-    """The same, by the name that the SDKs give it."""
+    """This value, by its name in the SDKs."""
     headers: Mapping[str, str] | None
     """Further headers of each request. Their values are secrets: no record holds them."""
     extra_body: Mapping[str, Any] | None
     """Further fields of each request, sent as they are; they go before all others."""
     window_tokens: int | None
-    """The window of the model, where it is another than that of the maker's models."""
+    """The window of the model, if it differs from that of the maker's models."""
     prompt_characters: int | None
     """The most that one prompt of a sub-call may hold."""
 
@@ -214,7 +214,7 @@ class SDKModel(Sampled):
         return read_failure(error)
 
     def _learn(self, name: str, failed: Failed, refused: dict[str, str | None], sent: set[str]) -> bool:
-        """Whether the failure says what to leave out of the next try; it is added to `refused`."""
+        """Whether the failure names an option to leave out of the next try; it is added to `refused`."""
         if failed.status not in (None, 400, 403, 404, 405, 415, 422, 500, 501):
             return False
         field = find_refused(failed.said, sent)
@@ -227,7 +227,7 @@ class SDKModel(Sampled):
         return f"{Asked(name, self._where)} refuses {field}: {f'sent as {other}' if other else 'left out'}"
 
     def _convert_error(self, error: Exception, failed: Failed | None, model: str) -> LLMError:
-        """The LLMError for what went wrong inside the backend: one line without the key."""
+        """The LLMError for an exception inside the backend: one line without the key."""
         asked = Asked(model, self._where)
         if isinstance(error, LLMError):
             made = error
@@ -256,7 +256,7 @@ class Fields:
     """The fields of one request, without those that the endpoint refuses."""
 
     def __init__(self, refused: Mapping[str, str | None], sent: set[str]) -> None:
-        """`sent` gets the names of those that are sent."""
+        """`sent` receives the names of the sent fields."""
         self._refused = refused
         self._sent = sent
 
@@ -283,7 +283,7 @@ def read_failure(error: Exception) -> Failed | None:
         return None
     try:
         text = response.text  # type: ignore[union-attr]
-    except Exception:  # the body broke off: the status still says what it was
+    except Exception:  # the body broke off; the status still decides
         text = ""
     try:
         said = read_error(json.loads(text))

@@ -60,19 +60,19 @@ class Statement:
     message: str
     """One line."""
     code: str = ""
-    """Its code and type, in lower case, separated by spaces; empty where it has none."""
+    """Its code and type, in lower case, separated by spaces; empty if it has none."""
     status: int | None = None
     """The status that it names itself."""
     param: str = ""
     """The field of the request that it complains of."""
     sizes: tuple[int | None, int | None] = (None, None)
-    """Tokens of the prompt and of the window, where they stand in fields of their own."""
+    """Tokens of the prompt and of the window, if they have their own fields."""
     retry_after: object = None
     """The seconds to wait, where the body says them."""
 
 
 def find_error(value: object) -> Statement | None:
-    """The failure that a JSON value tells of, though its status is 200; None where it tells of none."""
+    """The failure that a JSON value with status 200 reports; None if it reports none."""
     if isinstance(value, list):
         return next((found for each in value[:1] if (found := find_error(each))), None)
     if not isinstance(value, dict):
@@ -81,7 +81,7 @@ def find_error(value: object) -> Statement | None:
         return read_error(value)
     if value.get("type") == "error" or value.get("object") == "error" or value.get("success") is False:
         return read_error(value)
-    # Bodies of other makers, told apart by what a reply never lacks.
+    # Bodies of other makers, recognised by fields that a reply never lacks.
     base = value.get("base_resp")
     if isinstance(base, dict) and base.get("status_code") not in (0, None):
         return Statement(one_line(base.get("status_msg") or base), str(base["status_code"]))
@@ -95,7 +95,7 @@ def find_error(value: object) -> Statement | None:
 
 
 def read_error(value: object, depth: int = 0) -> Statement:
-    """The failure that the body of an error tells of: an object under `error`, a text, a list, whatever it is."""
+    """The failure in the body of an error: an object under `error`, a text, a list, or anything else."""
     if isinstance(value, list) and value and depth < _DEEPEST:
         firsts = [read_error(each, depth + 1) for each in value[:3]]
         message = one_line("; ".join(each.message for each in firsts))
@@ -130,7 +130,7 @@ def read_error(value: object, depth: int = 0) -> Statement:
 
 
 class Failed(Exception):
-    """A backend's own: an endpoint told of a failure. `SDKModel` makes an `LLMError` of it."""
+    """An endpoint reported a failure. Raised inside a backend; `SDKModel` turns it into an `LLMError`."""
 
     def __init__(self, said: Statement, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(said.message)
@@ -153,8 +153,8 @@ class Asked:
 def make_error(
     said: Statement, asked: Asked, *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> LLMError:
-    """The error for a failure, of one line. The status decides whether another try makes sense: that of the answer,
-    or, in a stream or a body with status 200, the one that its code stands for."""
+    """The error for a failure, in one line. The status decides whether another try makes sense: the status of the
+    answer, or, in a stream or a body with status 200, the one for its code."""
     status = status or said.status or _guess_status(said)
     line = f"{asked}: {said.message}"
     if (sizes := sizes_of_too_long(said.message, said.code, status)) is not None:
@@ -182,7 +182,7 @@ def make_error(
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """The seconds that the headers of a response ask to wait; None where they ask for none or cannot be read."""
+    """The seconds that the headers of a response ask to wait; None if they ask for none or cannot be read."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -209,14 +209,14 @@ def one_line(message: object) -> str:
 
 
 def _fill(found: Statement, outer: Mapping[str, Any]) -> Statement:
-    """The error with the code of the object around it, where it has none."""
+    """The error, with the code of the object around it if it has none."""
     if found.code or not isinstance(code := outer.get("code") or outer.get("type"), (str, int)) or code == "error":
         return found
     return Statement(found.message, str(code).lower(), found.status or _status(code), found.param, found.sizes)
 
 
 def _words(value: Mapping[str, Any], depth: int) -> object:
-    """The words of an error, with those of the provider behind a router."""
+    """The words of an error, and of the provider behind a router."""
     words: object = None
     for name in _WORDS:
         if (said := value.get(name)) not in (None, "", [], {}):

@@ -1,15 +1,16 @@
-"""Separate what a model thinks from what it says, in replies that hold both as one text. Pure.
+"""Separate a model's thinking from its answer, in replies that hold both as one text.
 
 Endpoints send thinking in a field of its own, or, without the parser for the model, in the text: `<think>...</think>`
-and its kin, the channels of gpt-oss. Rules, each with a case in the tests:
-- an opening tag counts at the start of a line, and behind other thinking; it may have attributes;
-- thinking ends at the next closing tag, whatever fences or answers it holds; without one all the rest is thinking;
-- a closing tag without an opening ends thinking too, since chat templates write the opening: what stands before it,
-  up to thinking before that, is thinking;
-- models whose marks are words (Granite, Apriel) think up to the line that says that the response begins;
-- marks around all that is said, and tokens that end a turn, are no part of it;
+and similar tags, the channels of gpt-oss. Rules, each with a case in the tests:
+
+- an opening tag counts at the start of a line, and behind other thinking; it may have attributes
+- thinking ends at the next closing tag, regardless of fences or answers in it; without one all the rest is thinking
+- a closing tag without an opening one ends thinking too, since chat templates write the opening tag: the text before
+  it, up to earlier thinking, is thinking
+- models whose marks are words (Granite, Apriel) think up to the line that says that the response begins
+- marks around the whole answer, and tokens that end a turn, are not part of it
 - tags in a fenced block, in inline code, in quotes, in a `FINAL(...)`, in the middle of a sentence, or in a reply that
-  is Python as a whole are mentions, and stay. A fence that is never closed protects nothing that ends thinking.
+  is Python as a whole are mentions, and stay. A fence that is never closed protects nothing that ends thinking
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ _BEGUN = re.compile(
 )
 _GLUED_BEGUN = re.compile(r"\s*a(?:n(?:a(?:l(?:y(?:s(?:i(?:s|\Z)|\Z)|\Z)|\Z)|\Z)|\Z)|\Z)")
 _HOLD = 80
-"""Characters at the beginning of a reply that tell whether it is a channel whose tokens were left out."""
+"""The characters at the beginning of a reply that show whether it is a channel whose tokens were left out."""
 _MARKS = (
     "<|channel|>", "<|message|>", "assistantfinal", "[BEGIN FINAL RESPONSE]", "...done thinking.", "<|START_RESPONSE|>",
     "<|begin_of_box|>", "<|begin_of_solution|>",
@@ -138,10 +139,11 @@ def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str
 
 
 class SaidText:
-    """Passes on what a reply says as it streams, without its thinking.
+    """Passes on a reply as it streams, without its thinking.
 
-    What was passed on before a closing tag without an opening cannot be taken back. The pieces are else those of
-    `split_thinking`, however the reply is cut. A reply that speaks of tags all the time comes in one piece at its end.
+    Text that was passed on before a closing tag without an opening one cannot be taken back. Otherwise the pieces are
+    those of `split_thinking`, however the reply is cut. A reply that mentions tags all the time comes in one piece at
+    its end.
     """
 
     def __init__(self, hear: Callable[[str], object]) -> None:
@@ -192,7 +194,7 @@ class SaidText:
             self._text, self._passed = self._text[found.begin :], text[found.begin :]
 
     def _sure(self) -> int:
-        """Characters before a tag that may have begun on the last line: its end decides what it is."""
+        """Characters before a possible tag on the last line, whose end decides."""
         line = max(self._text.rfind("\n") + 1, len(self._text) - _LINE)
         if line == 0 and not self._thought and _GLUED_BEGUN.match(self._text):
             return 0
@@ -204,7 +206,7 @@ class SaidText:
             new, self._passed = said[len(self._passed) :], said
         elif not sure and self._passed.startswith(said):
             return
-        else:  # what was passed on was thinking
+        else:  # the text passed on so far was thinking
             new, self._passed = "\n" + said if said else "", said
         if new:
             self._hear(new)
@@ -232,7 +234,7 @@ def _may_think(text: str, start: str) -> bool:
 
 
 def _is_python(text: str) -> bool:
-    """Whether tags in it can only stand in strings and comments."""
+    """Whether tags in it can only be in strings and comments."""
     return compiles(re.sub(r"\A\s*(?:repl|python)[ \t]*\n|\n[ \t]*`+\s*\Z", "", text))
 
 
@@ -290,7 +292,7 @@ def _opens(text: str, tag: re.Match[str], begin: int, closing: re.Match[str] | N
         return False
     if not text[begin : tag.start()].strip() or not before.strip():
         return len(before) < 4 or not text[begin : tag.start()].strip()
-    # In the middle of a line a tag is a mention, but where it ends its line and is closed on a line of its own.
+    # In the middle of a line a tag is a mention, unless it ends its line and is closed on a line of its own.
     if not re.match(r"[ \t]*(?:\n|\Z)", text[tag.end() :]):
         return False
     if closing is None:
@@ -303,7 +305,7 @@ def _closing(text: str, at: int, kind: str) -> re.Match[str] | None:
 
 
 def _is_quoted(text: str, tag: re.Match[str]) -> bool:
-    """Whether a tag stands between quotes, or in inline code."""
+    """Whether a tag is between quotes, or in inline code."""
     before, behind = text[: tag.start()][-1:], text[tag.end() : tag.end() + 1]
     if before and before == behind and before in "\"'`":
         return True
@@ -361,7 +363,7 @@ def _end_of_call(text: str, at: int, whole: bool) -> int | None:
 
 
 def _holds_end(inside: str) -> bool:
-    """Whether a closing tag stands alone on its line, without an opening before it."""
+    """Whether a closing tag is alone on its line, without an opening one before it."""
     depth = 0
     for tag in _TAG.finditer(inside):
         if tag["close"] is None:

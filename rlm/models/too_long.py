@@ -56,7 +56,7 @@ def _find(pattern: str, message: str) -> re.Match[str] | None:
 
 
 def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int | None, int | None] | None:
-    """The tokens of the prompt and of the window, each None where they are not told; None for any other failure."""
+    """The tokens of the prompt and of the window, each None if it is not reported; None for any other failure."""
     if not _is_too_long(message, code, status):
         return None
     window = next((_int(found[1]) for each in _LIMITS if (found := _find(each, message))), None)

@@ -1,4 +1,4 @@
-"""Read the body of an answer: events of a stream, or one JSON value, whichever comes; else say what came instead."""
+"""Read the body of an answer: events of a stream, or one JSON value. For anything else, report what came instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rlm.models.statement import WRONG_URL, Asked, Failed, find_error, one_line
 _MOST_BYTES = 256 << 20
 """Largest answer, in bytes: far more than a model writes."""
 _HEAD_BYTES = 8
-"""Enough to tell a stream from JSON and from a web page."""
+"""Enough bytes to distinguish a stream from JSON and from a web page."""
 _SHOWN_CHARACTERS = 100
 
 
@@ -34,8 +34,8 @@ class Received:
 
 
 def read_body(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) -> Iterator[Received]:
-    """The parts of a body. Raises Failed for an event of the name `error`, LLMError for a web page, for what is neither
-    JSON nor events, and where nothing but signs of life come for `timeout_seconds`."""
+    """The parts of a body. Raises Failed for an event with the name `error`, and LLMError for a web page, for anything
+    but JSON or events, and if only signs of life come for `timeout_seconds`."""
     pieces = _limit(pieces, asked)
     head = b""
     for piece in pieces:
@@ -53,7 +53,7 @@ def read_body(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) -> 
 
 
 def read_text(text: str) -> str:
-    """The words of a text that may be a web page: its title, or what stands in it."""
+    """The words of a text that may be a web page: its title, or its contents."""
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         return one_line(text)
     title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)

@@ -1,12 +1,12 @@
-"""Tell the code of a reply from its words: fences, and code without any. Pure.
+"""Separate the code of a reply from its words: fences, and code without any.
 
-- A fence has three or more backticks or tildes; it may be indented, or stand behind a list marker. `<code>` is one too.
-- Tags that name Python run: `repl`, `python`, `py`, `python3`, `ipython`, `{python}` and their kin, in any case.
-- A block ends at the fence where its code is complete, so a fence inside a triple-quoted string does not end it;
-  the closing fence may stand at the end of the last line of code.
-- Code without a tag runs only where it acts: it compiles, and calls or assigns something.
+- A fence has three or more backticks or tildes; it may be indented, or follow a list marker. `<code>` is one too.
+- Tags that name Python run: `repl`, `python`, `py`, `python3`, `ipython`, `{python}` and similar ones, in any case.
+- A block ends at the fence where its code is complete, so a fence inside a triple-quoted string does not end it; the
+  closing fence may be at the end of the last line of code.
+- Code without a tag runs only if it acts: it compiles, and calls or assigns something.
 
-`monocontext/engine/hints/reply.py` reads the same fences as they stream; `tests/rlm/prompts/test_fences.py` holds both
+`monocontext/engine/hints/fences.py` reads the same fences as they stream; `tests/rlm/prompts/test_fences.py` holds both
 against one table.
 """
 
@@ -59,7 +59,8 @@ class Fence:
     used: int
     """Lines of the reply that it takes."""
     tag: str
-    """In lower case, empty for none; `code` for `<code>`, `bare` for code behind a line that is a tag and no fence."""
+    """The tag in lower case, empty for none; `code` for `<code>`, `bare` for code behind a line that is a tag without a
+    fence."""
     closed: bool
 
     @property
@@ -74,7 +75,7 @@ def may_open(line: str) -> bool:
 
 
 def read_fence(reply: Sequence[str], at: int) -> Fence | None:
-    """The block that begins with line `at` of a reply; None where none does."""
+    """The block that begins with line `at` of a reply; None if none does."""
     lines = reply[at:]
     opening = OPENING.match(lines[0])
     if opening is None:
@@ -94,7 +95,7 @@ def read_fence(reply: Sequence[str], at: int) -> Fence | None:
 
 
 def whole_code(text: str) -> CodeBlock | None:
-    """The code of a text that is nothing else, but for a fence that closes what was never opened."""
+    """The code of a text that is only code, except for a closing fence without an opening one."""
     code = re.sub(r"\n[ \t]*(?:`+|~{3,})[ \t]*\Z", "", text.strip("\n").rstrip())
     first, _, rest = code.partition("\n")
     code = _dedent((rest if _BARE.fullmatch(first) else code).strip("\n").split("\n"), 0)
@@ -203,7 +204,7 @@ def _read_block(body: Sequence[str], margin: int, fence: str) -> tuple[CodeBlock
 
 
 def _endings(body: Sequence[str], fence: str) -> Iterator[tuple[int, Sequence[str], bool]]:
-    """Places where a block may end: lines used, its lines of code, whether the fence stands alone on its line."""
+    """The possible ends of a block: lines used, its lines of code, whether the fence is alone on its line."""
     found = 0
     for i, line in enumerate(body):
         stripped = line.strip()

@@ -27,7 +27,8 @@ _FEWEST_CHARACTERS = 200
 _LESS, _LESS_UNCOUNTED = 0.9, 0.5
 """Share of a too long prompt to send instead: if its endpoint counted it, and if not."""
 _SCALES = (0.25, 8.0)
-"""Counts of an endpoint that are further from the estimate are of something else, such as of what no cache held."""
+"""Counts of an endpoint that are further from the estimate count something else, such as the tokens that no cache
+held."""
 
 _STEP = 0.05
 """Scales are rounded up to these: the text that comes next is counted a little otherwise than the text before it."""
@@ -84,7 +85,7 @@ def fit(text: str, window: Window) -> str:
 
 
 def compact(messages: Sequence[Message], window_tokens: int, scale: float = 1.0) -> tuple[list[Message], int]:
-    """The messages, shortened until they fit, and how many of them became shorter. `scale` is that of a `Window`."""
+    """The messages, shortened until they fit, and the number of shortened ones. `scale` is that of a `Window`."""
     window = Window(window_tokens, scale)
     room = int(FILL * window_tokens)
     if window.count(messages) <= room:
@@ -101,7 +102,7 @@ def compact(messages: Sequence[Message], window_tokens: int, scale: float = 1.0)
 
 
 def _cut_newest(messages: Sequence[Message], room: int, window: Window) -> Message:
-    """The newest message, cut to what the others leave of the room."""
+    """The newest message, cut to the room that the others leave."""
     newest = messages[-1]
     text, taken = newest["content"], window.count([newest])
     share = (room - window.count(messages[:-1])) / max(1, taken)

@@ -15,7 +15,7 @@ from rlm.models.lm import Message
 from rlm.prompts.system import KINDS
 
 QUESTION_OPENS = 'Answer the original query: "'
-"""How the message with the question begins; the example stands before it."""
+"""The beginning of the message with the question, which follows the example."""
 LOOK_FIRST = (
     "`context` is there, and you have seen nothing of it yet. Write a ```repl block that searches it for a rare word "
     "of the query and prints what stands around it. Give no answer yet."
@@ -39,7 +39,7 @@ print(hits[:20], str(context[hits[0]])[:600] if hits else "not found")""",
 
 
 def example_messages(context: Description) -> list[Message]:
-    """A search, its output and its answer; none for a context that is no text, list or dict."""
+    """A search, its output and its answer; empty for a context that is not a text, list or dict."""
     kind = KINDS.get(context.kind)
     if kind is None:
         return []

@@ -34,7 +34,7 @@ _FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_][^{}\n]*)\}(?!\})")
 
 
 def may_be_code(final: TextFinal) -> bool:
-    """Whether it is Python that uses names, so that what names there are decides; or nothing but code."""
+    """Whether it is Python that uses names, so that the existing names decide; or code alone."""
     if not final.call or (final.is_name and _is_simple(final.call)):
         return False
     return bool(_loaded(final.call)) or _is_computed(parse(final.call))
@@ -47,14 +47,14 @@ def assigned_names(texts: Iterable[str]) -> set[str]:
 
 
 def may_be_broken(final: TextFinal) -> bool:
-    """Whether it has what `is_broken` looks for, so that what names there are decides."""
+    """Whether it has the signs that `is_broken` looks for, so that the existing names decide."""
     return not final.is_name and (
         (not final.call and _BROKEN.match(final.text) is not None) or _FIELD.search(final.text) is not None
     )
 
 
 def is_broken(final: TextFinal, variables: Collection[str]) -> bool:
-    """Whether it begins as code over variables and is no Python, or is a template with fields that are variables."""
+    """Whether it begins like code over variables and is not Python, or is a template with variables as fields."""
     known = {*variables, "context"}
     begun = None if final.call else _BROKEN.match(final.text)
     begins = begun and begun["name"] in known and (begun["calls"] or begun["alone"] is None)
@@ -76,7 +76,7 @@ def _is_over(field: str, known: Collection[str]) -> bool:
 
 
 def is_code(final: TextFinal, variables: Collection[str]) -> bool:
-    """Whether it uses variables of the namespace, and is no sentence that has one of their names in it."""
+    """Whether it uses variables of the namespace, and is not a sentence with one of their names in it."""
     tree = parse(final.call)
     known = {*variables, *_HELD}
     loaded = _loaded(final.call)

@@ -1,6 +1,6 @@
-"""Tell a model what to mend in code, or in an answer, that was not heard. Pure.
+"""Tell a model what to correct in code, or in an answer, that did not count.
 
-The hint names the fault in what the model wrote and asks for the same again: a model that is shown other code as an
+The hint names the fault in the model's own text and asks for the same again: a model that is shown other code as an
 example copies that, and drops its own.
 """
 
@@ -70,7 +70,7 @@ def _ask(code: str) -> str:
 
 
 def _mistake(code: str) -> str:
-    """The first syntax error, with its line; empty where there is none."""
+    """The first syntax error, with its line; empty if there is none."""
     try:
         parse(code)
     except SyntaxError as exc:

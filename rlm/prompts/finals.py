@@ -1,11 +1,13 @@
-"""Find the answer that a reply gives as text, as `FINAL(...)` or its kin at the start of a line. Pure.
+"""Find the answer that a reply gives as text, with `FINAL(...)` or a similar form at the start of a line.
 
-Where its parenthesis closes, by the first rule that says so:
-- Python: the shortest text that parses as the arguments of a call, if it has a string, a bracket or a keyword in it;
-- balance: parentheses in pairs, but for smileys, for items of a list as in `1) one 2) two`, and for fenced blocks.
-  Where text goes on behind on the same line and closes one more, as in `FINAL(see step 3) and that)`, the last counts;
-- else the last parenthesis that ends a paragraph.
-What stands behind is prose, and no part of the answer.
+Its parenthesis closes by the first rule that applies:
+
+- Python: the shortest text that parses as the arguments of a call, if it has a string, a bracket or a keyword in it
+- balance: parentheses in pairs, except for smileys, for items of a list as in `1) one 2) two`, and for fenced blocks.
+  If text continues on the same line and closes one more, as in `FINAL(see step 3) and that)`, the last counts
+- else the last parenthesis that ends a paragraph
+
+The text behind it is prose, and not part of the answer.
 """
 
 from __future__ import annotations
@@ -68,10 +70,7 @@ class TextFinal:
 
 
 def find_final(prose: str) -> TextFinal | None:
-    """The answer that a text gives at the start of a line, as in `FINAL(it is 42)`; None where it gives none.
-
-    Of several the first counts, but for one that the words behind it take back.
-    """
+    """The answer that a text gives at the start of a line, as in `FINAL(it is 42)`; None if it gives none."""
     first: TextFinal | None = None
     for final, end in read_finals(prose):
         first = first or final
@@ -181,7 +180,7 @@ def _hide_fences(text: str, start: int) -> str:
 
 
 def _call(inside: str) -> ast.Call | None:
-    """The call that has this between its parentheses; None for what is no Python."""
+    """The call with this text between its parentheses; None if it is not Python."""
     try:
         with hide_syntax_warnings():
             call = ast.parse(f"f({inside})", mode="eval").body

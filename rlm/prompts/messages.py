@@ -116,7 +116,7 @@ def turn_message(
 
 
 def join(messages: Sequence[Message]) -> list[Message]:
-    """The same with neighbours of one role as one message: some chat templates refuse two of a role in a row."""
+    """The messages, with neighbours of one role joined: some chat templates refuse two of a role in a row."""
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:

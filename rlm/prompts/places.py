@@ -1,7 +1,7 @@
-"""Tell the model where in the context the text stands that a cell printed: document and lines, in half a line.
+"""Tell the model the place in the context of the text that a cell printed: document and lines, in half a line.
 
-A search reads far more than it prints, so what was read does not tell the place. What was printed does: its longest
-pieces are looked for where the cell read, and only what stands there to the letter counts.
+A search reads far more than it prints, so the ranges that were read do not give the place. The printed text does: its
+longest pieces are searched for where the cell read, and only exact matches count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SEARCHED = 1 << 19
 """Characters at the end of each range that are looked at: a search ends in the frame that has its hit, of 256 KiB."""
 _MOST_RANGES = 8
 _MOST_MATCHES = 50
-"""Most places of a piece: one with more does not tell where it was read."""
+"""The most places of a piece: one with more does not show where it was read."""
 _IN_MEMORY = 20_000_000
 """The longest `str` that is searched."""
 _PIECES = re.compile(r"\n|\\n|\\t")
@@ -29,10 +29,10 @@ _PIECES = re.compile(r"\n|\\n|\\t")
 
 
 def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[int]] | None) -> str:
-    """A line such as `[read: src/a.py (lines 120-148)]`; empty where none of what was printed is found.
+    """A line such as `[read: src/a.py (lines 120-148)]`; empty if no printed text is found. `ranges`: the characters
+    that the cell read; None if the context does not say.
 
-    `ranges`: the characters that the cell read; None where the context does not say. Costs at most 3 small GETs a
-    place; none when their pages were read before.
+    Costs at most 3 small GETs a place; none if their pages were read before.
     """
     text: Any = context
     if isinstance(text, str):
@@ -62,12 +62,12 @@ def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[in
 
 
 def _unescape(printed: str) -> str:
-    """A repr as the text that it stands for, as far as that matters here."""
+    """The text of a repr, as far as needed here."""
     return printed.replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'")
 
 
 def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans in the order of the text; those that only a line break parts are one."""
+    """Spans in the order of the text; spans separated only by a line break are joined."""
     merged: list[tuple[int, int]] = []
     for start, stop in sorted(spans):
         if merged and start <= merged[-1][1] + 2:
@@ -78,7 +78,7 @@ def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _find(printed: str, chunks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int]]:
-    """Ranges of the context that stand in what was printed, the longest pieces first. `chunks` of it, with starts."""
+    """Ranges of the context that occur in the printed text, the longest pieces first. `chunks` of it, with starts."""
     covered: list[tuple[int, int]] = []
     tried = 0
     for at, piece in sorted(_pieces(printed), key=lambda found: -len(found[1])):
@@ -87,7 +87,7 @@ def _find(printed: str, chunks: Sequence[tuple[int, str]]) -> Iterator[tuple[int
         if any(low <= at < high for low, high in covered):
             continue
         tried += 1
-        margin = len(piece) // 5  # a piece may begin and end with what is no text of the context, such as quotes
+        margin = len(piece) // 5  # a piece may begin and end with other text than the context's, such as quotes
         found = _match(printed, at, piece, chunks) or _match(
             printed, at + margin, piece[margin : len(piece) - margin], chunks
         )
@@ -121,7 +121,7 @@ def _match(printed: str, at: int, probe: str, chunks: Sequence[tuple[int, str]])
 
 
 def _pieces(printed: str) -> Iterator[tuple[int, str]]:
-    """The pieces of what was printed, and where each begins."""
+    """The pieces of the printed text, each with its beginning."""
     at = 0
     for end in [*_PIECES.finditer(printed), None]:
         stop = end.start() if end else len(printed)
@@ -151,7 +151,7 @@ def _describe(text: Any, start: int, stop: int) -> Iterator[tuple[str, str]]:
 
 
 def _lines(text: Any, first: int, last: int, begins: int) -> str:
-    """Lines from 1, those of a document that begins at a character."""
+    """Lines from 1, counted within a document that begins at a character."""
     numbers = [protocol.line_of(text, character) for character in (first, last, begins)]
     if None in numbers:
         return f"characters {first:,}-{last + 1:,}"

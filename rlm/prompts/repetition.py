@@ -1,7 +1,7 @@
-"""Notice a root model that says the same again and again, and get it out of that.
+"""Notice a root model that repeats itself, and get it out of that.
 
-A turn repeats the one before it where both its code and what came of it are the same, whatever words stand around:
-code that goes on, as `next(pages)` does, prints something else each time. A turn without code is known by its words. A
+A turn repeats the one before it if both its code and the output are the same, whatever words surround it: code that
+advances, as `next(pages)` does, prints something else each time. A turn without code is compared by its words. A
 repeated turn leaves nothing in the history, since the model would copy it again.
 """
 

@@ -48,7 +48,7 @@ _UNSEEN = "\ufeff\u200b\u00a0"
 """Characters before a reply that hide a fence or an answer at the start of its first line."""
 
 _OPENINGS_TRIED = 50
-"""Lines that may open code without a fence, and do not: each costs a parse of what follows."""
+"""The most lines that may open code without a fence, and do not: each costs a parse of the lines after it."""
 
 _TURN = re.compile(
     r"[ \t#*_]*(?:Turn \d+/\d+[.:]|Turn \d+:|REPL output(?: \(block \d+\))?:|REPL variables:)"
@@ -169,7 +169,7 @@ def _code_without_fence(
     if not any(fence.tag for fence in others) and (block := whole_code(said)):
         return (block,)
     text = "\n".join(prose)
-    if final is None and len(others) == 1 and not (others[0].tag or others[0].closed):  # it closes what was not opened
+    if final is None and len(others) == 1 and not (others[0].tag or others[0].closed):  # closes an unopened fence
         before = re.split(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", said, maxsplit=1, flags=re.MULTILINE)[0]
         if block := whole_code(before):
             return (block,)

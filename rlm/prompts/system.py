@@ -1,7 +1,7 @@
-"""Write the system prompt: what `context` is and costs, what the REPL holds, how to work, how to finish.
+"""Write the system prompt: the context and its costs, the names in the REPL, how to work, how to finish.
 
-It has named sections and is short, because every turn pays for it: `docs/rlm.md` says what it costs.
-Nothing in it is shaped after a benchmark.
+It has named sections and is short, because every turn pays for it: `docs/rlm.md` gives its cost. Nothing in it is
+shaped after a benchmark.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _CHILDREN = """\
 calls; for reading alone `llm_query` is enough.
 """
 
-# Each line stands in the prompt when the context has the operation that it is about.
+# Each line is in the prompt if the context has the operation that it describes.
 _LAZY = (
     (None, "`context` is text, kept in storage and read where you look. It reads like a str, and its unit is the"),
     (None, "character: `context[a:b]` holds b - a characters."),
@@ -116,13 +116,13 @@ _ACCESS = {
 }
 
 SECTIONS = ("role", "context", "names", "method", "pattern", "finish")
-"""In the order in which they stand."""
+"""In the order of the prompt."""
 
 
 KINDS: dict[str, str] = {
     "lazy text": "text", "str": "text", "list": "list", "lazy list": "list", "dict": "dict", "lazy dict": "dict",
 }  # fmt: skip
-"""The kinds of context for which there are examples, by what a description calls them."""
+"""The kinds of context for which there are examples, by their names in descriptions."""
 
 
 def system_prompt(

@@ -22,7 +22,8 @@ from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
 MOST_BYTES = 63 << 20
-"""Largest answer, in bytes of UTF-8. It crosses the channel of a worker in one message, with what its cell printed."""
+"""The largest answer, in bytes of UTF-8. It crosses the channel of a worker in one message, with the output of its
+cell."""
 
 _PLACEHOLDERS = frozenset(("...", "context", "value", "variable_name", "your own words"))
 """Placeholders that a model copies from the instructions in place of its answer."""
@@ -31,7 +32,7 @@ _PLACEHOLDER = re.compile(
     r"(?:answer|(?<=your )(?:text|value|response)|(?<=final )(?:text|value|response)|result)"
     r"(?: (?:goes )?here| in words| (?:string|text|value|variable))?"
 )
-"""The kin of these, in lower case, without marks around it and with a space for each underscore."""
+"""Similar placeholders, in lower case, without marks around them and with a space for each underscore."""
 
 
 class FinalAnswer(BaseException):
@@ -109,7 +110,7 @@ class Answers:
         return read_claims(given)
 
     def adopt(self, rebound: object) -> None:
-        """Copy what a cell bound `answer` to into the dict, so that restoring the name loses nothing."""
+        """Copy the value that a cell bound to `answer` into the dict, so that restoring the name loses nothing."""
         if isinstance(rebound, Mapping):
             self.slot.update(rebound)
         else:

@@ -17,8 +17,8 @@ from typing import Any, TextIO
 from rlm.context.excerpt import join_ends
 
 SLACK = 200
-"""Characters by which an output may pass its limit before it is cut: a note about what was left out is no text, and to
-cut less than the note about it takes would be no gain."""
+"""The characters by which an output may exceed its limit before it is cut: a note about the omission is not text, and
+to cut less than the note takes would gain nothing."""
 NOTES_CHARACTERS = 2_000
 """The most that a runner adds to the output of a cell; printed text is not cut for it."""
 
@@ -126,7 +126,7 @@ def route_streams() -> Iterator[None]:
 
 @contextmanager
 def capture_thread(out: Buffer, err: Buffer) -> Iterator[None]:
-    """Send what this thread writes to the routers to these buffers, inside."""
+    """Inside, send the output of this thread from the routers to these buffers."""
     _thread.stdout, _thread.stderr = out, err
     try:
         yield

@@ -42,7 +42,7 @@ class _CellJob:
 
 
 class CellThread:
-    """One daemon thread for all cells of a runner, so that what is bound to a thread (sqlite3) survives the cell.
+    """One daemon thread for all cells of a runner, so that objects bound to a thread (sqlite3) survive the cell.
 
     The caller only waits, so it can watch the clock and receive Ctrl-C.
     """

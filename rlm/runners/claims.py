@@ -1,4 +1,5 @@
-"""Read what a model says its answer rests on: `FINAL(answer, sources=[(a, b), "quote"])`. Nothing is believed here."""
+"""Read the sources that a model names for its answer: `FINAL(answer, sources=[(a, b), "quote"])`. Nothing is believed
+here."""
 
 from __future__ import annotations
 
@@ -7,14 +8,14 @@ from collections.abc import Iterable
 from typing import Any
 
 Claim = tuple[int, int] | str | None
-"""Half-open characters of the context, a quote from it, or None for what is neither."""
+"""Half-open characters of the context, a quote from it, or None for anything else."""
 
 MOST_CLAIMS = 100
 MOST_QUOTE_CHARACTERS = 10_000
 
 
 def read_claims(sources: object) -> tuple[Claim, ...]:
-    """The claims in what the code of a cell gave. Never raises: a claim that is none is None."""
+    """The claims in a value that a cell gave. Never raises: an invalid claim becomes None."""
     if _claim(sources) is not None:
         return (_claim(sources),)
     if not isinstance(sources, Iterable):
@@ -31,7 +32,7 @@ def read_claims(sources: object) -> tuple[Claim, ...]:
 
 
 def split_claims(inside: str) -> tuple[str, tuple[Claim, ...]]:
-    """Answer and claims of what stands between the parentheses of a FINAL that was written as text."""
+    """The answer and claims between the parentheses of a FINAL that was written as text."""
     if "sources" not in inside:
         return inside, ()
     try:
@@ -51,7 +52,7 @@ def split_claims(inside: str) -> tuple[str, tuple[Claim, ...]]:
 
 
 def check_claims(value: object) -> tuple[Claim, ...]:
-    """The claims that a worker sent. Raises ValueError for what is no list of them."""
+    """The claims that a worker sent. Raises ValueError for anything but a list of claims."""
     if not isinstance(value, list) or len(value) > MOST_CLAIMS + 1:
         raise ValueError("no list of claims")
     return tuple(_claim(each) for each in value)

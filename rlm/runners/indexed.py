@@ -33,7 +33,8 @@ class IndexedServer:
         self._context = context
 
     def answer(self, request: bytes) -> bytes:
-        """Raises ChannelAbuse for what no `Indexed` asks; what the object itself raises is raised in the worker."""
+        """Raises ChannelAbuse for a request that no `Indexed` sends; exceptions of the object are raised in the
+        worker."""
         fields = _parse(request)
         whole = self._context
         match fields:
@@ -73,7 +74,7 @@ def _parse(request: bytes) -> Any:
 
 
 def connect(ask: Callable[[bytes], bytes | memoryview]) -> Indexed:
-    """In the worker: an object that stands for the one on the host."""
+    """In the worker: a proxy of the host's object."""
     name, shown, parts, methods = unpack(memoryview(ask(json.dumps(["open"]).encode())))
     kind = type(name, (Indexed,), {})
     made: Indexed = kind(ask, "", shown)

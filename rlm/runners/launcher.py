@@ -137,7 +137,7 @@ def _serve_forks(control: int, modules: list[str]) -> NoReturn:
 
 
 def _reap() -> None:
-    """Let the launchers go that have ended; they have told the host themselves how."""
+    """Drop the launchers that have ended; they have reported their exit to the host themselves."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

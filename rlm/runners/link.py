@@ -40,7 +40,7 @@ class _Slot:
 
 
 class WorkerLink(Channel):
-    """A channel that hands each answer to the thread that asked. Safe for use by many threads."""
+    """A channel that passes each answer to the thread that asked. Safe for use by many threads."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)

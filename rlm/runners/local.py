@@ -201,7 +201,7 @@ class LocalRunner:
                 self._collect(cell)
                 shown = {"context": self._reserved["context"], **self._variables()}
                 cell.variables = {name: _safe_repr(value) for name, value in shown.items()}
-            except BaseException as exc:  # a time-out, or what the cell did to the interpreter
+            except BaseException as exc:  # a time-out, or damage by the cell to the interpreter
                 cell.err.write(_cell_traceback(exc, self._files))
 
     def _collect(self, cell: _RunningCell) -> None:
@@ -282,21 +282,21 @@ class _RunningCell:
         self.file = file
         self.code = code
         self.out = Buffer(output_limit)
-        self.err = Buffer(output_limit // 4)  # a traceback is short, and its end is what counts
+        self.err = Buffer(output_limit // 4)  # a traceback is short, and its end counts
         self.variables: dict[str, str] = {}
         self.final_answer: str | None = None
         self.claims: tuple[Claim, ...] = ()
 
 
 def _format_value(value: object, limit: int) -> str:
-    """The value of a last expression as text. An iterator with a text of its own, as hits have, gives that."""
+    """The value of a last expression as text. An iterator with its own text, such as hits, gives that."""
     if isinstance(value, Iterator) and type(value).__str__ is not object.__str__:
         return shorten(str(value), limit)
     return bounded_repr(value, limit)
 
 
 def _safe_repr(value: object) -> str:
-    """The repr of a variable; one that raises what ends a program (SystemExit, say) is no error of the cell."""
+    """The repr of a variable. A repr that raises SystemExit or a similar exception is not an error of the cell."""
     try:
         return bounded_repr(value)
     except CellTimeout:

@@ -125,12 +125,12 @@ class Process:
             if self._popen.stderr:
                 self._popen.stderr.close()
             self._how = _describe_exit(self._popen.returncode) if died_by_itself else "ended"
-            if said:  # behind what is certain: a cell may have written it
+            if said:  # after the certain facts: a cell may have written it
                 self._how += f": {said}"
         return self._how
 
     def complaint(self) -> str:
-        """The last line on its stderr, without what a terminal would obey."""
+        """The last line on its stderr, without terminal control sequences."""
         if not self._popen.stderr or self._popen.stderr.closed:
             return ""
         os.set_blocking(self._popen.stderr.fileno(), False)

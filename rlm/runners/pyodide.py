@@ -29,7 +29,7 @@ def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
 
 
 def find_folder(pyodide: str | os.PathLike[str] | None) -> Path:
-    """The folder of the npm package: the one given, the one that the environment names, or that of our home."""
+    """The folder of the npm package: the given one, the one in the environment, or the one in our home folder."""
     given = pyodide or os.environ.get(FOLDER)
-    # A user without a home has none; never a folder `~` of where the program was started.
+    # A user without a home has none; never a folder `~` in the working directory.
     return Path(given or Path(os.sep, os.path.expanduser(HOME), "node_modules", "pyodide")).resolve()

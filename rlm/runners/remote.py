@@ -27,7 +27,7 @@ from rlm.runners.runner import CellResult
 from rlm.runners.values import decode_value, is_data, pack, split_texts
 
 MOST_CALLS = 64
-"""Requests of a worker under way at once: twice what an honest one has."""
+"""The most concurrent requests of a worker: twice those of an honest one."""
 MOST_BYTES = 128 << 20
 """The bytes of those requests together."""
 START_SECONDS = 120.0
@@ -56,7 +56,7 @@ class Place(Protocol):
     name: str
 
     def start(self, modules: Sequence[str]) -> tuple[Worker, Mapping[str, Any]]:
-        """A worker, and what it says of itself in its hello; it will import `modules`. Raises RunnerUnavailable."""
+        """A worker and the contents of its hello; it will import `modules`. Raises RunnerUnavailable."""
         ...
 
 
@@ -117,7 +117,7 @@ class RemoteRunner:
             raise
 
     def run(self, code: str) -> CellResult:
-        """Run one cell; stderr says what was lost with a worker."""
+        """Run one cell; stderr reports the loss of a worker."""
         if self._worker is None:
             self._start_worker()  # not in the time of the cell
         started = time.perf_counter()
@@ -356,7 +356,7 @@ class RemoteRunner:
         make: Callable[[], tuple[dict[str, Any], bytes]],
         bad_request: type[Exception] | tuple[()] = (),
     ) -> None:
-        """Send what `make` gives, or its error. Raises ChannelAbuse for a `bad_request`."""
+        """Send the result of `make`, or its error. Raises ChannelAbuse for a `bad_request`."""
         try:
             head, body = make()
         except bad_request as exc:

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rlm.runners.claims import Claim
 
 DEFAULT_RUNNER = "confined"
-"""The runner of a run that names none: `subprocess`, or `wasm` where nothing of that confines."""
+"""The default runner: `subprocess`, or `wasm` on a machine that cannot confine it."""
 
 
 class NothingConfines(RunnerUnavailable):
-    """This machine has none of what the runner `subprocess` confines with."""
+    """This machine has no means with which the runner `subprocess` confines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class CellResult:
 
 
 class Runner(Protocol):
-    """One namespace that code blocks run in, one after another."""
+    """One namespace in which code blocks run, one after another."""
 
     def run(self, code: str) -> CellResult:
         """Run one block. What its code raises comes back as text; only a real Ctrl-C is raised here."""

@@ -33,7 +33,7 @@ class Sandbox(Protocol):
         ...
 
     def listen(self, receive: Callable[[str], object]) -> None:
-        """Call `receive` with what the command prints, in order and cut anywhere, until the command ends."""
+        """Call `receive` with the output of the command, in order and cut anywhere, until the command ends."""
         ...
 
     def write(self, text: str) -> None:
@@ -61,7 +61,7 @@ class SandboxRunner(RemoteRunner):
         limits: Limits | None = None,
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """Raises RunnerUnavailable, with what the provider says or the sandbox printed."""
+        """Raises RunnerUnavailable, with the provider's error or the output of the sandbox."""
         super().__init__(SandboxPlace("sandbox", make, python, limits or Limits()), context, subcalls, **shared)
 
 

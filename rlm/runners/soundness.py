@@ -1,4 +1,4 @@
-"""Repair what a cell changed in its interpreter, or find that later cells cannot run in it."""
+"""Repair a cell's changes to its interpreter, or find that later cells cannot run in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Interpreter:
         self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
 
     def repair(self) -> None:
-        """Put back what can be put back without a loss: builtins, where modules come from, limits, tracing."""
+        """Restore what can be restored without a loss: builtins, module search paths, limits, tracing."""
         if sys.getrecursionlimit() < self._recursion_limit:
             sys.setrecursionlimit(self._recursion_limit)
         vars(builtins).update(self._builtins)
@@ -42,7 +42,7 @@ class Interpreter:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
     def is_lost(self) -> bool:
-        """Whether modules are blocked, or so many are gone that the rest is of no use; or no file can be opened."""
+        """Whether modules are blocked, or too many are gone, or no file can be opened."""
         blocked = any(name in sys.modules and sys.modules[name] is None for name in self._modules)
         gone = sum(name not in sys.modules for name in self._modules)
         if blocked or gone > len(self._modules) // 4:

@@ -24,7 +24,7 @@ def take_channel(popen: subprocess.Popen[bytes]) -> Channel:
 
 
 def wait_for_exit(popen: subprocess.Popen[bytes] | Forked) -> bool:
-    """Whether it ended by itself; it gets a moment, since its channel closes a little earlier."""
+    """Whether it ended by itself; this waits a moment, since its channel closes a little earlier."""
     try:
         popen.wait(1.0)
     except subprocess.TimeoutExpired:

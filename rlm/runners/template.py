@@ -1,7 +1,7 @@
-"""Fork workers from one process that has imported what they need: 20 ms of processor time each instead of 300.
+"""Fork workers from one process with all imports: 20 ms of processor time each instead of 300.
 
-A template runs no code of a model. A worker is a fork of it that confines itself as any other does, with descriptors of
-its own, so what one cell leaves behind no other worker finds. They share the layout of their memory.
+A template runs no code of a model. A worker is a fork of it that confines itself as any other does, with its own
+descriptors, so nothing that a cell leaves behind reaches another worker. Workers share their memory layout.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Template:
 
 
 class Forked:
-    """A launcher that is no child of this process, with what `Process` takes of `subprocess.Popen`."""
+    """A launcher that is not a child of this process, with the methods of `subprocess.Popen` that `Process` uses."""
 
     def __init__(self, status: int, stderr: IO[bytes]) -> None:
         """`status`: a pipe that gets the launcher's process id, and its exit code when it ends, a line each."""
@@ -144,7 +144,7 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
 
     def _read(self) -> None:
-        """Read on; where there is no more, the launcher has ended. A code that was not said is that of a kill."""
+        """Read on. At the end of the data the launcher has ended; without a reported code it was killed."""
         assert self._status is not None
         if said := os.read(self._status, 64):
             self._said += said

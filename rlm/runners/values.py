@@ -15,7 +15,7 @@ from rlm.errors import ChannelAbuse
 
 _SHORT = 100
 _MANY = 100
-"""A list of at least so many strings crosses as its place among the texts, some three bytes a string: a batch."""
+"""A list of at least this many strings is sent as its range in the texts, about three bytes a string: a batch."""
 _DEEPEST = 50
 MOST_SURROGATES = 100_000
 """The most lone ones in the texts of one message: reading one takes 140 ns, some 200 times as long as a letter."""
@@ -88,7 +88,7 @@ def _take_texts(texts: Sequence[str], first: int, count: int, used: bytearray) -
 
 
 def split_texts(sizes: Any, body: memoryview) -> list[str]:
-    """The texts that lie back to back in a body. Raises ChannelAbuse."""
+    """The adjacent texts in a body. Raises ChannelAbuse."""
     if not isinstance(sizes, list) or any(type(size) is not int or size < 0 for size in sizes):
         raise ChannelAbuse("the worker sent malformed lengths")
     if sum(sizes) != len(body):
@@ -130,5 +130,5 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: memoryview) -> Any:
-    """In the worker only: `marshal` must not read what an enemy wrote."""
+    """In the worker only: `marshal` must not read untrusted data."""
     return marshal.loads(data)

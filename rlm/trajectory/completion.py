@@ -37,13 +37,13 @@ class Completion:
     """Notes on the figures: models without a known price, cells that printed something else when replayed."""
 
     sources: tuple[Source, ...] = ()
-    """The evidence of the answer: the model's citations that stand, then the reads of its cells."""
+    """The evidence of the answer: the model's confirmed citations, then the reads of its cells."""
 
     def __str__(self) -> str:
         return self.answer
 
     def _repr_html_(self) -> str:
-        """For notebooks: the answer, its sources, why the run ended and what it took."""
+        """For notebooks: the answer, its sources, the reason for the end of the run, and its costs."""
         from rlm.trajectory.card import draw
 
         usage, io = self.usage, self.io or {}

@@ -77,7 +77,7 @@ class Display:
 
 
 def print_step(step: Step, console: Console | None = None) -> None:
-    """Print one turn: the time it took, its code, what the code printed."""
+    """Print one turn: its time, its code, its output."""
     console = console or Console(stderr=True)
     console.rule(Text(f"turn {step.iteration}  thinking {step.thinking_seconds:.1f} s"), align="left")
     if step.compacted:

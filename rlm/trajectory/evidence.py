@@ -1,17 +1,17 @@
-"""Find what an answer rests on: what the model cites, read back from the context, and what its cells were given.
+"""Find the sources of an answer: the model's citations, read back from the context, and the text that its cells
+received.
 
-A claim is believed as far as the context bears it out: a range must lie in it, a quote must stand where the run has
-read. What does not is left out, and a note says so.
+The context decides whether a claim is believed: a range must lie in it, a quote must occur where the run has read.
+Other claims are left out, and a note says so.
 
-Of what its cells were given, the pieces that fit the answer are its sources:
+Of the text that its cells received, the pieces that fit the answer are its sources:
 
-1. slices, lines of hits, matches and passages, which the context has written down for each cell;
-2. where code went through all of the text, or the context writes nothing down, the places of what a cell has printed or
-   kept, found by what it says (`shown.py`);
-3. in recordings without such pieces, what a cell read that went not through all of it.
+1. slices, lines of hits, matches and passages, which the context has recorded for each cell 2. if code went through all
+of the text, or the context records nothing, the places of the text that a cell printed or kept, found by its words
+(`shown.py`) 3. in recordings without such pieces, the reads of cells that did not go through all of it
 
-Pieces with telling words of the answer go before all others, then those that a cell showed. The cells are those that
-made the answer's values (`rests.py`); where none of theirs has a word of it, every cell before it may.
+Pieces with distinctive words of the answer come first, then those that a cell showed. The cells are those that made the
+answer's values (`rests.py`); if none of these has a word of it, every earlier cell counts.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ class _Cell:
 class _Piece:
     place: Range
     score: int
-    """How much of the answer stands in it."""
+    """The share of the answer's words in it."""
     was_shown: bool
 
 
 def find_sources(
     context: object, claims: Sequence[Claim], lines: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Source], list[str]]:
-    """Cited sources, then those that were read, best first, and notes on claims that were left out.
+    """Cited sources, then text that was read, best first, and notes on claims that were left out.
 
-    `lines` of the question in its trajectory, the last of which gave the answer. Costs one GET for each source that is
-    not in the cache, and the search for each quote and for what cells showed.
+    `lines`: the lines of the question in its trajectory; the last one gave the answer. Costs one GET for each source
+    that is not in the cache, and the search for each quote and for the text that cells showed.
     """
     text = protocol.whole_text(context)
     if text is None:
@@ -106,7 +106,7 @@ def _place_of(text: Any, claim: Claim, rests: Sequence[Range], cells: Sequence[_
 
 
 def _find_quote(text: Any, quote: str, rests: Sequence[Range], cells: Sequence[_Cell]) -> tuple[Range | None, str]:
-    """Where a quote stands: where the run has read, the answer's places first; anywhere, where that is not known."""
+    """The place of a quote: where the run has read, the answer's places first; anywhere if the reads are not known."""
     parts = [*rests, *(part for cell in reversed(cells) for part in cell.ranges or ())]
     known = any(cell.ranges is not None for cell in cells)
     wanted = quote.strip()
@@ -153,7 +153,7 @@ def _rests_on(text: Any, cells: Sequence[_Cell], answer: str) -> list[Range]:
 
 
 def _read_ranges(text: Any, cells: Sequence[_Cell]) -> list[Range]:
-    """What the cells have read: what one shows may have been read by one before it. All of a `str`."""
+    """The reads of the cells: one may show text that an earlier one read. All of a `str`."""
     if isinstance(text, str) and all(cell.ranges is None for cell in cells):
         return [(0, len(text))]
     size = len(text)
@@ -194,7 +194,7 @@ def _is_in(piece: str, shown: str) -> bool:
 
 
 def _shown(text: Any, cells: Sequence[_Cell], words: Words, ranges: Sequence[Range]) -> list[_Piece]:
-    """The places of what cells showed, of the last that shows words of the answer."""
+    """The places of the text that cells showed, for the last cell that shows words of the answer."""
     found: list[_Piece] = []
     for cell in reversed(cells):
         for said in (cell.shown, cell.kept):

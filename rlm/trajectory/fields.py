@@ -28,7 +28,7 @@ def codes(line: Mapping[str, Any]) -> list[tuple[str, bool]]:
 
 
 def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:
-    """The ranges that a cell read, or was `handed`, without overlap; None where its context reports none."""
+    """The ranges that a cell read, or received (`handed`), without overlaps; None if its context reports none."""
     recorded = mapping(block.get("result")).get(name)
     if not isinstance(recorded, list):
         return None

@@ -8,7 +8,7 @@ Range = tuple[int, int]
 
 
 def union(ranges: Iterable[Range], gap: int = 0) -> list[Range]:
-    """The same characters in order and without overlap; ranges with at most `gap` between them become one."""
+    """The ranges in order and without overlaps; ranges at most `gap` characters apart are joined."""
     merged: list[Range] = []
     for start, stop in sorted(ranges):
         if merged and start <= merged[-1][1] + gap:

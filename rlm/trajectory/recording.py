@@ -84,7 +84,7 @@ class Recording:
         return _reply(record)
 
     def take_turn(self, turn: int) -> Reply | None:
-        """The reply of the root in this turn; None where there is none."""
+        """The reply of the root in this turn; None if there is none."""
         return self._turns.get(turn)
 
     def count_into(self, usage: Usage) -> None:
@@ -116,7 +116,7 @@ class Recording:
 
     @property
     def turns(self) -> int:
-        """Turns of the open question, those of its child runs included."""
+        """Turns of the open question, including its child runs."""
         calls = [c for line in self.open for block in line["code_blocks"] for c in block["result"].get("rlm_calls", ())]
         return len(self.open) + sum(len(call.get("iterations", ())) for call in calls)
 
@@ -132,7 +132,7 @@ _TOTALS = ("calls", "input_tokens", "output_tokens")
 
 
 def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
-    """Add what the turns in `lines` cost, root and sub-calls."""
+    """Add the costs of the turns in `lines`, root and sub-calls."""
     for line in lines:
         reply = _reply_of_turn(line)
         if reply.model:
@@ -148,7 +148,7 @@ def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
 
 
 def _count(recorded: object) -> int:
-    """A number of calls or tokens, 0 where there is none. Raises TrajectoryError for an invalid one."""
+    """A number of calls or tokens, 0 if it is missing. Raises TrajectoryError for an invalid one."""
     if recorded is None or (type(recorded) is int and recorded >= 0):
         return recorded or 0
     raise TrajectoryError(f"a trajectory counts calls and tokens, not {recorded!r}")
@@ -188,7 +188,7 @@ def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
 
 
 def _end(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a reply that say how it ended and what went before it."""
+    """The fields of a reply about its end and about earlier tries."""
     return {
         "cut": record.get("cut") is True,
         "called": str(record.get("called") or ""),

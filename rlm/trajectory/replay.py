@@ -40,7 +40,7 @@ class ReplayLM:
         model: str | None = None,
         on_delta: Callable[[str], object] | None = None,
     ) -> Reply:
-        """The recorded reply. Raises ScriptExhausted where there is none, LLMError where the recorded call failed."""
+        """The recorded reply. Raises ScriptExhausted if there is none, LLMError if the recorded call failed."""
         if len(messages) > 1:
             with self._lock:
                 self._turn += 1

@@ -1,9 +1,9 @@
-"""Find the cells that an answer rests on: those that made its values.
+"""Find the cells that made the values of an answer.
 
 The code alone decides, backwards from the answer: a cell counts when it stores a name that a later counted cell loads.
-An answer typed as a literal uses no name; it rests on the last output, so the search begins again at the last cell that
-printed something. The result is coarse: whole cells, no branches, no aliases. A value that the model itself copied from
-an earlier output is not found.
+An answer typed as a literal uses no name; it depends on the last output, so the search begins again at the last cell
+that printed something. The result is coarse: whole cells, no branches, no aliases. A value that the model itself copied
+from an earlier output is not found.
 
 A scan is no evidence: a search, or a pass over everything, reads far more than the answer came from. So the ranges of
 such a cell do not count, whatever else it read. A pass whose pieces a sub-model reads does count.
@@ -22,7 +22,7 @@ _CHANGING = frozenset((
     "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "put", "remove",
     "reverse", "setdefault", "sort", "subtract", "update", "write", "writelines",
 ))  # fmt: skip
-"""Methods that change what they are called on; of any other the object is taken to stay as it was."""
+"""Methods that change their object; all others are assumed to leave it unchanged."""
 
 _SEARCHES = frozenset(("count", "find", "grep", "index", "rfind", "rindex"))
 """Methods of a text that look at it for something."""
@@ -46,7 +46,7 @@ def calls_sub_model(code: str) -> bool:
 
 
 def counts(code: str) -> bool:
-    """Whether code may have counted or added up what it gives: a number of its own."""
+    """Whether code may have counted or added up its result: a number that no text holds."""
     try:
         tree = parse(code)
     except SyntaxError:

@@ -1,7 +1,7 @@
-"""Find where in a context the text stands that a cell showed: for code that went through all of it, line by line.
+"""Find the place in a context of the text that a cell showed, for code that went through all of it, line by line.
 
-What a pass gave to code is everything, and says nothing. What the code printed or kept of that is text, which stands
-somewhere in what it read. Lines are looked for as they were printed, else the part of them around the answer's words,
+A pass gives code everything, which says nothing. But the text that the code printed or kept of it occurs somewhere in
+the ranges that it read. Lines are searched for as they were printed, else the part of them around the answer's words,
 since code writes numbers, names and quotes around them.
 """
 
@@ -22,10 +22,10 @@ MOST_SHOWN = 20_000
 """Characters of one place, at most."""
 _MOST_LINES = 12
 _MOST_GETS = 16
-"""After so many no other search begins."""
+"""After this many searches no other begins."""
 _SEED_CHARACTERS = 200
 _LEAST = 12
-"""Characters of a part of a line that tells something by itself; a shorter one has to stand at one place alone."""
+"""The characters of a part of a line that is distinctive by itself; a shorter one must occur at one place only."""
 _AROUND = (24, 8)
 """Characters before and behind the answer's words that are looked for."""
 _LINE = 500
@@ -61,7 +61,7 @@ def find_shown(
 
 
 def _lines(shown: str) -> list[str]:
-    """Lines that were printed, and those in literals: what stands in a list, or in the repr of a hit."""
+    """Lines that were printed, and lines in literals: in a list, or in the repr of a hit."""
     found = shown.splitlines()
     for literal in _LITERAL.findall(shown):
         try:
@@ -85,7 +85,7 @@ def _ways(lines: Sequence[str], words: Words, has_numbers: bool) -> Iterator[lis
 
 
 def _atom(line: str, place: Range) -> str:
-    """The word at a place with what is joined to it, such as `QX-7741`."""
+    """The word at an offset with its joined parts, such as `QX-7741`."""
     start, stop = place
     before, behind = _ATOM_BEFORE.search(line[:start]), _ATOM_BEHIND.match(line[stop:])
     return (before[0] if before else "") + line[start:stop] + (behind[0] if behind else "")

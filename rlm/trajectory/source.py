@@ -28,7 +28,7 @@ class Source:
     lines: tuple[int, int] | None
     """The first and the last, from 1, of the document where there is one; None where the context does not know."""
     document: str | None
-    """The name of the document; None where the context has none."""
+    """The name of the document; None if the context has none."""
     text: str
     """The text there; head and tail of a long one."""
     how: Literal["cited", "read"]
@@ -43,14 +43,14 @@ class Source:
 
     @property
     def place(self) -> str:
-        """`src/a.py:12`, or what is known of that."""
+        """`src/a.py:12`, or the known part of it."""
         if self.lines is None:
             return f"{self.document or 'characters'}:{self.start}-{self.stop}"
         return f"{self.document or 'line'}:{self.lines[0]}"
 
     @property
     def reference(self) -> str:
-        """For `monocontext cite URL REFERENCE`, which tells whether it still stands."""
+        """For `monocontext cite URL REFERENCE`, which checks whether the context still holds it."""
         generation = "" if self.generation is None else f"@{self.generation}"
         return f"{self.start}-{self.stop}{generation}" + (f"#{self.sha256[:16]}" if self.sha256 else "")
 

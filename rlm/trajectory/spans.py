@@ -28,7 +28,7 @@ _EXCEPTION = re.compile(r"([A-Za-z_][\w.]*)(?::|$)")
 
 @dataclass(frozen=True, slots=True)
 class SpanRecord:
-    """One span, with those inside it."""
+    """One span, with the spans inside it."""
 
     name: str
     start_seconds: float
@@ -67,7 +67,7 @@ def run_attributes(metadata: Line) -> dict[str, Any]:
 
 
 def end_attributes(line: Line, turns: int, io: Mapping[str, float] | None) -> dict[str, Any]:
-    """The attributes of a run after its last line: `turns` in all, and what was read."""
+    """The attributes of a run after its last line: `turns` in all, and its reads."""
     totals = line["totals"]
     return _known({
         "rlm.reason": line["reason"],
@@ -98,7 +98,7 @@ def turn(line: Line, metadata: Line) -> SpanRecord:
 
 
 def failed_root_call(call: Line, metadata: Line, error: str) -> SpanRecord:
-    """The span of the call that ended a run, of which no line tells; `error` is the type."""
+    """The span of the call that ended a run and has no line; `error` is the type."""
     model = metadata["root_model"]
     start, stop = call["start_seconds"], call["start_seconds"] + call["execution_time"]
     attributes = _chat({}, model, None, metadata.get("backend"))
@@ -172,5 +172,5 @@ def _error_type(stderr: str) -> str:
 
 
 def _known(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Without those that are None, which no span can hold."""
+    """The attributes without None values, which no span can hold."""
     return {name: value for name, value in attributes.items() if value is not None}

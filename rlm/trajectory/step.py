@@ -29,7 +29,7 @@ class Cell:
     handed: Sequence[Sequence[int]] | None = None
     """The pieces of the context that its code was given, as ranges. None where the context does not say."""
     place: str = ""
-    """Where in the context the text stands that it printed: a line for the model, empty where that is not known."""
+    """The place in the context of the text that it printed: a line for the model, empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ _READ_COUNTS = {
 }
 """Counter -> the attributes of spans that it sums."""
 _LABELS = tuple(f"gen_ai.{name}" for name in ("operation.name", "provider.name", "request.model", "response.model"))
-"""Attributes of calls that tell measurements apart."""
+"""Attributes of calls that separate measurements."""
 _TOKENS = {kind: f"gen_ai.usage.{kind}_tokens" for kind in ("input", "output")}
 
 
@@ -49,7 +49,7 @@ class Telemetry:
         """This call of the root has failed, which ends the run."""
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
-        """The run has ended with this line after so many turns, and read this."""
+        """End the run with this line, after this many turns and these reads."""
 
 
 _SILENT = Telemetry()
@@ -57,10 +57,11 @@ _SILENT = Telemetry()
 
 @contextmanager
 def of_run(metadata: Line, elapsed_seconds: float) -> Iterator[Telemetry]:
-    """Tell of the run that goes on inside; its clock shows `elapsed_seconds`.
+    """Report the run inside the block; its clock shows `elapsed_seconds`.
 
-    Its span is the current one inside, so that spans of HTTP clients and SDKs in this thread lie in it. An exception
-    sets its status, without the message. What providers and processors raise ends what is told, never the run.
+    Its span is the current one inside, so that spans of HTTP clients and SDKs in this thread are its children. An
+    exception sets its status, without the message. An exception of providers and processors ends the reports, never the
+    run.
     """
     if "opentelemetry.trace" not in sys.modules and "opentelemetry.metrics" not in sys.modules:
         yield _SILENT
@@ -77,7 +78,7 @@ def of_run(metadata: Line, elapsed_seconds: float) -> Iterator[Telemetry]:
 
 
 class _GuardedTelemetry(Telemetry):
-    """Hands on what it hears, until something raises."""
+    """Passes on reports until something raises."""
 
     def __init__(self, metadata: Line, elapsed_seconds: float) -> None:
         self._failed = False
@@ -89,7 +90,7 @@ class _GuardedTelemetry(Telemetry):
             self._try(self._told.line, line)
 
     def failed_call(self, call: Line) -> None:
-        self._failed_call = call  # told by `stop`, which knows the kind of error
+        self._failed_call = call  # reported by `stop`, which knows the kind of error
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
         if self._told and not self._failed:
@@ -155,7 +156,7 @@ class _RunSpans(Telemetry):
         self._tell(lambda: spans.turn(line, self._metadata))
 
     def tell_failed_call(self, call: Line, error: str) -> None:
-        """A call of the root that has no turn in the trajectory: its span lies in that of the run."""
+        """A call of the root without a turn in the trajectory: its span is inside that of the run."""
         self._tell(lambda: spans.failed_root_call(call, self._metadata, error))
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:

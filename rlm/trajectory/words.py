@@ -16,18 +16,18 @@ _COMMON = frozenset((
     "three", "true", "under", "value", "very", "were", "what", "when", "where", "which", "while", "whole", "will",
     "with", "word", "words", "would", "your",
 ))  # fmt: skip
-"""Words that any answer may have: where they stand says nothing."""
+"""Words that any answer may have: their places say nothing."""
 
 
 class Words:
-    """The words of an answer that tell something: names, numbers of two digits and more."""
+    """The distinctive words of an answer: names, numbers of two digits and more."""
 
     def __init__(self, answer: str) -> None:
         self._weights = dict(list(_weights(answer))[:_MOST_WORDS])
 
     @property
     def are_telling(self) -> bool:
-        """Whether there are any; else nothing can be told from where they stand."""
+        """Whether there are any; without them, places say nothing."""
         return bool(self._weights)
 
     @property
@@ -36,11 +36,11 @@ class Words:
         return sum(self._weights.values())
 
     def score(self, text: str) -> int:
-        """How much of the answer stands in the text: a number counts as three words."""
+        """The number of the answer's words in the text; a number counts as three words."""
         return sum(self._weights.get(word, 0) for word in {word for word, _, _ in _words(text)})
 
     def places(self, text: str) -> list[tuple[int, int]]:
-        """Where its words stand in the text, numbers first."""
+        """The places of its words in the text, numbers first."""
         found = [(self._weights[word], start, stop) for word, start, stop in _words(text) if word in self._weights]
         return [(start, stop) for _, start, stop in sorted(found, key=lambda one: -one[0])]
 

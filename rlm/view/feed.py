@@ -25,7 +25,7 @@ QUIET_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class _CellReads:
-    """The facts of a cell that tell which cells an answer rests on."""
+    """The facts of a cell that decide which cells made an answer."""
 
     turn: int
     number: int
@@ -34,7 +34,7 @@ class _CellReads:
     printed: bool
     ranges: list[Range] | None
     tells_pieces: bool
-    """Its recording says what the code was given, so that the sources of the answer are all that it rests on."""
+    """Whether its recording has the text that code received, so that the sources of the answer are complete."""
 
 
 def _evidence(line: dict[str, Any], makers: list[_CellReads]) -> Iterator[list[Range]]:
@@ -84,7 +84,7 @@ class RowFeed:
             }
 
     def turn(self, number: int) -> dict[str, Any]:
-        """The details of turn `number`, from 0; after the last, those so far of the one under way."""
+        """The details of turn `number`, from 0; after the last, the details so far of the turn in progress."""
         with self._lock:
             if number < len(self._places):
                 return rows.detail(self._read_line(number))
@@ -95,7 +95,7 @@ class RowFeed:
         return {**said, "calls": calls, "under_way": True}
 
     def prompt(self, number: int) -> list[dict[str, str]]:
-        """The messages of turn `number`, from 0; none for a turn under way."""
+        """The messages of turn `number`, from 0; none for a turn in progress."""
         with self._lock:
             return rows.prompt(self._read_line(number)) if number < len(self._places) else []
 
@@ -174,12 +174,12 @@ class RowFeed:
             return self._parse(file.read(length), f"line {number + 2}")
 
     def _chars(self) -> int:
-        """The length of the text; where the run has none, the end of the last range read."""
+        """The length of the text; if the run has no length, the end of the last range read."""
         recorded = rows.metadata(self._metadata)["context"]["chars"]
         return recorded or max((stop for _, stop in self._read or ()), default=0)
 
     def _read_partial(self) -> list[dict[str, Any]]:
-        """Records of the turn under way; those of a turn that has its line are skipped."""
+        """Records of the turn in progress; records of a turn with its line are skipped."""
         partial = partial_of(self.path)
         try:
             data = partial.read_bytes()

@@ -15,7 +15,7 @@ from rlm.trajectory.ranges import Range, union
 _LINE_CHARACTERS = 160
 """Characters of the first line of code shown in a list."""
 MAP_STEPS = 4096
-"""A map of one cell has about so many steps: more than a screen has columns, so nothing is lost to the eye."""
+"""A map of one cell has about this many steps: more than a screen has columns, so no detail is lost to the eye."""
 
 
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:

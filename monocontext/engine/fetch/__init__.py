@@ -1,1 +1,1 @@
-"""Fetch what is stored: requests, their schedule, hedges, worker threads, and the cache of decoded values."""
+"""Fetch stored data: requests, their schedule, hedges, worker threads, and the cache of decoded values."""

@@ -1,31 +1,21 @@
-"""Cache decoded frames and pages: bounded in bytes, scan-resistant.
+"""Cache decoded frames and pages: bounded in bytes, resistant to scans.
 
-An entry arrives on probation, a queue in order of arrival, and a second use moves it to the main part, where the least
-recently used goes first. When the whole is too large, probation gives while it holds more than its share, so what a
-scan brings pushes out what the scan brought before (after S3-FIFO: Yang et al., SOSP 2023; 2Q: Johnson and Shasha, VLDB
-1994). What probation gave is remembered by name alone for a while, and comes back into the main part: without that a
-new working set could not get in where a few frames fill a tenth of the cache.
+A new entry joins the probation queue, in order of arrival. A second use moves it to the main part, where the least
+recently used entry is evicted first. When the cache is too large, probation gives up entries while it holds more than
+its share, so a scan evicts what the same scan fetched before (after S3-FIFO: Yang et al., SOSP 2023; 2Q: Johnson and
+Shasha, VLDB 1994). The names of entries evicted from probation are remembered for a while, and such an entry returns
+straight to the main part. Otherwise a new working set could not get in where a few frames fill a tenth of the cache.
 
-What was fetched before anybody asked for it waits in a third part for its first use, which moves it on to probation. It
-is given up last of all: whoever reads ahead keeps to a share of the cache, and what is first fetched is first wanted.
+Prefetched entries wait in a third part for their first use, which moves them to probation. They are evicted last: the
+read-ahead keeps to a share of the cache, and what is fetched first is wanted first.
 
 Invariants:
-- `used_bytes` is at most the capacity; nothing is given up while everything fits;
-- an entry is expected, on probation or in the main part, never two of these;
-- a decoded text is that of a frame that is here.
 
-Decoded texts of frames that are read again and again are kept next to these, counted at their real size. They take what
-room is left, and go before anything else does: to decode a frame takes a tenth of a millisecond, to fetch one takes
-many.
+- `used_bytes` is at most the capacity; nothing is evicted while everything fits
+- an entry is expected, on probation or in the main part, and never in two of these
+- a decoded text belongs to a frame in the cache
 
-Each context has a cache of its own. A process with a thousand of them, each looked at once, would keep a decoded frame
-or more for each: so only those that fetched last stay warm, and the others fetch again what they are asked for again.
-
-Where the text is larger than the cache and what is stored of it is not, the stored bytes of frames have a part of the
-memory to themselves: three passes over 400 MB of logs, stored in 75 MB, fetched them three times, since decoded frames
-push each other out of a cache of 256 MB. With the stored bytes at hand a second pass decodes and fetches nothing.
-
-Not thread-safe: the reader holds a lock around it. A change that an exception cuts short is mended by the next one.
+Not thread-safe: the reader holds a lock around it. The next change repairs a change that an exception interrupted.
 """
 
 from __future__ import annotations
@@ -48,7 +38,7 @@ MOST_BYTES = 4
 
 
 class Decodable(Protocol):
-    """A frame: its decoded text, while it is kept, and what slices spent on decoding."""
+    """A frame, its decoded text while that is kept, and the time that slices spent on decoding it."""
 
     whole: str | None
     spent: int
@@ -88,9 +78,11 @@ class DecodedTexts:
 PROBATION_SHARE = 0.1
 """Share of the capacity; the figure of S3-FIFO. Anything from a twentieth to a fifth does nearly as well."""
 ONE_USE = 2
-"""Uses of an entry while fewer others than this have arrived after the first are one use: a loop over slices touches
-each frame several times, and a line that lies across two frames touches the first again when the second has come. Such
-a loop is a scan still (the correlated references of LRU-K: O'Neil et al., SIGMOD 1993)."""
+"""Repeated uses of an entry count as one use until this many other entries have arrived.
+
+A loop over slices touches each frame several times, and a line across two frames touches the first one again after the
+second has arrived. Such a loop is still a scan (the correlated references of LRU-K: O'Neil et al., SIGMOD 1993).
+"""
 
 
 class Sized(Protocol):
@@ -219,7 +211,8 @@ class Cache:
 
     @change
     def expect(self, key: Hashable) -> bool:
-        """What is on probation will be used again soon, and stays as long as what was fetched ahead; whether it was."""
+        """Keep an entry on probation as long as a prefetched one, since it will be used again soon. Returns whether it
+        was on probation."""
         found = self._probation.get(key)
         if found is None:
             return False
@@ -247,8 +240,8 @@ class Cache:
             self._main[key] = found.entry
 
     def has_room_for_decoded(self, characters: int) -> bool:
-        """Whether the decoded text of so many characters fits next to all entries: none pushes out another, or a
-        text too large for the room would be decoded again and again."""
+        """Whether a decoded text of this many characters fits without an eviction. Otherwise two texts could evict each
+        other in turn, or a text too large for the cache would be decoded again and again."""
         return self.used_bytes + MOST_BYTES * characters + 100 <= self.capacity_bytes
 
     @change
@@ -260,7 +253,7 @@ class Cache:
 
     @change
     def cool(self) -> None:
-        """Give up all that has been used; what was fetched ahead stays for its first use."""
+        """Evict everything that was used. Prefetched entries stay for their first use."""
         self._main.clear()
         self._probation.clear()
         self._given_up.clear()
@@ -280,7 +273,7 @@ class Cache:
         return int(self._main.currsize) + self._probation_bytes + self.expected_bytes + self._decoded.size_bytes
 
     def __contains__(self, key: Hashable) -> bool:
-        """Whether it is there; that is no use of it."""
+        """Whether the cache holds an entry. The check does not count as a use."""
         return key in self._probation or key in self._main or key in self._expected
 
     def has_all(self, keys: Iterable[Hashable]) -> bool:
@@ -341,7 +334,7 @@ class Cache:
             self._main.pop(key, None)
 
     def _make_room(self, size_bytes: int, newest: Hashable = None) -> None:
-        """Give up entries until `size_bytes` more would fit; what has come last is not among them."""
+        """Evict entries until `size_bytes` more fit; the newest entry stays."""
         while self.used_bytes + size_bytes > self.capacity_bytes:
             others = len(self._probation) - (newest in self._probation)
             if self._decoded.size_bytes:
@@ -354,13 +347,13 @@ class Cache:
                 self._main.popitem()
             else:
                 self._drop(next(iter(self._expected)))
-        # As many names as there are entries: what comes back later than that was not part of a working set.
+        # As many names as entries: what returns later than that was not part of a working set.
         while len(self._given_up) > len(self):
             self._given_up.popitem(last=False)
 
 
 MOST_WARM = 256
-"""Contexts that keep what they have read: a look at a thousand leaves 64 MiB of frames, not 256."""
+"""The number of contexts that keep what they read: a look at a thousand leaves 64 MiB of frames instead of 256."""
 
 _warm: OrderedDict[int, ref[Cache]] = OrderedDict()
 
@@ -386,7 +379,8 @@ MOST_SHARE = 0.5
 
 
 def reserved_bytes(text_bytes: int, stored_bytes: int, cache_bytes: int) -> int:
-    """How much of a cache to set aside for what is stored: all of it or nothing, since a pass comes back to all."""
+    """The share of a cache to reserve for stored bytes: all of the stored text or nothing, since a pass returns to all
+    of it."""
     fits = stored_bytes <= cache_bytes * MOST_SHARE
     return stored_bytes if text_bytes > cache_bytes and fits else 0
 

@@ -1,12 +1,13 @@
-"""Limit how many requests run at once by what the store answers. Pure: moments come in.
+"""Limit the number of concurrent requests by the answers of the store. Times come in as arguments.
 
-S3 answers 503 SlowDown where a prefix gets more requests than its partitions carry (5,500 GETs a second each), and
-takes minutes to split them. Whoever goes on as before gets more of these answers than texts; so does whoever stops and
-then starts all at once. What TCP does against the same settles near what can be had (AIMD: Chiu and Jain, 1989).
+S3 answers 503 SlowDown when a prefix gets more requests than its partitions carry (5,500 GETs a second each), and takes
+minutes to split them. A client that does not slow down gets more of these answers than data, and so does a client that
+stops and then starts at full speed. The rule of TCP settles near the available rate (AIMD: Chiu and Jain, 1989).
 
 Invariants:
-- the limit is between 1 and the maximum; it starts there and comes back;
-- a wave of refusals halves it once: a request that was sent before the last decrease tells nothing of what it did.
+
+- the limit is between 1 and the maximum; it starts there and returns there
+- a wave of refusals halves it once: a request sent before the last decrease says nothing about the lower limit
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ class Pressure:
         self._grown = float("-inf")
 
     def refused(self, sent: float, now: float, running: int) -> bool:
-        """The store refused a request, sent at `sent`, for there being too many, while so many ran.
+        """Record that the store refused a request, sent at `sent`, because `running` requests were too many.
 
-        Returns whether the limit fell: to half of what ran, if that was less than was allowed.
+        Returns whether the limit fell: to half of `running`, if that was below the limit.
         """
         if sent < self._decreased:
             return False

@@ -1,16 +1,15 @@
-"""Fetch stored items: look each up in the cache, request what is missing, verify it, decode it, keep it.
+"""Fetch stored items: look each up in the cache, request the missing ones, verify, decode and keep them.
 
-Only bytes that passed every check enter the cache.
+Only bytes that passed every check enter the cache. Invariants:
 
-Invariants:
-- every object is pinned to the ETag first seen or recorded;
-- memory is the cache, plus at most `window_bytes` of requests in flight, plus what callers hold;
-- no lock is held while a request runs or a caller waits;
-- what is registered is carried or withdrawn, whatever strikes a caller: one `change` registers and sends it, and what
-  is left to callers belongs to calls that hold a token (`scheduler`);
-- an exception may cut a change short at any moment: Ctrl-C, the time limit of a cell, a signal's handler that raises.
-  Such an exception strikes between any two lines, also in a `finally`, so nothing relies on what follows being done.
-  The next change notices and first resets the state; what was in flight then counts no more towards the window.
+- every object is pinned to the ETag first seen or recorded
+- memory is the cache, plus at most `window_bytes` of requests in flight, plus what callers hold
+- no lock is held while a request runs or a caller waits
+- a registered request is carried out or withdrawn, even if its caller is interrupted: one `change` registers and sends
+  it, and requests left to callers belong to calls that hold a token (`scheduler`)
+- an exception may interrupt a change at any moment: Ctrl-C, the time limit of a cell, a signal handler that raises. It
+  can strike between any two lines, also in a `finally`, so nothing relies on later lines. The next change notices and
+  first resets the state; requests that were in flight then no longer count towards the window
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ MIN_WINDOW_BYTES = 24 << 20
 would fetch one frame after another."""
 
 Places = Callable[[str], tuple[RangeReader, str]]
-"""From a foreign object's URL to a store and key; raises `ForeignObject` for what the caller does not allow."""
+"""Maps a foreign object's URL to a store and key; raises `ForeignObject` for a place that the caller does not allow."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,7 +45,7 @@ T = TypeVar("T")
 
 @runtime_checkable
 class InvalidatableStore(RangeReader, Protocol):
-    """A store that may answer from what it kept."""
+    """A store that may answer from memory."""
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
         """Report that the kept copy of these bytes, under the requested ETag, is damaged."""
@@ -125,8 +124,8 @@ class Fetcher:
         self._is_dirty = False
         self._store = store
         self._holds: Callable[[str, int, int], bool] | None = getattr(store, "holds", None)
-        """Of a store that answers some requests out of memory: whether these bytes. `isinstance` of a protocol would
-        import `inspect` on Python 3.12."""
+        """Tells whether a store has these bytes in memory; None for a store without memory. `isinstance` with a
+        protocol would import `inspect` on Python 3.12."""
         self._places = places
         self._etags: dict[str, str] = {}
         self._pid = os.getpid()
@@ -174,23 +173,26 @@ class Fetcher:
                     self.release(wanted)
 
     def fetch_one(self, item: FetchItem) -> Any:
-        """One item, now."""
+        """Fetch one item now."""
         [value] = self.fetch_all([item])
         return value
 
     def want(self, items: Sequence[FetchItem], token: Token, *, is_all: bool = False) -> list[Any]:
-        """Each item's value if it is cached, else the `Fetch` that will bring it.
+        """The value of each cached item, and the `Fetch` of each other one.
 
-        The call holds `token` until it wants nothing more of that. `is_all`: it waits for this alone. Then a request
-        that can start at once runs in the caller's own thread, unless it may be hedged: that takes somebody who
-        watches.
+        The call holds `token` until it needs none of them any more. `is_all`: it waits only for these. Then a request
+        that can start at once runs in the caller's own thread, unless it may be hedged, which needs a second thread to
+        watch it.
         """
         self.resume()
         return self._register(items, token, is_all)
 
     def wait(self, key: Hashable, fetch: Fetch, token: Token) -> Any:
-        """What a fetch brings for one of its keys. No other thread need act: the caller carries out what is
-        left to callers, and asks again for what is not active any more."""
+        """The value that a fetch gives for one of its keys.
+
+        No other thread needs to act: the caller carries out requests left to callers, and asks again for a fetch that
+        is no longer active.
+        """
         if not fetch.done:
             self.resume()
             began = self.workers.now()
@@ -226,7 +228,7 @@ class Fetcher:
 
     @change
     def release(self, wanted: Iterable[Any]) -> None:
-        """A call has ended: it waits no more for what it wanted and did not get. On an event loop others may go on
+        """Release what a call wanted and did not receive, since it has ended. On an event loop, other tasks may run
         here, as wherever the lock is taken."""
         self.scheduler.release([one for one in wanted if isinstance(one, Fetch) and not one.done])
 
@@ -246,7 +248,7 @@ class Fetcher:
 
     @change
     def act(self, step: Callable[[], T]) -> T | None:
-        """Take a step that changes what is planned, and send what that starts. A closed reader takes none."""
+        """Run a step that changes the plan, and send the requests that it starts. A closed reader runs none."""
         self.resume()
         if self.is_closed:
             return None
@@ -256,14 +258,14 @@ class Fetcher:
 
     @change
     def hedge(self) -> None:
-        """Ask once more for what is late."""
+        """Send late requests a second time."""
         for fetch in self.hedging.overdue(self.workers.now()) if self.hedging else ():
             self.scheduler.again(fetch)
             log.note(log.DEBUG, "%s is late: bytes %d to %d asked for twice", *_place(fetch.request))
         self._start()
 
     def unwanted(self) -> list[RangeRequest]:
-        """Requests that are under way for a caller who has given up (no GET)."""
+        """The number of running requests whose callers have given up (no GET)."""
         with self.lock:
             return [fetch.request for fetch in self.scheduler.unwanted()]
 
@@ -284,7 +286,7 @@ class Fetcher:
             raise self._closed_error()
 
     def resume(self) -> None:
-        """In the child of a fork: carry out what was under way in threads of the parent, which did not come along."""
+        """In the child of a fork: carry out the requests of the parent's threads, which do not exist here."""
         if self._pid != os.getpid():
             self._carry_on()
 
@@ -329,7 +331,8 @@ class Fetcher:
         return fetch in self.scheduler.left and self.scheduler.may_take(fetch)
 
     def _is_active(self, fetch: Fetch) -> bool:
-        """Whether it is queued, left or under way: if it is not, and not done, it will never be."""
+        """Whether it is queued, left to callers, or running. A fetch that is none of these and not done will never be
+        done."""
         return fetch.home is self.scheduler and not fetch.forgotten
 
     def _take(self, fetch: Fetch, token: Token) -> bool:
@@ -377,8 +380,11 @@ class Fetcher:
         self._pid = os.getpid()
 
     def _begin_anew(self) -> None:
-        """A change was cut short: throw away what may be half done. What is under way for the old state ends there, and
-        callers who wait for it ask again. This may be cut short as well, and is done again."""
+        """Reset the state after an interrupted change, since it may be half done.
+
+        Running requests of the old state end there, and callers that wait for them ask again. A reset may be
+        interrupted too; then it runs again.
+        """
         self.scheduler = self.scheduler.restarted()
         self.cache.expect_nothing()
         for listener in self.listeners.all:
@@ -386,14 +392,14 @@ class Fetcher:
         self.workers.notify()
 
     def _sweep(self) -> None:
-        """Within a change: clear away what interrupted calls have left behind."""
+        """Within a change: remove what interrupted calls left behind."""
         if self.scheduler.left:
             for fetch in self.scheduler.sweep():
                 for landed in self.listeners.landed:
                     landed(fetch, self.workers.now(), not self.scheduler.running)
 
     def _start(self) -> None:
-        """Within a change: start and send what may start now."""
+        """Within a change: start and send every request that may start now."""
         while self.scheduler.queue and not self.is_closed:
             is_first = not self.scheduler.running
             started = self.scheduler.start()
@@ -421,22 +427,22 @@ class Fetcher:
                 tell(sent, now, is_first)
 
     def _is_cached(self, request: RangeRequest) -> bool:
-        """Whether it takes no waiting: a caller does it quicker than a thread that is woken for it."""
+        """Whether a request needs no waiting. Then its caller is faster than a thread that has to wake up."""
         holds = self._holds
         return holds is not None and holds(request.object, request.start, request.stored_bytes)
 
     # -- carrying out ----------------------------------------------------------------------------------------------
 
     def _carry(self, fetch: Fetch, began: float) -> None:
-        """In a worker: carry out one attempt, file what it brought, and start what may start after it. Never raises."""
+        """In a worker: carry out one attempt, keep its values, and start what may start after it. Never raises."""
         try:
             values, failed = self._get_again(fetch, began), None
-        except BaseException as error:  # handed to the callers who wait
+        except BaseException as error:  # handed to the waiting callers
             values, failed = {}, error
         self._file(fetch, values, failed, began)
 
     def _carry_here(self, fetch: Fetch) -> None:
-        """The same in the caller's thread. What interrupts the caller says nothing of the fetch."""
+        """As `_work`, in the caller's thread. An interrupt of the caller is not an error of the fetch."""
         began = self.workers.now()
         failed: BaseException | None = None
         try:
@@ -451,13 +457,13 @@ class Fetcher:
     def _get_again(self, fetch: Fetch, began: float) -> dict[Hashable, Any]:
         try:
             return self._get(fetch, began)
-        except DamagedData:  # once more: what was damaged on the way is whole in the store
+        except DamagedData:  # a second read: damage in transit leaves the stored object whole
             log.note(log.INFO, "%s came damaged: bytes %d to %d read once more", *_place(fetch.request))
             return self._get(fetch, None)
 
     @change
     def _file(self, fetch: Fetch, values: dict[Hashable, Any], failed: BaseException | None, began: float) -> None:
-        """An attempt has ended: keep what it brought, wake who waits for it, and start what may start after it."""
+        """Keep the values of an attempt that has ended, wake its callers, and start what may start after it."""
         if isinstance(failed, StoreFailure) and failed.refusals:
             self._apply_backpressure(failed.refusals, began)
         if fetch.done:
@@ -472,7 +478,7 @@ class Fetcher:
                 keep_warm(self.cache)
             fetch.values = values
             fetch.done = True
-        elif fetch.attempts == 1:  # else the other may still bring it
+        elif fetch.attempts == 1:  # otherwise the other attempt may still succeed
             fetch.error = failed
             fetch.done = True
         if fetch.home is self.scheduler:  # else it started before the state was reset
@@ -483,7 +489,7 @@ class Fetcher:
         self._start()
 
     def _get(self, fetch: Fetch, began: float | None) -> dict[Hashable, Any]:
-        """One GET: read, compare the ETag, verify and decode; nothing where another attempt has come before."""
+        """One GET: read, compare the ETag, verify and decode. Returns nothing if another attempt was first."""
         request = fetch.request
         items, size = request.items, request.stored_bytes
         store, key = self._places(request.object) if "://" in request.object else (self._store, request.object)
@@ -530,7 +536,7 @@ class Fetcher:
             if isinstance(store, InvalidatableStore):
                 store.forget(key, request.start, size, etag=etag)
             raise
-        if not recorded and not blob.local:  # only what proved right is the version to hold on to
+        if not recorded and not blob.local:  # only verified bytes pin the version
             with self.lock:
                 first_seen = self._etags.setdefault(request.object, blob.etag)
             _check_version(request, first_seen, blob)
@@ -548,7 +554,7 @@ class Fetcher:
             answered(fetch, blob, seconds)
 
     def _apply_backpressure(self, refusals: int, sent: float | None) -> None:
-        """Within a change: what the answer to a request says of how many the store can take."""
+        """Within a change: adapt the limit of concurrent requests to an answer of the store."""
         pressure = self.scheduler.pressure
         self.stats.throttled += refusals
         if refusals:

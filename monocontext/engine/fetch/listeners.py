@@ -37,20 +37,21 @@ if TYPE_CHECKING:
 
 
 class Listener:
-    """Follows the requests of one fetcher: read-ahead, hedging and statistics do.
+    """Follows the requests of one fetcher.
 
     Each method runs within a change of the fetcher, so under its lock; none waits or raises.
     """
 
     def sent(self, fetches: Sequence[Fetch], now: float, is_first: bool) -> None:
-        """Attempts are sent. `is_first`: none was under way."""
+        """Attempts are sent. `is_first`: no other was running."""
 
     def answered(self, fetch: Fetch, blob: Blob, seconds: float | None) -> None:
-        """The store has answered an attempt whole, so long after it was sent; None: it was asked again for damage."""
+        """The store has answered an attempt completely, this long after it was sent; None if damage made it read
+        twice."""
 
     def landed(self, fetch: Fetch, now: float, is_last: bool) -> None:
-        """An attempt has ended, with or without success, and its bytes are kept; or no caller wants the fetch any more.
-        `is_last`: none is under way now."""
+        """An attempt has ended, with or without success, and its values are kept; or no caller wants the fetch any
+        more. `is_last`: no other is running."""
 
     def used(self, text: FrameText) -> None:
         """A caller looks at a frame for the first time since it was fetched."""
@@ -75,7 +76,7 @@ class Listeners:
             self.add(listener)
 
     def add(self, listener: Listener) -> None:
-        """It is told of the events that it has a method of its own for."""
+        """Register a listener for the events for which it has methods of its own."""
         self.all.append(listener)
         for event in ("sent", "answered", "landed", "used"):
             if getattr(type(listener), event) is not getattr(Listener, event):
@@ -112,15 +113,18 @@ class Counting(Listener):
 FIRST_BYTES_PER_SECOND = 100e6
 """Before a transfer was measured: a laptop's or a container's link."""
 FIRST_WAVE_BYTES = 8 << 20
-"""One wave carries at least this much before a transfer was measured: a text of 20 to 40 MB. It is eight requests at
-once, of 12 ms each at the 90 MB/s of a connection; where the link has 100 MB/s it takes 80 ms, a third of reading the
-text as one object, and as long as three round trips from another zone, which every later look at the text saves."""
+"""One wave carries at least this much before any transfer was measured: a text of 20 to 40 MB.
+
+These are eight concurrent requests, of 12 ms each at the 90 MB/s of a connection. At 100 MB/s they take 80 ms, a third
+of the time to read the text as one object, and as long as three round trips from another zone. Each later look at the
+text saves these.
+"""
 _SMALL_BYTES = 64 << 10
 """Answers up to this size measure round trips: the body takes under 1 ms at 90 MB/s."""
 _TRANSFER_BYTES = 2 << 20
 """A spell of requests with fewer bytes measures round trips, not the link."""
 _SPELL_BYTES = 4 << 20
-"""The same of a mean of spells."""
+"""The same for a mean of intervals."""
 _WEIGHT = 0.3
 """Weight of the newest measurement."""
 
@@ -144,7 +148,7 @@ class Bandwidth:
     _bytes: int = 0
 
     def begin(self, now: float | None) -> None:
-        """A request is sent while none is under way; None: nothing is."""
+        """The time at which a request was sent while none was running; None if none is running."""
         self._since, self._bytes = now, 0
 
     def arrived(self, size_bytes: int, now: float, idle: bool) -> None:
@@ -170,7 +174,7 @@ class Link(Listener):
     bytes_per_second: float | None = None
     """While requests are under way, without the first round trip of a spell; None before there was a long one."""
     bandwidth: Bandwidth = field(default_factory=Bandwidth)
-    """The same with it, as a mean."""
+    """The mean, with this value included."""
     _since: float = 0.0
     _spell_bytes: int = 0
     _spell_rate: float = 0.0
@@ -182,7 +186,7 @@ class Link(Listener):
         return wave_bytes(self.round_trip_seconds, None) > 0
 
     def carries(self, stored_bytes: int) -> bool:
-        """Whether one wave of requests brings so much about as fast as a small answer comes."""
+        """Whether one wave of requests transfers this many bytes about as fast as a small answer arrives."""
         return stored_bytes <= wave_bytes(self.round_trip_seconds, self.bytes_per_second)
 
     def reset_state(self) -> None:
@@ -212,13 +216,13 @@ class Link(Listener):
         if sent is None or self._spell_bytes < _TRANSFER_BYTES:
             return
         transfer_seconds = sent + seconds - self._since - (self.round_trip_seconds or 0.0)
-        # Of answers that come side by side the first is counted whole, and what has come of the others is not.
+        # Of concurrent answers, the first counts in full; what has arrived of the others does not count.
         self._spell_rate = max(self._spell_rate, self._spell_bytes / max(transfer_seconds, 1e-3))
         self.bytes_per_second = self._spell_rate
 
     def landed(self, fetch: Fetch, now: float, is_last: bool) -> None:
         self._sent.pop(fetch, None)
-        if fetch.forgotten and fetch.values is not None:  # else another attempt is under way, or it brought nothing
+        if fetch.forgotten and fetch.values is not None:  # otherwise another attempt is running, or this one failed
             self.bandwidth.arrived(fetch.request.stored_bytes, now, is_last)
 
 
@@ -237,11 +241,11 @@ _SMALLEST_CLASS_BITS = 16
 
 @dataclass(frozen=True, slots=True)
 class HedgingRule:
-    """When a request is late, and how many of them may be asked for again."""
+    """When a request is late, and how many may be sent again."""
 
     percentile: int
     times_median: float
-    """Late is beyond the percentile and beyond so many medians."""
+    """A request is late beyond the percentile and beyond this many medians."""
     share: float
     """Hedges per answer."""
     least_samples: int
@@ -249,7 +253,7 @@ class HedgingRule:
 
 
 RULES: dict[Hedge, HedgingRule] = {
-    # Where the p99 lies near the median, asking again at the p99 buys little: three medians keep it to what is far out.
+    # If the p99 is near the median, a second request at the p99 gains little: three medians keep it to real outliers.
     # Of few answers the p99 is the slowest, and four give a median: the first search of a text is hedged already.
     "p99": HedgingRule(99, 3.0, 0.02, 4),
     # Twice the gain for five times the requests; the bucket has a fifth to spare, since the percentile is an estimate.
@@ -282,7 +286,7 @@ class Latencies:
 
 
 class _SizeClass:
-    """Requests of about the same size: their latencies, and those under way in the order in which they were sent."""
+    """Requests of about the same size: their latencies, and the running ones in the order in which they were sent."""
 
     __slots__ = ("latencies", "under_way")
 
@@ -292,7 +296,7 @@ class _SizeClass:
 
 
 class Hedging(Listener):
-    """Watches the requests of one reader. Its owner holds the lock, and does what `overdue` says."""
+    """Watches the requests of one reader. Its owner holds the lock and repeats the requests that `overdue` returns."""
 
     def __init__(self, hedge: Hedge, pressure: Pressure) -> None:
         self._rule = RULES[hedge]
@@ -320,7 +324,7 @@ class Hedging(Listener):
         self._forget(fetch)
 
     def _forget(self, fetch: Fetch) -> None:
-        """This one is not to be asked for again."""
+        """Never send this request a second time."""
         self._class_of(fetch.request.stored_bytes).under_way.pop(fetch, None)
 
     def trigger(self, stored_bytes: int) -> float | None:
@@ -328,9 +332,9 @@ class Hedging(Listener):
         return self._trigger(_class_number(stored_bytes))
 
     def next_due(self) -> float | None:
-        """The moment at which to look at `overdue` again, on the clock of `sent`; None: not before something happens.
+        """The time at which to call `overdue` again, on the clock of `sent`; None: not before the next event.
 
-        Cheap, as whoever waits asks each time something arrives: one look per size class.
+        Cheap, since each waiting caller asks at every event: one comparison for each size class.
         """
         moments = []
         if self._tokens >= 1:
@@ -366,8 +370,8 @@ class Hedging(Listener):
         return self._classes[number]
 
     def _trigger(self, number: int) -> float | None:
-        """With few answers in a class, the next larger one decides: what is late among larger bodies is late here too.
-        The rows of a first search are 16 small requests, of which the slowest decides."""
+        """If a class has few answers, the next larger one decides: what is late among larger bodies is late here too.
+        The filter rows of a first search are 16 small requests, of which the slowest decides."""
         rule = self._rule
         if self._pressure.is_throttled:
             return None

@@ -36,15 +36,21 @@ from monocontext.engine.stats import PrefetchStats
 from monocontext.records import NamedTuple, dataclass
 
 GAP_BYTES = 128 << 10
-"""Read over a gap of up to this rather than ask twice. A request in parallel costs no round trip, so the gap buys only
-the request itself: 0.11 ms of a client's CPU, what receiving 800 KiB takes. Its bytes delay what comes behind them by
-1.5 ms at 90 MB/s, a twentieth of the 30 ms that a request takes near the store."""
+"""Read over a gap of up to this size rather than send two requests.
+
+A parallel request costs no round trip, so the gap saves only the request itself: 0.11 ms of the client's CPU, as much
+as it takes to receive 800 KiB. The bytes in the gap delay the data behind them by 1.5 ms at 90 MB/s, a twentieth of the
+30 ms that a request takes near the store.
+"""
 WIDER = (1, 2, 4, 8)
-"""Times that gap, where there would be more requests than may run at once: then each merged one saves a round trip.
+"""The factor by which gaps may grow where more requests than may run at once would be sent: then each merged one saves
+a round trip.
+
 Simulated for a third of 2,000 frames behind 150 ms: 1.3 s with gaps of 128 KiB, 0.8 with 256 and 0.5 with 1 MiB, for
-1.2, 1.8 and 2.8 times the bytes; where one wave carries all, wider gaps bring nothing (docs/decisions/006)."""
+1.2, 1.8 and 2.8 times the bytes. Where one wave carries everything, wider gaps gain nothing (docs/decisions/006).
+"""
 FILTER_GAP_BYTES = 4 << 10
-"""The same between blocks of a filter: they are small and far apart, and the whole is a fifth of the text."""
+"""The gap between blocks of a filter: they are small and far apart, and a whole filter is a fifth of the text."""
 PART_BYTES = 1 << 20
 MAX_PART_BYTES = 8 << 20
 """8 MiB take ~90 ms at the 90 MB/s of one connection, three times the first-byte latency near the store."""
@@ -62,7 +68,7 @@ class FetchItem(NamedTuple):
     bytes: int
     """Size in memory once it is decoded."""
     decode: Callable[[memoryview], Any]
-    """From the stored bytes to what a caller gets and the cache keeps; raises `DamagedData`."""
+    """Decodes the stored bytes into the value for the caller and the cache; raises `DamagedData`."""
     etag: str | None = None
     """Version of the object, where one is recorded."""
     gap_bytes: int = GAP_BYTES
@@ -82,7 +88,7 @@ class Missing:
 
 
 class RangeRequest:
-    """One ranged GET, and the items that it brings. Immutable."""
+    """One ranged GET and the items that it covers. Immutable."""
 
     __slots__ = ("is_in_place", "items", "memory_bytes", "object", "start", "stop", "stored_bytes")
 
@@ -96,7 +102,7 @@ class RangeRequest:
         """Whether the body is one raw frame: it is checked and kept where it was received."""
         decoded_bytes = 0 if self.is_in_place else sum([item.bytes for item in items])
         self.memory_bytes = self.stored_bytes + decoded_bytes
-        """At most what the request occupies while it runs: the body and what it decodes to."""
+        """An upper bound of the memory of a running request: the body and its decoded values."""
 
 
 def part_bytes(total_bytes: int) -> int:
@@ -111,12 +117,12 @@ def part_bytes(total_bytes: int) -> int:
 def coalesce(
     items: Iterable[FetchItem], most_bytes: int = MAX_PART_BYTES, at_once: int | None = None
 ) -> list[RangeRequest]:
-    """Requests that cover the items, each item whole in one of them, in the order in which `items` first names them.
+    """Requests that cover the items, each item whole in one request, in the order in which `items` first names them.
 
-    At most 2 * ceil(total / part_bytes(total)) requests for items that lie back to back (items are not cut, so a part
-    may be half full), plus one for each object and each gap above the items' `gap_bytes`. No request is larger than
-    `most_bytes` unless a single item is. Where these are more than `at_once`, gaps of up to eight times the size are
-    read over until they are not.
+    At most 2 * ceil(total / part_bytes(total)) requests for adjacent items (items are not cut, so a part may be half
+    full), plus one for each object and each gap above the items' `gap_bytes`. No request is larger than `most_bytes`
+    unless a single item is. Where these are more than `at_once`, gaps of up to eight times the size are read over until
+    they are not.
     """
     wanted = list(items)
     if len(wanted) == 1:
@@ -138,7 +144,7 @@ def coalesce(
 
 
 def _group(ordered: Iterable[FetchItem], most_bytes: int, times: int) -> list[list[FetchItem]]:
-    """Items in the order of their places, those together that one request brings."""
+    """The items in order of their offsets, grouped by request."""
     groups: list[list[FetchItem]] = []
     for item in ordered:
         group = groups[-1] if groups else None
@@ -163,7 +169,7 @@ class Priority(IntEnum):
 
 
 _AGAIN = -1
-"""Second attempts go before everything else: somebody has waited for long."""
+"""Second attempts start first: a caller has waited for long."""
 
 
 Token = Lock
@@ -171,7 +177,7 @@ Token = Lock
 
 
 class Fetch:
-    """One request on its way. `values` and `error` are filled by whoever carries it out."""
+    """One request in progress. The thread that carries it out sets `values` or `error`."""
 
     __slots__ = (
         "ahead",
@@ -194,7 +200,7 @@ class Fetch:
     def __init__(self, request: RangeRequest, priority: Priority, home: Scheduler | None = None):
         self.home = home
         self.forgotten = False
-        """Whether it is neither queued nor left nor under way any more."""
+        """Whether it is no longer queued, left to callers, or running."""
         self.request = request
         self.priority = priority
         self.waiters = 0
@@ -202,7 +208,7 @@ class Fetch:
         self.ahead: Priority | None = None
         """Its priority for speculation, as long as speculation wants it."""
         self.in_share = False
-        """Whether it runs in the share of speculation."""
+        """Whether it counts as speculation."""
         self.sent_ahead = False
         """Whether it had no waiters when it was sent."""
         self.started = False
@@ -251,8 +257,8 @@ class Scheduler:
         return key in self._by_key
 
     def want(self, items: Iterable[FetchItem], priority: Priority, token: Token | None = None) -> dict[Hashable, Fetch]:
-        """Join or create the fetches for some items; `release` those that are not awaited to their end. The call that
-        holds the token carries out what is left of them to callers."""
+        """Join or create the fetches for some items; `release` those that are not awaited to the end. The call that
+        holds the token carries out the ones that are left to callers."""
         found: dict[Hashable, Fetch] = {}
         missing = []
         for item in items:
@@ -284,15 +290,15 @@ class Scheduler:
         return found
 
     def speculate(self, items: Iterable[FetchItem], priority: Priority) -> None:
-        """Fetch what may be wanted later, and is not under way; `cancel` what is not expected any more."""
+        """Fetch items that may be wanted later and are not in progress; `cancel` those that are no longer expected."""
         fresh = [item for item in items if item.key not in self._by_key]
         for fetch in {id(fetch): fetch for fetch in self.want(fresh, priority).values()}.values():
             fetch.ahead = priority
 
     def cancel(self, keys: Iterable[Hashable]) -> list[Hashable]:
-        """Speculation no longer expects these, so queued requests without another waiter are dropped.
+        """Drop queued requests for keys that speculation no longer expects, unless a caller waits for them.
 
-        A request is dropped when none of its keys is expected; the keys of what is dropped are returned.
+        A request is dropped when none of its keys is expected. Returns the keys of dropped requests.
         """
         gone = set(keys)
         dropped: list[Hashable] = []
@@ -361,7 +367,7 @@ class Scheduler:
         return self.running < self.pressure.limit and self.reserved_bytes + size <= self._budget_bytes
 
     def take(self, fetch: Fetch, token: Token) -> None:
-        """A caller carries out what it may."""
+        """Let a caller carry out a fetch that was left to callers."""
         if fetch.claimed_by is None:
             self._count(fetch)
         fetch.claimed_by = token
@@ -373,7 +379,7 @@ class Scheduler:
             fetch.started, fetch.claimed_by = False, None
 
     def sweep(self) -> list[Fetch]:
-        """Withdraw what was left to calls that have ended without carrying it out."""
+        """Withdraw fetches that were left to calls which ended without carrying them out."""
         swept = []
         for fetch in list(self.left):
             if fetch.claimed_by is not None and not fetch.claimed_by.locked():
@@ -385,7 +391,7 @@ class Scheduler:
         return swept
 
     def restarted(self) -> Scheduler:
-        """One that knows of nothing under way; whoever waits for what was asks it again."""
+        """A scheduler without any fetch; callers that wait for earlier ones ask it again."""
         return Scheduler(self.pressure.maximum, self._budget_bytes, self._stats, self.pressure)
 
     def restart(self) -> list[Fetch]:
@@ -405,7 +411,7 @@ class Scheduler:
         return under_way
 
     def release(self, fetches: Iterable[Fetch]) -> None:
-        """A caller stops waiting for these; those without waiters that have not started are dropped."""
+        """Stop waiting for these fetches; those without waiters that have not started are dropped."""
         for fetch in {id(fetch): fetch for fetch in fetches if fetch.home is self}.values():
             fetch.waiters -= 1
             if fetch.started:
@@ -422,7 +428,7 @@ class Scheduler:
         return list(begun.values())
 
     def drop_queued(self) -> list[Fetch]:
-        """Forget all that has not started; its owner tells whoever waits for it."""
+        """Drop everything that has not started; the owner tells the waiting callers."""
         queued = [*(fetch for _, _, fetch in self.queue), *self.left]
         dropped = {id(fetch): fetch for fetch in queued if not fetch.started and fetch.waiters}
         self.queue.clear()
@@ -431,7 +437,7 @@ class Scheduler:
         return list(dropped.values())
 
     def _divide(self, fetch: Fetch, item: FetchItem) -> bool:
-        """Take what demand wants out of a request that is queued as speculation; the rest stays queued."""
+        """Split the items that demand wants off a queued speculative request; the rest stays queued."""
         if fetch.started or not fetch.speculative or len(fetch.request.items) == 1:
             return False
         assert fetch.ahead is not None
@@ -441,7 +447,7 @@ class Scheduler:
         return True
 
     def _has_share(self, size_bytes: int) -> bool:
-        """Whether speculation may have one more connection, and so many bytes."""
+        """Whether speculation may use one more connection and this many bytes."""
         if self.pressure.is_throttled:
             return not self.running  # requests without waiters are left first
         if not self.ahead_running:

@@ -1,17 +1,8 @@
-"""Run jobs in daemon threads, for which the process does not wait when it ends.
+"""Run jobs in daemon threads, for which the process does not wait at its end.
 
-Those of `concurrent.futures` are joined first: a request that a silent server keeps for 17 s would keep the process as
-long. And they take no work once the main thread has ended, when other threads of the program may still read. Python
-3.12 starts no thread then either: where there is none, the caller does the job.
-
-All contexts of a process share pools of them: many threads that fetch, one that allocates text, helpers that decode.
-They are made on first use, and end when no context uses the pools any more: after the last close. Freed memory is then
-given back to the system, and again once the closed contexts are forgotten: a thousand of them hold 20 MB.
-
-One thread makes room, because the C library gives each thread that allocates a heap of its own, and frames that leave
-the cache free room in one heap only: a pass over 1 GB and 1000 slices, with a cache of 64 MiB, took 278 MiB of memory
-with every thread decoding into room of its own, 213 with two decoders and the caller, and takes 142 so. Helpers fill
-that room, on as many cores as there are.
+Threads of `concurrent.futures` are joined first: a request that a silent server holds for 17 s would hold the process
+as long. They also take no work once the main thread has ended, when other threads of the program may still read. From
+then on, Python 3.12 starts no thread either; then the caller does the job.
 """
 
 from __future__ import annotations
@@ -28,7 +19,8 @@ from weakref import finalize, ref
 from monocontext.engine.malloc import give_back_memory
 
 LOOK_SECONDS = 0.25
-"""Whoever waits looks again after so long, rung for or not: who was to ring may have been interrupted."""
+"""A waiting caller looks again after this many seconds, notified or not: the notifying thread may have been
+interrupted."""
 
 _BEGIN_SECONDS = 1.0
 """A thread that has not begun by then is taken for lost; it ends as the others do should it begin after all."""
@@ -37,15 +29,18 @@ _IDLE_SECONDS = 2.0
 """A thread without a job for so long ends: a burst of requests leaves no crowd behind."""
 
 _IDLE_TIMES = 3
-"""A thread that had no job so many times in a row takes jobs that were counted and have not come for lost."""
+"""After this many waits without a job, a thread considers the jobs that were counted and never arrived as lost."""
 
 A = TypeVar("A")
 T = TypeVar("T")
 
 
 class Outcome(Generic[T]):
-    """The outcome of work in another thread. A `Future` waits by a `Condition`, which an exception that strikes the
-    waiter can leave locked: then the thread that brings the outcome waits, too, and for ever."""
+    """The outcome of work in another thread.
+
+    A `Future` waits with a `Condition`, which an exception in the waiting thread can leave locked; then the thread that
+    delivers the outcome waits too, for ever.
+    """
 
     def __init__(self) -> None:
         self._come = threading.Lock()
@@ -58,7 +53,7 @@ class Outcome(Generic[T]):
         """Do the work. Never raises."""
         try:
             self._value = work()
-        except BaseException as error:  # handed to whoever waits
+        except BaseException as error:  # handed to the waiting caller
             self._error = error
         self._is_there = True
         self._come.release()
@@ -78,9 +73,12 @@ class Outcome(Generic[T]):
 
 
 class _Begun:
-    """What `Thread.start` waits for, and here not for ever: what is raised in a thread of CPython 3.11 from outside, at
-    the moment at which that starts another, is raised in the other, which then never says that it has begun. It may
-    have an `ident` all the same. Nor is it an `Event`: see `Outcome`."""
+    """Says that a thread has begun. `Thread.start` waits for this, and would wait for ever.
+
+    An exception raised from outside in a thread of CPython 3.11, at the moment at which that thread starts another, is
+    raised in the other, which then never reports that it has begun. It may have an `ident` all the same. It is not an
+    `Event`, for the reason given at `Outcome`.
+    """
 
     def __init__(self) -> None:
         self._is_set = False
@@ -109,8 +107,8 @@ def _has_begun(thread: threading.Thread) -> bool:
 
 
 class DaemonThreads:
-    """At most so many threads, started as jobs call for them. One that has had no job for seconds ends; all end when
-    this is closed or forgotten."""
+    """At most `most` threads, started on demand. A thread without a job for some seconds ends; all end when the pool is
+    closed or garbage."""
 
     def __init__(self, most: int, name: str):
         self._most = most
@@ -121,8 +119,8 @@ class DaemonThreads:
         self._ending.atexit = False
 
     def submit(self, job: Callable[[], None]) -> bool:
-        """Have a job carried out that never raises; False where there is no thread and none can be had, and the job is
-        the caller's. Not after `close`."""
+        """Run a job that never raises in a thread. Returns False if no thread can be started: then the caller runs the
+        job. Not after `close`."""
         shared = self._shared
         for thread in [thread for thread in shared.threads.copy() if not _has_begun(thread)]:  # others add and discard
             shared.threads.discard(thread)  # a start that was interrupted may have come to nothing
@@ -139,7 +137,7 @@ class DaemonThreads:
         return True
 
     def submit_all(self, jobs: Sequence[Callable[[], None]]) -> int:
-        """The same for many: how many of the first ones are carried out."""
+        """As `start`, for many jobs. Returns how many of them, from the first, run in threads."""
         return next((number for number, job in enumerate(jobs) if not self.submit(job)), len(jobs))
 
     def _start(self) -> bool:
@@ -159,22 +157,22 @@ class DaemonThreads:
             shared.threads.discard(thread)
 
     def call(self, work: Callable[[], T]) -> Outcome[T]:
-        """The same for what returns or raises something, in whatever thread."""
+        """As `start`, for work that returns or raises something, in any thread."""
         outcome: Outcome[T] = Outcome()
         if not self.submit(lambda: outcome.fill(work)):
             outcome.fill(work)
         return outcome
 
     def close(self) -> None:
-        """Let the threads end after what is waiting is done. Idempotent."""
+        """Let the threads end once the waiting jobs are done. Idempotent."""
         self._ending()
 
 
 def in_threads(work: Callable[[A], T], items: Iterable[A], most: int, name: str) -> list[T]:
-    """The results of `work` for each item, in order, computed in at most so many threads.
+    """The results of `work` for each item, in order, computed in at most `most` threads.
 
-    The first error in that order is raised, once what has begun has ended; what has not begun is left out. After
-    an interrupt nothing is waited for.
+    The first error in that order is raised once the running items have ended; items that have not begun are left out.
+    After an interrupt nothing is awaited.
     """
     threads, is_over = DaemonThreads(most, name), False
     outcomes: list[Outcome[T]] = []
@@ -235,7 +233,7 @@ def _work(shared: _Shared) -> None:
         with shared.lock:
             shared.running += 1
         job()
-        del job  # what it holds is not this thread's to keep until the next one comes
+        del job  # drop the job, so that this thread keeps nothing alive until the next one
         with shared.lock:
             shared.running -= 1
             shared.unfinished = max(shared.unfinished - 1, 0)

@@ -28,18 +28,20 @@ class Workers(Protocol):
     """Carries jobs out, somewhere else, some time later."""
 
     lock: AbstractContextManager[Any]
-    """May be taken again by who holds it."""
+    """Reentrant."""
     max_running: int
     runs_inline: bool
-    """Whether a caller who waits for a single request carries it out, which saves waking a thread."""
+    """Whether a caller that waits for a single request carries it out itself, which saves waking a thread."""
 
     def submit(self, request: RangeRequest, job: Job) -> bool:
-        """Have `job`, which never raises, carry out `request`, without waiting for it; False where there is nobody to
-        do it: then whoever waits for it does. Called under `lock`."""
+        """Run `job`, which never raises, to carry out `request`, without waiting for it.
+
+        Returns False if no thread can: then a waiting caller does it. Called under `lock`.
+        """
         ...
 
     def submit_all(self, jobs: Sequence[tuple[RangeRequest, Job]]) -> int:
-        """The same for many at once: how many of the first ones are carried out."""
+        """As `start`, for many at once. Returns how many of them, from the first, were started."""
         return next((number for number, each in enumerate(jobs) if not self.submit(*each)), len(jobs))
 
     def decode(self, work: Callable[[], T]) -> T:
@@ -47,19 +49,18 @@ class Workers(Protocol):
         ...
 
     def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        """Inside `decode`: carry out pieces of work that allocate nothing large, on as many cores as there are, and
-        return what they return."""
+        """Inside `decode`: run pieces of work that allocate little, on all cores, and return their results."""
         ...
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
-        """Block until `ready()`, and return True; or return False at the moment `until()`, if it gives one.
+        """Block until `ready()`, and return True; or return False at the time `until()`, if it gives one.
 
-        Both are asked at first, at each `notify`, and now and then; moments are on the clock `now`.
+        Both are called first, at each `notify`, and now and then; times are on the clock `now`.
         """
         ...
 
     def notify(self) -> None:
-        """Something has happened: whoever waits looks again."""
+        """Make all waiting callers look again."""
         ...
 
     def now(self) -> float:
@@ -70,8 +71,8 @@ class Workers(Protocol):
 
 
 class _Notifier:
-    """Wakes who waits. Each bell is a lock of its own, which whoever rings releases: an exception that strikes a waiter
-    leaves a bell behind that the next ring drops, and one that strikes a ringer is made up for by the next look."""
+    """Wakes waiting callers. Each one has a lock of its own, which `notify` releases. An exception in a waiter leaves a
+    lock behind that the next `notify` drops; one in the notifier is made up for by the waiter's next look."""
 
     def __init__(self) -> None:
         self._notifier: deque[threading.Lock] = deque()
@@ -150,10 +151,11 @@ class ThreadWorkers(Workers):
 
 
 class InlineWorkers(Workers):
-    """No thread at all: each request is carried out by a caller who waits for it, one after another.
+    """No threads: the waiting caller carries out each request, one after another. For hosts that allow no thread
+    between calls.
 
-    For hosts that allow no thread between calls. It costs what the waits of one call overlap elsewhere: a slice over 50
-    segments takes 50 round trips instead of one, and nothing is hedged. Several callers do read at the same time.
+    Nothing overlaps within a call: a slice over 50 segments takes 50 round trips instead of one, and nothing is hedged.
+    Several callers still read at the same time.
     """
 
     runs_inline = True

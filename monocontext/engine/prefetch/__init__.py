@@ -1,8 +1,7 @@
-"""Decide what to read ahead of a caller. Pure but for `read_ahead`: no I/O, no threads, no clock.
+"""Decide what to read ahead of a caller. Only `read_ahead` does I/O.
 
-`streams` knows where reads go on, `hits` where searches have found something and by which names a text leads on,
-`think_time` how long a model thinks, `ledger` what was fetched ahead and not used yet. `read_ahead` joins them with a
-fetcher.
+`streams` predicts the next reads, `hits` knows where searches found something, `think_time` how long a model thinks,
+`ledger` what was prefetched and not yet used. `read_ahead` joins them with a fetcher.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class HitWindows:
 
 
 BEFORE, AFTER = 200, 1_500
-"""Characters of the passage around a hit: what models print of it."""
+"""Characters of the passage around a hit that models usually print."""
 MOST_NAMES = 4
 """Names looked up from one passage: each costs a few filter rows, one request each."""
 _NAME = re.compile(r"[^\W_](?:\w{4,30})\w(?!\w)")
@@ -47,8 +47,8 @@ _NAME = re.compile(r"[^\W_](?:\w{4,30})\w(?!\w)")
 
 
 def names_in(passage: str, frame: bytes) -> list[str]:
-    """Words of the passage that stand once in the frame that holds it, those with capitals or digits first; where more
-    than `MOST_NAMES` of these do, as in a log, none is likelier than the next, and there are none."""
+    """Words of the passage that occur once in its frame, those with capitals or digits first. If there are more than
+    `MOST_NAMES`, as in a log, none is likelier than another, and the result is empty."""
     words = [word for word in dict.fromkeys(_NAME.findall(passage)) if frame.count(word.encode()) == 1]
     likely = [word for word in words if not _is_plain(word)]
     if len(likely) > MOST_NAMES:

@@ -15,11 +15,11 @@ from enum import Enum
 from monocontext.records import dataclass
 
 GUESSED_SHARE = 0.25
-"""Of the cache, for what follows from reads before: windows that grow without a common limit are worse than none as
-soon as they are larger than the cache together (simulated: 14 s of stall, and 10 GB moved for 126 MB of need)."""
+"""The share of the cache for predictions from earlier reads. Windows that grow without a common limit are worse than
+none once they exceed the cache together (simulated: 14 s of stall, and 10 GB moved for 126 MB of need)."""
 NAMED_SHARE = 0.5
-"""The same for what code or its caller says will be read; all of the cache where the text fits in, since nothing is
-flushed then."""
+"""The share of the cache for reads that code or a caller announces; all of it if the text fits, since nothing is
+evicted then."""
 STALE_READS = 64
 """Reads elsewhere after which a guess was wrong: four for each of 16 streams."""
 
@@ -75,7 +75,7 @@ class Ledger:
         self.outstanding_bytes[kind] += size_bytes
 
     def reserve(self, frame: int, kind: Kind, size_bytes: int, stream: int | None, kept_bytes: int) -> bool:
-        """Expect a frame, if so much room is left after it; whether it is."""
+        """Expect a frame if this much room is left after it. Returns whether it is expected."""
         if size_bytes > self.room_bytes(kind) - kept_bytes:
             return False
         self.expect(frame, kind, size_bytes, stream)

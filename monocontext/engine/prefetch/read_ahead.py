@@ -1,13 +1,14 @@
-"""Read ahead of one reader: what is expected becomes fetches, within a budget, and behind whatever is waited for.
+"""Read ahead for one reader: expected reads become fetches, within a budget, behind every read that a caller waits for.
 
-What code says it will read comes as routes (`routes`), what was read before comes from `prefetch.streams`. Both stand
-here as plans and are walked a little at a time: when a model begins to think, when a fetch has landed, when a frame
-that was fetched ahead is used. So little is queued at any time that there is little to cancel.
+Reads that code announces come as routes (`routes`), predictions from earlier reads come from `prefetch.streams`. Both
+are plans here, and are walked a little at a time: when a model begins to think, when a fetch has landed, when a
+prefetched frame is used. So little is queued at any time, and there is little to cancel.
 
 Invariants:
-- bytes that are expected and not used stay within the shares of the ledger, at every step;
-- nothing here waits, and what fails here is forgotten: a caller who needs it asks for it and gets the error;
-- each step is a change of the fetcher, which sends what the step starts.
+
+- bytes that are expected and not used stay within the shares of the ledger, at every step
+- nothing here waits, and failures are dropped: a caller that needs the data asks for it and gets the error
+- each step is a change of the fetcher, which sends the requests that the step starts
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ NAMES = 4
 """Names that are looked up before code has searched for any of them, and once more for each that it searches for: they
 take some five requests each."""
 NEEDLES = 2
-"""By which code has found something: where else they stand is looked up, in rows most of which are in memory."""
+"""The most needles by which code has found something. The other places of these needles are looked up, in rows that are
+mostly in memory."""
 NAMES_BYTES = 64 << 10
-"""And a quarter of what callers have used: rows of filters that are fetched for names. A row of 10 GB is 5 KB long."""
+"""Bytes of filter rows that may be fetched for names, on top of a quarter of the bytes that callers used. A row of 10
+GB is 5 KB long."""
 LEAST_UNDER_WAY_BYTES = 16 << 20
-"""Under way at once: what 100 MB/s bring in a round trip of 150 ms; where the link is faster, half a second of it."""
+"""The most bytes in flight: what 100 MB/s transfer in a round trip of 150 ms; on a faster link, half a second of it."""
 _FRAME_BYTES = 600
-"""Bytes of a frame besides its text, in the cache and in an index page."""
+"""Bytes that a frame takes in the cache and in an index page, without its text."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,11 +64,11 @@ class PrefetchPlan:
     is_scan: bool = False
     """It serves one pass, and is of no use once that has ended."""
     free_bytes: int | None = None
-    """Of one at any place of which the code may stop: what it may still fetch however little has been used."""
+    """For a plan that the code may abandon at any step: the bytes that it may still fetch, however few were used."""
     missing: tuple[Hashable, ...] = ()
-    """Keys of what has to arrive before the route goes on."""
+    """Keys of the items that must arrive before the route continues."""
     some_will_do: bool = False
-    """Whether it goes on with a part of these."""
+    """Whether the route continues with a part of these."""
     next: Frame | Missing | None = None
 
 
@@ -78,7 +81,7 @@ class ReadAhead(Listener):
         self.prefetch = prefetch
         """The mode of read-ahead; "off" where nothing can be read ahead."""
         self.follows_code = prefetch in ("all", "code")
-        """Whether what code says is fetched ahead."""
+        """Whether reads that code announces are prefetched."""
         self.follows_reads = prefetch in ("all", "history")
         self.routes = routes
         self.fresh = 0
@@ -138,7 +141,7 @@ class ReadAhead(Listener):
 
     def _look_up_names(self) -> None:
         """Look around the last hits for names that the model may search for next."""
-        for needle in list(self._found)[:NEEDLES]:  # where it stands first was read, where else is asked next
+        for needle in list(self._found)[:NEEDLES]:  # the first place was read; the other places are looked up next
             for word in filter(None, dict.fromkeys((needle, rarest_in(needle)))):
                 self._look_up_name(word)
         self._found.clear()
@@ -171,7 +174,7 @@ class ReadAhead(Listener):
         return True
 
     def turn(self) -> None:
-        """A new reply of the model begins: what earlier code was expected to read, and did not, is expected no more."""
+        """A new reply of the model begins: reads that earlier code announced and did not do are no longer expected."""
         self._plans = [plan for plan in self._plans if plan.kind is not Kind.KNOWN]
         if self.ledger.outstanding_bytes[Kind.KNOWN]:
             left = self.ledger.frames(Kind.KNOWN)
@@ -183,7 +186,7 @@ class ReadAhead(Listener):
             self._walk()
 
     def expect(self, plans: Iterable[PrefetchPlan], *, runs_now: bool = False) -> None:
-        """Fetch ahead what code will read. `runs_now`: before what any other code will."""
+        """Prefetch what code will read. `runs_now`: before the reads of all other code."""
         if self.prefetch == "off":
             return
         added = list(plans)
@@ -204,8 +207,8 @@ class ReadAhead(Listener):
     # -- what a reader does ----------------------------------------------------------------------------------------
 
     def read(self, read: Read, late: int) -> None:
-        """Within a change: a caller has read what was not at hand, or was fetched ahead. `late`: what that was before;
-        where it is more now the caller has waited."""
+        """Within a change: a caller has read data that was missing or prefetched. `late`: the count of late frames
+        before that; if it has grown, the caller waited."""
         if not self.follows_reads:
             return
         for frame in range(read.first, read.last + 1):
@@ -220,8 +223,8 @@ class ReadAhead(Listener):
         self._walk()
 
     def before_read(self, start: int, stop: int, frame: int) -> None:
-        """A caller is about to wait for these characters of a frame: what it may read after them can come along, unless
-        this came along with something itself."""
+        """A caller is about to wait for these characters of a frame. What it may read after them can be requested with
+        it, unless this frame itself came in that way."""
         if self.follows_reads and (places := self.streams.halves(start)) and frame not in self._fetcher.scheduler:
             self._fetcher.act(partial(self._read_after, places, stop - start))
 
@@ -234,7 +237,7 @@ class ReadAhead(Listener):
         self._walk()
 
     def end_scan(self) -> None:
-        """A pass has ended or was given up: what was fetched ahead of it stays, the rest is not fetched."""
+        """A pass has ended or was abandoned: its prefetched data stays, the rest is not fetched."""
         if self._plans:
             self._fetcher.act(self._end_scan)
 
@@ -264,7 +267,7 @@ class ReadAhead(Listener):
     def landed(self, fetch: Fetch, now: float, is_last: bool) -> None:
         if not fetch.forgotten:
             return  # another attempt is under way
-        if self._under_way:  # also of a fetch for a caller, who takes frames out of what is queued ahead of him
+        if self._under_way:  # also for a fetch of a caller, which takes frames out of queued speculation
             for item in fetch.request.items:
                 if isinstance(item.key, int) and item.key in self._under_way:
                     self._arrive(item.key)
@@ -309,7 +312,7 @@ class ReadAhead(Listener):
                 continue
             try:
                 self._walk_one(plan, limit, wanted.setdefault(plan.priority, []))
-            except MonocontextError:  # the plan ends: a caller who reads there gets the error
+            except MonocontextError:  # the plan ends: a caller that reads there gets the error
                 if plan in self._plans:
                     self._plans.remove(plan)
         for priority, items in wanted.items():
@@ -349,8 +352,11 @@ class ReadAhead(Listener):
                 plan.next = None
 
     def _may_go_on(self, plan: PrefetchPlan, frame: Frame) -> bool:
-        """Whether a plan that may end is not too far ahead. All such plans together have fetched no more that nobody
-        has looked at than callers have used, and the little that each may begin with."""
+        """Whether a plan that may be abandoned is not too far ahead.
+
+        All such plans together may have fetched, unused, no more than callers have used, plus the little with which
+        each may begin.
+        """
         number, size = frame.number, frame.bytes
         found = self._cache.peek(number)
         if number in self._hoped or number in self._used or (isinstance(found, FrameText) and found.used):
@@ -384,7 +390,7 @@ class ReadAhead(Listener):
         return True
 
     def _waits_for_room(self, plan: PrefetchPlan) -> bool:
-        """Whether it would go on by a frame only, where a little later it can by many."""
+        """Whether the plan could now advance by one frame only, and by many a little later."""
         if plan.kind is Kind.GUESSED:
             return self._room_bytes(plan.kind) <= 0
         if not self._under_way:
@@ -424,14 +430,12 @@ class ReadAhead(Listener):
             self._add(self.routes.frames(dict.fromkeys(numbers)), Priority.WARM_UP, Kind.GUESSED)
 
     def _follow(self, start: int, stop: int, in_frames: bool, stream: int) -> None:
-        """Fetch what a stream is expected to read, all of it or nothing: a part would be a request more."""
+        """Fetch the expected reads of a stream, all or nothing: a part would cost one more request."""
         route = self.routes.frames(range(start, stop)) if in_frames else self.routes.whole(start, stop)
         plan = PrefetchPlan(route, Priority.SEQUENTIAL, Kind.GUESSED, stream=stream)
         steps = list(route)
         missing = [step for step in steps if isinstance(step, Frame) and not self._is_cached(step, plan)]
-        if any(
-            isinstance(step, Missing) for step in steps
-        ):  # its index page comes first; it is in time for what follows
+        if any(isinstance(step, Missing) for step in steps):  # its index page comes first, in time for the next reads
             plan.route = iter([step for step in steps if isinstance(step, Missing)])
         elif sum(frame.bytes + _FRAME_BYTES for frame in missing) > self._room_bytes(Kind.GUESSED):
             return
@@ -456,7 +460,7 @@ class ReadAhead(Listener):
         self._plans.append(PrefetchPlan(route, priority, kind, stream=stream))
 
     def _cancel(self, frames: Iterable[int]) -> None:
-        """Drop what is queued of these."""
+        """Drop those of these that are queued."""
         queued = [frame for frame in frames if frame in self._under_way]
         for key in self._fetcher.scheduler.cancel(queued) if queued else ():
             if isinstance(key, int):

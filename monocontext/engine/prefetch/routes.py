@@ -1,7 +1,7 @@
-"""Turn what is expected into the frames that it takes, in order; nothing is fetched or waited for here.
+"""Turn expected reads into the frames that they need, in order. Nothing is fetched or awaited here.
 
-A route is a walk (`frame_table`): an iterator of frames to fetch ahead, and of what is `Missing`. The read-ahead has
-that fetched and goes on once it is in memory.
+A route is a walk (`frame_table`): an iterator of frames to prefetch and of `Missing` items. The read-ahead fetches
+these, and continues once they are in memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 CANDIDATES_BYTES = 8 << 20
 """Text of a search's candidates that is fetched ahead: where it looks at all of them, it goes on by itself."""
 FIRST_BYTES = 512 << 10
-"""The same where it may end at the first: two frames of the usual size, since now and then one is looked at in vain."""
+"""The first bytes of a search that may end at its first match: two frames of the usual size, since now and then one is
+read in vain."""
 
 
 class Routes:
@@ -33,8 +34,8 @@ class Routes:
         self.frames, self.whole = table.numbered, table.between
 
     def ranges(self, start: int, width: int, step: int, count: int) -> Frames:
-        """The frames of `count` ranges of `width` characters, each `step` after the one before; each frame once where
-        ranges lie side by side. Ranges in a frame that was given are passed over, however many they are."""
+        """The frames of `count` ranges of `width` characters, each `step` after the one before; each frame once if
+        ranges are adjacent. Ranges in an earlier frame are skipped, in any number."""
         low = high = 0
         k = 0
         while k < count:
@@ -75,8 +76,8 @@ class Routes:
         backward: bool,
         reach: Reach = "all",
     ) -> Frames:
-        """The first reads of a search: rows of filters, then the first candidates. Where no filter can tell,
-        everything in its way, if it is known where that begins."""
+        """The first reads of a search: rows of filters, then the first candidates. Where no filter can tell, all frames
+        from its beginning, if that is known."""
         if stop <= start or self._filters.is_asked_elsewhere(query, within_line):
             return
         narrowed = yield from self._filters.narrow(
@@ -108,7 +109,7 @@ class Routes:
 
 
 def _first(route: Frames, most_bytes: int) -> Frames:
-    """A route up to so much text."""
+    """A route, limited to an amount of text."""
     for step in route:
         if not isinstance(step, Missing):
             most_bytes -= step.bytes

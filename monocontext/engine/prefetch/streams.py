@@ -1,14 +1,15 @@
-"""Recognize streams of reads, forward, backward, in strides or halving, and say where they go on.
+"""Recognize streams of reads (forward, backward, in strides or halving) and predict their next reads.
 
-A loop over slices is a stream, and a program may have several that take turns. What a stream reads next follows from
-its last reads; how far to read ahead of it is learnt from whether its reader had to wait. A read that finds everything
-at hand is not seen here, so a loop over short slices shows itself once a frame.
+A loop over slices is a stream, and a program may have several streams that take turns. The last reads of a stream
+predict the next ones. How far to read ahead depends on whether the reader had to wait. Reads that are served from
+memory do not come here, so a loop over short slices shows up once a frame.
 
 Invariants:
-- nothing is read ahead of a first touch, nor of a second one elsewhere;
-- a stream reads further ahead only when its reader has waited, and less far when what it brought was not used;
-- it is ahead by a quarter of what it has read, or by one read: a loop that ends early has cost little in vain;
-- what is read ahead are whole reads as they are expected: half of one would save no request.
+
+- nothing is read ahead of a first touch, nor of a second one elsewhere
+- a stream reads further ahead only after its reader has waited, and less far after prefetched data was not used
+- it is ahead by a quarter of what it has read, or by one read: a loop that ends early has wasted little
+- the expected reads are fetched whole: half of one would save no request
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from itertools import count
 from monocontext.records import dataclass, field
 
 STREAMS = 16
-"""A loop that zips eight logs has eight of them, and what stands between reads some more."""
+"""The most streams: a loop that zips eight logs has eight, and other reads between add some."""
 MOST_AHEAD = 32
 """Reads ahead of one stream: with seconds of thinking in between one or two are enough, a burst takes more."""
 _LONE = 16
-"""Reads that stand alone and are remembered: two of them and a third make a stride."""
+"""The number of single reads that are remembered: two of them and a third make a stride."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A read that took some fetching: characters [start, stop), which lie in frames `first` to `last`."""
+    """A read that needed fetching: characters [start, stop), in frames `first` to `last`."""
 
     start: int
     stop: int
@@ -61,7 +62,7 @@ class _Stream:
         """To the next read: characters, or 1 and -1 in frames."""
         self.in_frames = in_frames
         self.reads_ahead = 0
-        """So many it may be ahead of its reader."""
+        """The number of reads that it may be ahead of its reader."""
         self.ahead: deque[Ahead] = deque()
         """Reads that were planned and not reached, in the order of the reader."""
 
@@ -88,7 +89,7 @@ class _Stream:
         return True
 
     def passed(self, one: Ahead) -> bool:
-        """Whether the reader has reached what was given out."""
+        """Whether the reader has reached the reads that were predicted."""
         last = self.last
         if one.in_frames:
             return one.start <= last.last if self.step > 0 else one.start >= last.first
@@ -125,10 +126,10 @@ class Streams:
         return self._extend(stream, stream.reads_ahead, room()) if stream else []
 
     def halves(self, start: int) -> tuple[int, ...]:
-        """Where the reads after one that begins here may begin, if reads go half as far each time: two places or none.
+        """Where the next read may begin if each read goes half as far as the one before: two places or none.
 
-        Where a binary search goes next depends on what it finds, but there are two places only. Both are fetched with
-        what it waits for now: two steps of it take one round trip, and three frames are fetched where two are used.
+        The next step of a binary search depends on what it finds, but only two places are possible. Both are fetched
+        with the read that it waits for: two steps take one round trip, and three frames are fetched where two are used.
         """
         step, frame = abs(start - self.last_start), self._frame_characters
         is_half = abs(2 * step - abs(self.last_start - self._start_before)) <= 2 * frame
@@ -249,5 +250,5 @@ def _goes_on(one: Read, other: Read, direction: int) -> bool:
 
 
 def _overlap(one: Read, other: Read) -> bool:
-    """Whether two reads touch or overlap, so that their starts tell the step."""
+    """Whether two reads touch or overlap, so that their starts give the step."""
     return max(one.start, other.start) <= min(one.stop, other.stop)

@@ -50,5 +50,5 @@ class ThinkTime:
         return True
 
     def forget(self) -> None:
-        """In the child of a fork: whoever held calls of other threads is not here to end them."""
+        """In the child of a fork: the threads that held calls do not exist here, so nothing ends these calls."""
         self._depth, self.is_thinking = 0, False

@@ -1,4 +1,4 @@
-"""Read, in the worker, a text that the host serves: what is not cached is asked for."""
+"""Read, in the worker, a text that the host serves; the worker requests what it has not cached."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIRST_BATCH_BYTES = 256 << 10
 MAX_BATCH_BYTES = 4 << 20
 """A pass begins with a frame and doubles up to this: most `find`s of a model end early."""
 SMALL_READ = 64 << 10
-"""Characters up to which a first read is asked for alone; the second in its neighbourhood brings the whole frame."""
+"""A first read of at most this many characters is requested alone; the second near it requests the whole frame."""
 NEIGHBOURHOOD = 1 << 18
 RUNS_AT_ONCE = 10_000
 """Runs of candidates in one request."""
@@ -57,14 +57,14 @@ class ServedReader:
         self._records: OrderedDict[int, Frame] = OrderedDict()
         self._search = SearchStats()
         self._reported_search = (0, 0)
-        self._real: deque[int] = deque()  # sizes of texts made real since the host was last told
+        self._real: deque[int] = deque()  # sizes of texts made real since the last report to the host
         self._ended: deque[int] = deque()  # passes given up early; the next request says so
         self.is_closed = False
         self.log = ReadLog()
         """The log of reads by code here; the host, which sees only whole frames, receives it after each cell."""
         self._reported: int | None = self.log.since(None)[0]
         self.handed = PieceLog()
-        """The pieces that code here was given; the host hears of them too."""
+        """The pieces that code received here; the host gets a report of them."""
         self._reported_handed: int | None = self.handed.since(None)[0]
         described, _ = self._ask("open")
         self.described: dict[str, Any] = described
@@ -107,7 +107,7 @@ class ServedReader:
         )
 
     def within(self, start: int, stop: int) -> FrameText | None:
-        """The frame that holds characters [start, stop) whole, if it is at hand or worth bringing."""
+        """The frame that holds all of characters [start, stop) if it is in memory or worth a message, else None."""
         self._check_open()
         self.log.add(start, stop)
         text = self._cache.at(start)
@@ -125,7 +125,7 @@ class ServedReader:
         return text if stop <= text.frame.stop else None
 
     def peek(self, character: int) -> FrameText | None:
-        """The frame that holds a character, if it is at hand."""
+        """The frame that holds a character if it is in memory, else None."""
         return self._cache.at(character)
 
     def frames(
@@ -138,8 +138,8 @@ class ServedReader:
         only: Candidates | None = None,
         needles: tuple[bytes, ...] | None = None,
     ) -> Iterator[FrameText]:
-        """The frames that hold characters [start, stop), in order or backwards; of `only` those among them. The host
-        decodes them, so `needles` are looked for here."""
+        """The frames that hold characters [start, stop), in order or backwards; with `only`, those candidates among
+        them. The host decodes them, so `needles` are looked for here."""
         self._check_open()
         if stop <= start:
             return
@@ -283,7 +283,7 @@ class ServedReader:
 
     @cached_property
     def documents(self) -> DocumentTable:
-        """The documents of the text (a message); their pages are asked for as they are needed."""
+        """The documents of the text (a message); their pages are requested when they are needed."""
         found, _ = self._ask("documents")
         refs = [wire.page_of(row) for row in found["pages"]]
         pages: LRUCache[int, DocumentPage] = LRUCache(DOCUMENT_PAGES)
@@ -316,7 +316,7 @@ class ServedReader:
         return int(self._ask("line_start", line=line)[0]["value"])
 
     def cached_newline(self, newline: int) -> FrameText | None:
-        r"""The frame that holds the `\n` with this number (from 0), if it is at hand."""
+        r"""The frame that holds the `\n` with this number (from 0) if it is in memory, else None."""
         return self._cache.with_newline(newline)
 
     def line_of(self, character: int) -> int:
@@ -332,11 +332,11 @@ class ServedReader:
     # -- read log ---------------------------------------------------------------------------------------------
 
     def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
-        """A cell is about to run; what it will read, the host has told from the reply that it came in."""
+        """A cell is about to run. The host has already predicted its reads from the reply."""
 
     def ran(self, known: Mapping[str, object]) -> None:
-        """A cell has run: tell the host what names hold, what was looked at and what code was given (a message, 1 for
-        1,000 ranges, and 1 for pieces)."""
+        """Report to the host after a cell: the values of names, the ranges that were looked at, and the pieces that
+        code received (a message, 1 for 1,000 ranges, and 1 for pieces)."""
         self._ask("ran", known=plain_values(known))
         self._reported, ranges = self.log.since(self._reported)
         for i in range(0, len(ranges), REPORTED_AT_ONCE):
@@ -348,7 +348,7 @@ class ServedReader:
     # -- lifetime --------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Drop what is at hand; the host's text stays open. Later reads raise `ContextClosed`. Idempotent."""
+        """Drop the cache; the host's text stays open. Later reads raise `ContextClosed`. Idempotent."""
         self.is_closed = True
         self._cache.clear()
 
@@ -384,6 +384,7 @@ def _make_error(name: str, message: str) -> errors.MonocontextError:
 
 
 def _row(query: Query | None) -> Any:
-    """What is sent of a query; None: there is none, or it has thousands of literals, which no filter would narrow."""
+    """The form in which a query is sent; None for no query, or for one with thousands of literals, which no filter
+    would narrow."""
     row = wire.query_row(query)
     return row if len(json.dumps(row)) <= wire.MAX_REQUEST_BYTES // 2 else None

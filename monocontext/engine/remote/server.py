@@ -33,7 +33,7 @@ MAX_PASSES = 64
 """Passes under way at once; beyond it the least recently used one ends, and the worker
 begins a new one at the same place."""
 MAX_LOOKED = 1_000
-"""Ranges in one report of what was looked at."""
+"""The most ranges in one report of reads."""
 _LARGEST = 1 << 62
 
 
@@ -50,8 +50,8 @@ class ReaderServer:
         steps: tuple[tuple[str, list[Any]], ...] = (),
         follower: CodeFollower | None = None,
     ):
-        """`limit`: characters of one real `str`; `steps`: methods that make the text of what is served; `follower`:
-        what reads along with the code that runs there."""
+        """`limit`: the most characters of one real `str`. `steps`: the methods that derive the text from the served
+        one. `follower`: follows the code that runs in the worker."""
         self._reader = reader
         self._start, self._stop = start, stop
         self._limit = limit
@@ -62,7 +62,7 @@ class ReaderServer:
         self._count = 0
 
     def then(self, steps: tuple[tuple[str, list[Any]], ...]) -> ReaderServer:
-        """The same for a text that these methods make of it."""
+        """As this server, for the text that these methods derive."""
         return ReaderServer(self._reader, self._start, self._stop, limit=self._limit, steps=steps)
 
     entry = "monocontext.text:served_text"
@@ -73,9 +73,10 @@ class ReaderServer:
     """By this type the host knows a request that no honest worker sends."""
 
     def answer(self, request: bytes) -> bytes:
-        """The answer to one request; may wait for storage. Raises `BadRequest` for what no `ServedReader` sends.
+        """The answer to one request; may wait for storage.
 
-        Errors of reading are answers, which the worker raises as what they are.
+        Raises `BadRequest` for a message that no `ServedReader` sends. Errors of reads are answers, which the worker
+        raises unchanged.
         """
         fields = wire.parse(request)
         ask = _OPERATIONS.get(fields["op"])
@@ -227,7 +228,7 @@ class ReaderServer:
         return wire.answer({"frame": wire.frame_row(self._reader.locate(self._character(fields)))})
 
     def _documents(self, fields: dict[str, Any]) -> bytes:
-        """A part of a text gets none: its worker must not learn the names of other documents."""
+        """Empty for a part of a text: its worker must not learn the names of other documents."""
         table = self._reader.documents
         if not self._is_whole or not table.count:
             return wire.answer({"pages": []})
@@ -305,7 +306,7 @@ class ReaderServer:
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 
     def _clip(self, text: FrameText) -> FrameText:
-        """A frame at the border of the text that is served, without what lies beyond."""
+        """A frame at the border of the served text, without the text beyond it."""
         frame = text.frame
         if frame.start >= self._start and frame.stop <= self._stop:
             return text
@@ -334,7 +335,7 @@ class ReaderServer:
                 one.close()
 
     def _count_search(self, fields: dict[str, Any]) -> None:
-        """Count what the worker found in frames that filters named."""
+        """Count the worker's finds in candidate frames."""
         if "looked_at" not in fields and "hits" not in fields:
             return
         looked_at, hits = (wire.number(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
@@ -362,7 +363,7 @@ class _FramePass:
         self._ended = False
 
     def take(self, size_bytes: int) -> tuple[list[FrameText], bool]:
-        """At least one frame, up to about so many bytes; and whether more follow."""
+        """At least one frame, up to about `size_bytes`, and whether more follow."""
         try:
             return self._take(size_bytes)
         finally:
@@ -384,7 +385,8 @@ class _FramePass:
             return taken, bool(taken)
 
     def close(self) -> None:
-        """Let go of what was not taken. Never waits: while a thread takes, which storage may hold up, it ends this."""
+        """Drop the frames that were not taken. Never waits: if a thread is taking one, which storage may delay, that
+        thread ends the stream."""
         self._ended = True
         if self._lock.acquire(blocking=False):
             try:

@@ -20,7 +20,7 @@ from monocontext.format.index import Frame
 MAX_REQUEST_BYTES = 1 << 20
 """A search for many literals, or some thirty thousand runs of candidates."""
 MAX_LITERAL = 4096
-"""Characters of a literal that filters are asked for; a longer one needs its beginning all the same."""
+"""The most characters of a literal that filters look up; a longer literal needs its beginning all the same."""
 _DEEPEST = 30
 
 

@@ -218,7 +218,7 @@ class Columns:
                     ref, parts = _merge(tail, get, group, ref, border)
                     earlier.pop()
                 except (DamagedData, NotFound):
-                    pass  # a lost filter prevents no write: the new one has a border of its own
+                    pass  # a lost filter does not prevent a write: the new one has its own border
             refs.append(_put_parts(ref, parts, put))
             first += group.frames
             border, border_frames = None, 0  # the next group follows in the same stream: its columns overlap
@@ -226,7 +226,7 @@ class Columns:
 
 
 def _fresh_seed() -> int:
-    """A random number that tells the blocks of a new filter from those of others, also of an equal text."""
+    """A random number that distinguishes the blocks of a new filter from those of all others, even of an equal text."""
     return int.from_bytes(os.urandom(4), "little")
 
 
@@ -278,7 +278,7 @@ class _Group:
             self.flush()
 
     def flush(self) -> None:
-        """Write the tile to the file. The first tile sets the most rows that are stored: twice what it needs."""
+        """Write the tile to the file. The first tile sets the limit of stored rows: twice its own need."""
         import numpy as np
 
         self.bits = _bits_for(self._grams)
@@ -298,7 +298,8 @@ class _Group:
         return sum(self._folded)
 
     def tail_frames(self, reach: int) -> int:
-        """How many last frames lie within `reach` folded bytes of the end: a needle may begin there and end behind."""
+        """The number of last frames within `reach` folded bytes of the end: a needle may begin there and end behind
+        it."""
         total = 0
         for number, size in enumerate(reversed(self._folded), 1):
             total += size
@@ -330,7 +331,7 @@ def _estimate_grams(set_count: int) -> float:
 
 
 def _bits_for(grams: Sequence[float]) -> int:
-    """The least height at which columns with so many different grams are at most `FULL` on average."""
+    """The least height at which columns with this many distinct grams are at most `FULL` on average."""
     import numpy as np
 
     counts = np.asarray(grams)
@@ -343,9 +344,10 @@ def _bits_for(grams: Sequence[float]) -> int:
 def _border_column(
     last_frames: Callable[[], Iterator[bytes]], head: bytes, reach: int
 ) -> tuple[NDArray[np.uint8] | None, int]:
-    """The column of the text across the beginning of new text, and the number of frames before that it stands for.
+    """The column of the text across the beginning of new text, and the number of frames before it that the column
+    covers.
 
-    None where the text before may not be read: its last frames may then hold anything.
+    None where the earlier text may not be read: its last frames may then hold anything.
     """
     before, number = b"", 0
     try:
@@ -395,13 +397,13 @@ def _can_merge(tail: FilterRef, ref: FilterRef) -> bool:
 def _merge(
     tail: FilterRef, get: Callable[[str], bytes], group: _Group, ref: FilterRef, border: NDArray[np.uint8]
 ) -> tuple[FilterRef, Iterator[bytes]]:
-    """One filter over the frames of two that follow each other."""
+    """One filter over the frames of two consecutive ones."""
     import numpy as np
 
     bits = min(tail.bits, ref.bits)
     old = _unpack(tail, get, bits)
     new = np.unpackbits(group.rows(0, height(bits), bits), axis=1, count=ref.frames, bitorder="little")
-    # The text across the border between the two goes into the columns of the frames that the border stands for.
+    # The text across the border between the two goes into the columns of the frames that the border covers.
     across = shrink_rows(border, height(bits), axis=0)
     frames = old[:, : tail.frames]
     frames[:, tail.frames - ref.border_frames :] |= across[:, None]
@@ -452,7 +454,7 @@ def join(refs: Sequence[FilterRef], get: Callable[[str], bytes], put: Callable[[
         for ref, rows in zip(refs, packed, strict=True):
             count = FilterLayout(ref).columns
             unpacked = np.unpackbits(rows[start:stop], axis=1, count=count, bitorder="little")
-            if columns:  # the text across the border goes into the columns of the frames that the border stands for
+            if columns:  # the text across the border goes into the columns of the frames that the border covers
                 columns[-1][:, -ref.border_frames :] |= unpacked[:, ref.frames :]
             else:
                 border = unpacked[:, ref.frames :]

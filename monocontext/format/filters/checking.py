@@ -103,8 +103,8 @@ class Checker:
     def _coverage_end(self, number: int) -> int | None:
         """The frame up to which the column of frame `number` covers the text; None: as far as the column reaches.
 
-        At the end of a filter columns cover its own text alone. Where a border stands for a frame, its column need not
-        cover the text behind that border.
+        At the end of a filter, columns cover only its own text. Where a border covers a frame, the frame's column need
+        not cover the text behind that border.
         """
         last = self._waiting[-1][0]
         for i, ref in enumerate(self._refs):
@@ -163,7 +163,7 @@ class _TextBefore:
 
 
 class _Filter:
-    """One stored filter: its rows, turned into tiles of columns in a temporary file, are compared with the text."""
+    """One stored filter. Its rows become tiles of columns in a temporary file, and are compared with the text."""
 
     def __init__(self, ref: FilterRef, get: Callable[[str], bytes]):
         self.ref = ref

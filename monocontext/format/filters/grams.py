@@ -1,18 +1,18 @@
-"""Map grams to rows: the rows that a text sets in a filter, and those that a search for a literal reads.
+"""Map grams to rows: the rows that a text sets in a filter, and the rows that a search for a literal reads.
 
-A gram is a few bytes of folded UTF-8. They say themselves how many, so that a text and a needle in it are cut alike:
-- at each byte 4 bytes of ASCII, but 5 where one of the 4 is not ASCII, or all are digits of hexadecimal numbers: any 4
-  of those stand in every frame of a log;
-- besides, 3 bytes of a word in ASCII: one of them tells little, but a needle of 6 has four. Long ones do without;
-- besides, a *span*: 8 bytes of which the fifth stands alone between a word of 3 bytes or more that does not end in a
-  digit and another word (`ther one`). It tells which words stand side by side, as shorter grams do not.
+A gram is a few bytes of folded UTF-8. Its bytes alone decide its length, so a text and a needle in it are cut alike:
+
+- at each byte, 4 bytes of ASCII; 5 bytes if one of the 4 is not ASCII, or if all are hexadecimal digits: any 4 of those
+  occur in every frame of a log
+- in addition, 3 bytes of a word in ASCII: one of them says little, but a needle of 6 has four. Long needles do without
+- in addition, a *span*: 8 bytes whose fifth is a single byte between a word of 3 bytes or more that does not end in a
+  digit, and another word (`ther one`). It says which words are neighbours, as shorter grams do not
 
 The row of 5 bytes is the upper bits of their product with a constant modulo 2 ** 40 (Fibonacci hashing, Knuth, The Art
 of Computer Programming, 6.4), so halving the height of a filter halves the row number; 4 bytes are hashed as if a NUL
-followed. One hash is enough: a search probes several grams, so each may be weak.
-
-Filters before `grams-4` have 5 bytes at every byte; that kind has no grams of 3, and spans between any two words.
-Behind the rows of grams lie those of words (`words.py`).
+followed. One hash is enough: a search probes several grams, so each may be weak. Filters before `grams-4` have 5 bytes
+at every byte; that kind has no grams of 3, and spans between any two words. The rows of words (`words.py`) follow the
+rows of grams.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ MIN_BITS = 8
 MAX_ROWS = 16
 """Most rows that one literal reads. More would rule out little more, and each is a request."""
 MAX_SPANS = 8
-"""Most of these that are of spans: one tells more than another gram does, but nothing of the middle of words."""
+"""The most spans among these: a span says more than another gram, but nothing about the middle of words."""
 FEW_ROWS = 8
-"""A literal of fewer longer grams reads rows of 3 bytes too, up to so many in all."""
+"""A literal with fewer longer grams than this also reads rows of 3 bytes, up to this many rows in all."""
 
 _MULTIPLIER = 0x9E3779B97F
 """2 ** 40 over the golden ratio."""
@@ -77,7 +77,7 @@ def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -
         grams = room[: len(some)]
         np.copyto(grams, some)
         fifths_there[: len(some)] = fifths[start : start + len(some)]
-        # Multiplying shifts out what stands behind the gram. No loop over bytes.
+        # The multiplication shifts out the bytes behind the gram. No loop over bytes.
         grams *= np.uint64(_MULTIPLIER << (64 - _GRAM_BITS))
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
@@ -100,7 +100,7 @@ def _set_short(column: NDArray[np.uint8], signs: Signs) -> None:
         are_grams = are_grams & ascii_only[:-2] & ascii_only[1:-1] & ascii_only[2:]
     for start in range(EDGE, EDGE + signs.size, _AT_ONCE):
         grams = signs.eights[start : start + _AT_ONCE].take(np.flatnonzero(are_grams[start : start + _AT_ONCE]))
-        grams <<= np.uint64(64 - _SHORT_BITS)  # it shifts out what stands behind the gram
+        grams <<= np.uint64(64 - _SHORT_BITS)  # it shifts out the bytes behind the gram
         grams *= np.uint64(_SHORT_MULTIPLIER)
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
@@ -110,7 +110,7 @@ def _set_spans(column: NDArray[np.uint8], signs: Signs) -> None:
     """Set the rows of all spans."""
     import numpy as np
 
-    first, stop = EDGE + 4, EDGE + max(signs.size - 3, 4)  # of the bytes between words: 4 stand before, 3 behind
+    first, stop = EDGE + 4, EDGE + max(signs.size - 3, 4)  # bytes between words with 4 bytes before and 3 behind them
     inside = signs.inside
     are_spans = signs.threes[first - 3 : stop - 3] > signs.digits[first - 1 : stop - 1]
     are_spans &= inside[first + 1 : stop + 1] > inside[first:stop]
@@ -121,12 +121,12 @@ def _set_earlier_spans(column: NDArray[np.uint8], signs: Signs) -> None:
     """Set the rows of the spans of `grams-4`."""
     import numpy as np
 
-    inside = signs.inside[EDGE + 3 : EDGE + max(signs.size - 2, 5)]  # of a span 3 bytes stand before, 2 behind
+    inside = signs.inside[EDGE + 3 : EDGE + max(signs.size - 2, 5)]  # a span: 3 bytes before, 2 behind
     _set_eights(column, signs, np.flatnonzero((inside[:-2] > inside[1:-1]) & inside[2:]) + EDGE + 4)
 
 
 def _set_eights(column: NDArray[np.uint8], signs: Signs, places: NDArray[np.intp]) -> None:
-    """Set the rows of the 8 bytes whose fifth stands at each of these places."""
+    """Set the rows of the 8 bytes whose fifth is at each of these offsets."""
     import numpy as np
 
     spans = signs.eights.take(places - 4)
@@ -183,10 +183,10 @@ def row_of(gram: bytes, bits: int) -> int:
 def rows_to_read(
     literal: str, bits: int, within_bytes: int, ascii_only: bool = False, kind: str = FILTER_KIND
 ) -> tuple[int, ...]:
-    """Rows that are all set in the column of a frame in which the literal begins; empty: the filter cannot tell.
+    """Rows that are all set in the column of a frame in which the literal begins; empty if the filter cannot tell.
 
-    Grams that begin `within_bytes` of folded text or more after the beginning of the literal are left out: the frame's
-    column may not hold them. `ascii_only`: the filter has other folding tables, and only ASCII is certain.
+    Grams that begin `within_bytes` of folded text or more after the beginning of the literal are left out: the column
+    may not hold them. `ascii_only`: the filter has other folding tables, and only ASCII is certain.
     """
     if ascii_only:
         # Other characters may have been folded to any number of bytes up to `MAX_BYTES`.
@@ -205,7 +205,7 @@ def rows_to_read(
 
 
 def grams_of(folded: bytes, within_bytes: int, kind: str = FILTER_KIND) -> Iterator[bytes]:
-    """The grams of a folded text that begin in its first bytes: those that it has whatever stands around it."""
+    """The grams that begin in the first bytes of a folded text, and that it has in any surroundings."""
     for pattern in _PATTERNS[kind]:
         for found in pattern.finditer(folded, 0, max(within_bytes, 0) + LONGEST_GRAM[kind] - 1):
             if found.start() < within_bytes:
@@ -213,7 +213,7 @@ def grams_of(folded: bytes, within_bytes: int, kind: str = FILTER_KIND) -> Itera
 
 
 def _pick_evenly(grams: list[bytes], most: int) -> list[bytes]:
-    """At most so many of the grams, evenly spaced: neighbours tell nearly the same."""
+    """At most `most` of the grams, evenly spaced: neighbours say nearly the same."""
     if len(grams) <= most:
         return grams
     last = len(grams) - 1

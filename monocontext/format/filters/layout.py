@@ -1,9 +1,9 @@
 """Locate, encode, decode and check the rows of a filter. `docs/format.md` describes the layout byte by byte.
 
-A filter covers a group of frames: one row for each hash value, one column for each frame, one bit for each pair. One
-more column, the last, stands for the border to the text before the group. Rows lie one after another. A block holds a
-few of them and ends in a checksum of the rows and their place; an object holds blocks of at most `PART_BYTES`. A search
-reads a few blocks, never the whole filter.
+A filter covers a group of frames: one row for each hash value, one column for each frame, one bit for each pair. The
+last column is an extra one, for the border to the text before the group. Rows are stored one after another. A block
+holds a few of them and ends in a checksum of the rows and their place; an object holds blocks of at most `PART_BYTES`.
+A search reads a few blocks, never the whole filter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK_BYTES = 1024
-"""Rows shorter than this share a block: a request for 1 KiB costs what one for 16 bytes does, and fewer checksums."""
+"""Rows shorter than this share a block: a request for 1 KiB costs as much as one for 16 bytes, and there are fewer
+checksums."""
 PART_BYTES = 16 << 20
 CHECKSUM_BYTES = 4
 
@@ -62,7 +63,7 @@ class FilterLayout:
         return self.columns - 1
 
     def column(self, frame: int) -> int | None:
-        """The column of a frame, counted from the group's first; None: it has none."""
+        """The column of a frame, counted from the group's first; None if it has no column."""
         if self.ref.columns is None:
             return frame
         for first, frames in self.ref.columns:

@@ -1,13 +1,14 @@
-"""Turn a query into candidate frames: the frames in which a match may begin. Pure: callables give rows and frames.
+"""Turn a query into candidate frames: the frames in which a match may begin. Callables supply rows and frames.
 
 There are no false negatives: no match begins in a frame that is left out. A frame stays a candidate where a filter
 cannot tell (frames without a filter, literals without grams, patterns without literals).
 
 A required literal begins at most `latest` characters after its match does. Candidates depend on that distance:
-- within the overlap of a frame's column: the column of the frame in which the match begins has the literal;
-- further away: the frames that hold the literal, and those up to `latest` characters before them;
-- unlimited, but within one line: back to the beginning of the line;
-- unlimited: every frame up to the last one that holds the literal.
+
+- within the overlap of a frame's column: the column of the frame in which the match begins has the literal
+- further away: the frames that hold the literal, and those up to `latest` characters before them
+- unlimited, but within one line: back to the beginning of the line
+- unlimited: every frame up to the last one that holds the literal
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Frames = NDArray[np.bool_]
-    """One entry a frame from the first on: whether a match may begin in it."""
+    """For each frame from the first on, whether a match may begin in it."""
 
 ENOUGH_ROWS = 6
 """With this many rows a literal is looked up in the column of the frame in which a match begins, instead of in the
@@ -37,7 +38,7 @@ column of the frame that holds the literal."""
 SPARSE = 16
 """Where more than one frame in 16 holds a literal, it is not traced back to where its matches may begin."""
 FEW = 64
-"""This many frames are traced back in any text: their records lie in a few index pages."""
+"""Up to this many frames are traced back in any text: their records are in a few index pages."""
 MOST_FOLLOWED = 10_000
 """No more frames than this are traced back: each look-up takes 2 us, and in a large text loads an index page."""
 
@@ -64,8 +65,8 @@ class Planner:
     """Plans look-ups in the filters of one text, or of neighbouring frames of it."""
 
     def __init__(self, refs: Sequence[FilterRef], frames: int, first: int = 0, stop: int | None = None):
-        """`frames` of the text; the filters are those of frames [first, stop), by default all, and answers too. Where
-        the text goes on behind these, anything may be there."""
+        """`frames`: the number of frames of the text. The filters and the answers cover frames [first, stop), by
+        default all. Text behind these may hold anything."""
         self.frames = frames
         self.first, self.stop = first, frames if stop is None else stop
         self.layouts = [FilterLayout(ref) for ref in refs]
@@ -80,7 +81,7 @@ class Planner:
         return list(found)
 
     def _answerable_part(self, query: Query | None) -> Query | None:
-        """The part of a query that filters can answer; of alternatives all or none."""
+        """The part of a query that filters can answer. Alternatives stay all together or not at all."""
         match query:
             case Literal():
                 is_answerable = _is_impossible(query) or any(self._rows_for(query)[0])
@@ -211,8 +212,8 @@ class Planner:
         return sum(share * layout.ref.frames for layout, share in shares.items())
 
     def _rows_for(self, literal: Literal) -> tuple[list[tuple[int, ...]], bool]:
-        """The rows to read of each filter, and whether they tell the frame in which a match begins; else they tell the
-        frame in which the literal begins."""
+        """The rows to read of each filter, and whether they give the frame in which a match begins; otherwise they give
+        the frame in which the literal begins."""
         rows = [self._rows(layout, literal, 0) for layout in self.layouts]
         if not literal.latest:
             return rows, True

@@ -1,4 +1,4 @@
-"""Queries: the literals that a text must contain to match, joined by AND and OR. Pure.
+"""Queries: the literals that a text must contain to match, joined by AND and OR.
 
 A text that does not satisfy the query of a pattern has no match, so filters and windows are tested for literals before
 a regex engine runs. A query gives no false negatives: it leaves out what is not certain. (The idea is that of the index
@@ -32,7 +32,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class FrequencyQuery:
-    """Some words that stand often in a frame. It rules out nothing: filters say by it where to look first."""
+    """Words that occur often in a frame. This rules nothing out: it says where to look first."""
 
     words: tuple[str, ...]
     """Folded; any of them."""

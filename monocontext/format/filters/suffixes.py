@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 EDGE = 8
 """Zeros before and behind the text: 8 bytes begin and end at every byte of it."""
 LEAST_BYTES = 3
-"""Shorter words are none."""
+"""The least number of bytes in a word."""
 
 
 class Signs:
-    """A folded text and what grams and words both ask of its bytes. Places count the zeros before it."""
+    """A folded text, and the facts about its bytes that both grams and words need. Offsets include the zeros before
+    it."""
 
     __slots__ = ("digits", "eights", "inside", "others", "raw", "size", "starts", "stops", "threes")
 
@@ -27,7 +28,7 @@ class Signs:
         """Bytes of the text."""
         self.raw: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
         self.eights: NDArray[np.uint64] = np.ascontiguousarray(np.ndarray(len(data) - EDGE + 1, "<u8", data, 0, 1))
-        """The 8 bytes that begin at each place. Looked up often, so a copy that lies aligned is cheaper than a view."""
+        """The 8 bytes that begin at each offset. Looked up often, so an aligned copy is cheaper than a view."""
         # Comparisons of all bytes at once take half the time of a table.
         self.digits: NDArray[np.bool_] = self.raw - np.uint8(ord("0")) < 10
         self.others: NDArray[np.bool_] = self.raw >= 128

@@ -1,11 +1,11 @@
-"""Map words to rows: which words stand in a text how often, so that a search by words knows where to begin.
+"""Map words to rows: how often each word occurs in a frame, so that a search by words knows where to begin.
 
-Behind the rows of grams a filter has, for each of `LEVELS`, 2 ** (bits - 4) rows of words. A word has the same place in
-each, its slot; a column has a bit there if some word of that slot stands in the frame so often. Nothing is
-ruled out by these rows: they order frames that may hold the words.
+Behind the rows of grams, a filter has 2 ** (bits - 4) rows of words for each of `LEVELS`. A word has the same position,
+its slot, in each. A column has a bit there if some word of that slot occurs in the frame that often. These rows rule
+nothing out: they order the frames that may hold the words.
 
-A word is a run of letters of ASCII, digits, `_` and bytes of other scripts in folded UTF-8, three or more, without an
-English ending (`strip`). Of CJK every two neighbouring characters are a word too.
+A word is a run of three or more ASCII letters, digits, `_` and bytes of other scripts in folded UTF-8, without an
+English ending (`strip`). In CJK, any two neighbouring characters are a word too.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEVELS = (3, 8, 24, 64)
-"""How often a word stands in a frame. Whether it is there at all the rows of grams tell. Eight levels bring 0.01 more
-of recall for twice the space (docs/decisions/005-search-filters.md)."""
+"""The counts of a word in a frame that are told apart. The rows of grams say whether it occurs at all. Eight levels
+give 0.01 more recall for twice the space (docs/decisions/005-search-filters.md)."""
 SLOT_BITS = 4
 """There are 2 ** (bits - SLOT_BITS) slots."""
 WORD_SHARE = (1 << SLOT_BITS) // len(LEVELS)
-"""One row of words for so many of grams."""
+"""The number of rows of grams for each row of words."""
 
 _TOP_BITS = 14
 """Bits of the highest slot."""
 _APART = 4
-"""So many groups of the words of a slot are counted apart: the one that stands most often counts."""
+"""The number of groups of words in a slot that are counted separately: the most frequent one counts."""
 _HASH_BITS = 16
 """2 ** _TOP_BITS * _APART hashes; the lower bits are the slot."""
 _FIRST, _LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
@@ -54,7 +54,8 @@ def set_word_rows(rows: NDArray[np.uint8], signs: Signs, size: int) -> None:
 
 
 def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:
-    """The rows, any of which is set for a frame in which one of these folded words stands `LEVELS[level]` times."""
+    """Rows, at least one of which is set for a frame in which one of these folded words occurs `LEVELS[level]`
+    times."""
     slots = (1 << bits) >> SLOT_BITS
     first = (1 << bits) + level * slots
     return tuple({first + (_hash(word) % (1 << _TOP_BITS) * slots >> _TOP_BITS): None for word in words})
@@ -119,7 +120,7 @@ def _cuts() -> NDArray[np.int8]:
 
 @lru_cache(1)
 def _masks() -> NDArray[np.uint64]:
-    """The mask for the bytes of a word that has so many."""
+    """The mask for a word of this many bytes."""
     import numpy as np
 
     return np.array([(1 << 8 * min(each, EDGE)) - 1 for each in range(_MOST + 1)], np.uint64)

@@ -20,14 +20,14 @@ _LONG = 20_000
 
 
 class MemoryRLM(dspy.Module):  # type: ignore[misc]
-    """A signature over memories, by `dspy.RLM`.
+    """Run a signature over memories with `dspy.RLM`.
 
         MemoryRLM(MemoryChainReasoning)(question="Who broke the build?", memory_bank=memory).answer
 
-    A memory is a `Monocontext`, a `str`, or what has a `context()`: a `Memory`, a project of `Sessions`. Two more
-    arguments may be given with any signature: `search_depth` (see `run_limits`) and `temporal_range`, which leaves of a
-    project only turns of that time (`temporal_range` tells the words); of other memories, and with words that it does
-    not know, it is advice to the model. Options are those of `dspy.RLM`.
+    A memory is a `Monocontext`, a `str`, or an object with a `context()`: a `Memory`, a project of `Sessions`. Any
+    signature takes two more arguments: `search_depth` (see `run_limits`) and `temporal_range`, which keeps only a
+    project's turns in that time (see `temporal_range` for the words). For other memories, and with unknown words, it is
+    advice to the model. Options are those of `dspy.RLM`.
     """
 
     def __init__(self, signature: Any, **options: Any) -> None:
@@ -41,7 +41,7 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         return rlm(**given)
 
     async def aforward(self, **inputs: Any) -> Any:
-        """The same for `acall`. The model is awaited; the text opens, and cells run, in the thread of the loop."""
+        """As `forward`, for `acall`. The model is awaited; the text opens, and cells run, in the thread of the loop."""
         rlm, given = self._prepare(inputs)
         return await rlm.acall(**given)
 
@@ -59,7 +59,7 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
 
 
 class MemoryAgent(dspy.Module):  # type: ignore[misc]
-    """Explores a memory for what a query needs, then makes one answer of it.
+    """Explores a memory for facts about a query, then makes one answer of them.
 
     `options` are those of `dspy.RLM`: `sub_lm`, `interpreter_factory`, ...
     """
@@ -77,7 +77,7 @@ class MemoryAgent(dspy.Module):  # type: ignore[misc]
     async def aforward(
         self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time"
     ) -> Any:
-        """The same for `acall`."""
+        """As `forward`, for `acall`."""
         explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
         return _told(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
 

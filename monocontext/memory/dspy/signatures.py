@@ -38,7 +38,7 @@ class MemoryText(str, metaclass=_BoundedText):
         return handler(str)
 
 
-MemoryText.__name__ = "str"  # what prompts call it
+MemoryText.__name__ = "str"  # its name in prompts
 
 
 class ExploreMemory(dspy.Signature):  # type: ignore[misc]

@@ -1,18 +1,19 @@
-"""Cache what was read from a store on a disk, for later processes.
+"""Cache data from a store on a disk, for later processes.
 
     cache_dir/monocontext-1/ab/cdef.../0-1048576     bytes 0 to 1048576 of one object (`block_file`)
 
 Invariants:
-- an object is cached only under a name that determines its content: our own segments, filters and index pages, which
-  have names that are never used again, and other objects together with the ETag that the index records. So no entry
-  goes stale. Roots are not cached;
-- bytes from the disk are checked against the checksums in their file, and by the reader like those from the store. A
-  reader that finds them wrong all the same calls `forget`: the store's response may have been damaged;
-- a file is complete under its name, or absent; any number of processes may read, write and make room at once;
-- a full disk or a folder that cannot be written to gives one warning, and the store is read without the cache.
 
-Who may read the folder may read the texts: only its owner can. Do not use it for a store whose texts must become
-unreadable when a permission ends.
+- an object is cached only under a name that determines its content: our own segments, filters and index pages, whose
+  names are never used again, and other objects together with the ETag that the index records. So no entry goes stale.
+  Roots are not cached
+- bytes from the disk are checked against the checksums in their file, and by the reader like those from the store. A
+  reader that still finds them wrong calls `forget`: the store's response may have been damaged
+- a file is complete under its name, or absent; any number of processes may read, write and make room at once
+- a full disk or a folder that cannot be written to gives one warning, and the store is read without the cache
+
+A user who may read the folder may read the texts, so only its owner can. Do not use it for a store whose texts must
+become unreadable when a permission ends.
 """
 
 from __future__ import annotations
@@ -135,12 +136,13 @@ class DiskCache:
                 _remove(os.path.join(folder, stretch.name))
 
     def _drop(self, path: str) -> None:
-        """Remove a file that is not what was written."""
+        """Remove a file that differs from what was written."""
         log.note(log.INFO, "%s is damaged: removed, and read from the store", path)
         _remove(path)
 
     def clear(self) -> None:
-        """Remove all that is cached, that of other places too. Raises `OSError` for a file that cannot be removed."""
+        """Remove everything in the cache, including data of other places. Raises `OSError` for a file that cannot be
+        removed."""
         for path in self.files():
             try:
                 os.unlink(path)
@@ -208,7 +210,7 @@ class DiskCache:
             ahead_bytes = max(self._debt_bytes, size_bytes)
             left_bytes = min(ahead_bytes, self._make_room(ahead_bytes, spare_bytes))
             with self._lock:
-                self._room_bytes += left_bytes - before  # less what other threads reserved meanwhile
+                self._room_bytes += left_bytes - before  # minus the room that other threads reserved meanwhile
             if self._reserve(size_bytes, self._debt_bytes):
                 return True
             self._not_before = now + _RETRY_SECONDS
@@ -300,7 +302,7 @@ class DiskCachedReader:
 
 
 def _cover(stretches: list[ByteRange], requested: ByteRange) -> list[ByteRange]:
-    """The fewest stretches that cover the requested range, in order; none where a part is missing."""
+    """The fewest cached ranges that cover the requested one, in order; none if a part is missing."""
     chosen, at = [], requested.offset
     while at < requested.stop:
         furthest = max((each for each in stretches if each.offset <= at), key=lambda each: each.stop, default=None)

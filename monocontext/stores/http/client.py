@@ -44,7 +44,7 @@ from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, 
 DEADLINE_SECONDS = 60.0
 """Time limit of one call with all its retries."""
 _PROGRESS_BYTES = 16 << 10
-"""As much as a read of a small object: to ask for what is then missing multiplies no load."""
+"""The size of a small read: to request the rest after this many bytes does not multiply the load."""
 _SECONDS_PER_BYTE = 1e-6
 """Added to the deadline for slow lines: 1 s for a MB."""
 # A generator of our own: reads do not disturb the sequence of code that seeds the module `random`.
@@ -63,9 +63,8 @@ class Sink(Protocol):
         ...
 
     def receive(self, head: ResponseHead, body: Body) -> None:
-        """Check a head, accept its body and read it. Raises where the response does not answer `headers`, where more or
-        fewer bytes come than it said, and what the body raises; another `receive` takes the rest.
-        """
+        """Check a head, accept its body and read it. Raises if the response does not answer `headers`, or if the length
+        of the body is not the announced one, and passes on errors of the body; another `receive` takes the rest."""
         ...
 
 
@@ -127,7 +126,7 @@ class Client:
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
         """Fill `sink` with the object `key`, or with the part that its headers name (1 GET, and 1 more for each fault).
 
-        Raises `ErrorResponse`, `NoAnswer`, what `sink` raises, and what the origin raises without credentials.
+        Raises `ErrorResponse`, `NoAnswer`, errors of `sink`, and the origin's error for missing credentials.
         """
         route = self._origin.route
         until = time.monotonic() + self._deadline_seconds + expected_bytes * _SECONDS_PER_BYTE
@@ -332,6 +331,6 @@ class RetryBudget:
 
 
 def next_pause(last_seconds: float, uniform: Callable[[float, float], float]) -> float:
-    """Seconds to wait before the next attempt, given the last wait (0 for none): decorrelated jitter, 50 ms to 5 s."""
+    """Seconds to wait before the next attempt, after the last wait (0 for none): decorrelated jitter, 50 ms to 5 s."""
     longest = max(last_seconds, _SHORTEST_SECONDS) * 3
     return min(_LONGEST_SECONDS, uniform(_SHORTEST_SECONDS, longest))

@@ -1,10 +1,7 @@
-"""One HTTP/1.1 connection: send a request, read a head, then a body, which ends by its length, by chunks, or with the
-connection. One thread at a time.
+"""One HTTP/1.1 connection: send a request, read a head, then a body that ends by its length, by chunks, or with the
+connection.
 
-How long it may be silent is learnt from the time to the first byte of earlier requests. Stalled bodies make other
-readers wait 16 to 61 s. Giving up early costs one more request; waiting delays all that depends on the response. So the
-timeout is short, and doubles for a request that meets silence again. A body that drips is given up like a silent one:
-bytes that arrived stay, and the rest is requested elsewhere.
+For one thread at a time.
 """
 
 from __future__ import annotations
@@ -76,7 +73,7 @@ class Connection:
         return self._take_ahead(view) or self._receive_into(view)
 
     def _take_ahead(self, view: memoryview) -> int:
-        """The same of what came with the head."""
+        """The bytes of the body that came with the head."""
         count = min(len(self._ahead), len(view))
         if count:
             view[:count] = self._ahead[:count]

@@ -81,7 +81,7 @@ def _body_bytes(status: int, headers: Mapping[str, str], is_chunked: bool) -> in
 
 @lru_cache(64)
 def _parse_line(line: str) -> tuple[str, str]:
-    """A header's name in lower case, and its value. Most lines of a server are those of its answer before."""
+    """A header's name in lower case, and its value. Most lines repeat those of the server's previous answer."""
     name, colon, value = line.partition(":")
     if not colon or not name or name != name.strip():
         raise BadReply(f"expected a header, found {line[:80]!r}")

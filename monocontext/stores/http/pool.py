@@ -69,8 +69,8 @@ class Pool:
     def borrow(
         self, endpoint: Endpoint, timer: ExchangeTimer, *, fresh: bool = False, avoid: Address | None = None
     ) -> Connection:
-        """An idle connection; a new one where there is none or with `fresh`, if possible to another address than
-        `avoid`. Raises `OSError` where none can be opened."""
+        """An idle connection; a new one if there is none or with `fresh`, if possible to another address than `avoid`.
+        Raises `OSError` if none can be opened."""
         if self._process != os.getpid():
             self._drop_inherited()
         while not fresh and (found := self._take_idle(endpoint)):

@@ -1,4 +1,4 @@
-"""Error responses of a server: what they say, and what can be done about them. Pure."""
+"""Error responses of a server: their meaning, and the possible reactions."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Signer:
     def headers(
         self, method: str, host: str, path: str, query: str, headers: Mapping[str, str], now: float
     ) -> dict[str, str]:
-        """`headers` with `host` and those that authenticate the request; all of them are signed.
+        """`headers` with `host` and the authenticating headers; all of them are signed.
 
         `path` and `query` are percent-encoded, as they are sent. `now` is in seconds since 1970.
         """
@@ -158,7 +158,7 @@ class Origin(Protocol):
     route: Route
 
     def move(self, region: str) -> Route | None:
-        """Change to the region that the bucket lies in, and return the route there; `None` where there is none."""
+        """Change to the region of the bucket and return the route there; `None` if there is none."""
         ...
 
     def signer(self, route: Route) -> Signer:
@@ -175,7 +175,7 @@ _REGION = r"[a-z]{2,4}(?:-[a-z]+)+-\d+"
 _AWS_S3 = re.compile(
     rf"(?:[a-z0-9._-]+\.)?s3(?:-(?!website)[a-z0-9-]+)?(?:\.dualstack)?(?:\.{_REGION})?\.(amazonaws\.com(?:\.cn)?)"
 )
-"""Hosts of S3 alone: below amazonaws.com lie the hosts of all customers' machines and balancers too."""
+"""Hosts of S3 alone: amazonaws.com also has the hosts of customers' machines and load balancers below it."""
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 
 
@@ -206,7 +206,7 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
 
 
 def is_aws_host(url: str) -> bool:
-    """Whether the URL of an endpoint, or none, means S3 of AWS by TLS."""
+    """Whether the URL of an endpoint, or None, stands for S3 of AWS over TLS."""
     return not url or bool(re.fullmatch(rf"https://{_AWS_S3.pattern}(:443)?/?", url))
 
 

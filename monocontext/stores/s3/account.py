@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 _NOT_ASKED = object()
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
-"""Names in a profile whose keys botocore fetches, and ranks before those of the shared files."""
+"""Settings of a profile whose credentials botocore fetches and prefers to those of the shared files."""
 
 
 class Identity(Protocol):
@@ -116,7 +116,7 @@ class BotocoreIdentity:
             frozen = self._credentials.get_frozen_credentials()
         except NoIdentity:
             raise
-        except Exception as error:  # botocore's, and those of the files, processes and servers that it reads
+        except Exception as error:  # errors of botocore, and of the files, processes and servers that it reads
             said = re.sub(r"\?\S+", "?...", " ".join(str(error).split()))
             kind = f"{type(error).__name__}: " if isinstance(error, LookupError | TypeError) else ""
             raise NoIdentity(f"{self.source}: {kind}{said}") from error
@@ -194,7 +194,7 @@ class RequestPlan(NamedTuple):
     route: Route
     identity: Identity
     asked: str
-    """Why botocore was asked; empty where it was not."""
+    """Why botocore was asked; empty if it was not."""
 
 
 class Account:
@@ -209,9 +209,10 @@ class Account:
     def plan(
         self, options: S3Options, bucket: str, by_botocore: Callable[[str], RequestPlan | None]
     ) -> RequestPlan | None:
-        """The plan for a bucket; where only botocore knows it, what `by_botocore` learns for the given reason.
+        """The plan for a bucket.
 
-        Sends nothing: keys that lie elsewhere are fetched when they are first used.
+        Where only botocore knows it, the result of `by_botocore` for the given reason. Sends nothing: credentials that
+        must be fetched are fetched at first use.
         """
         with self._lock:
             learnt = options, bucket
@@ -274,11 +275,11 @@ def _signature(path: str) -> tuple[int, int, int] | None:
 
 
 Learn = Callable[[S3Options, str, str], RequestPlan | None]
-"""Learns a plan from botocore: for options, a bucket, and the reason why it is asked."""
+"""Asks botocore for a plan: for options, a bucket, and the reason."""
 
 
 class S3Origin:
-    """The `Origin` of the transport to one bucket: who signs, and where requests go, as learnt for these options."""
+    """The `Origin` of the transport to one bucket: the credentials, and the routes learnt for these options."""
 
     def __init__(self, options: S3Options, bucket: str, learn: Learn, account: Account, plan: RequestPlan) -> None:
         self._options = options
@@ -312,7 +313,7 @@ class S3Origin:
     def renew(self, refused: Credentials) -> None:
         if self.plan.identity.get() != refused:
             return
-        with self._lock:  # of many threads with refused credentials, one looks for newer ones
+        with self._lock:  # one of many threads with refused credentials looks for newer ones
             if self.plan.identity.get() == refused:
                 self._account = account_of(self._options.profile, refused=self._account)
                 if found := _plan(self._account, self._options, self._bucket, self._learn):
@@ -331,7 +332,7 @@ def _plan(account: Account, options: S3Options, bucket: str, learn: Learn) -> Re
 
 
 _GLOBAL = "us-east-1"
-"""Also what requests without any region are signed for; its host names no region."""
+"""The default region, with which requests without a region are signed; its host names no region."""
 _SUFFIXES = (
     (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
     (re.compile(r"us-gov-[a-z]+-\d+"), "amazonaws.com"),

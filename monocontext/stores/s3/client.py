@@ -54,13 +54,14 @@ class S3Connection:
     def __init__(self, options: S3Options, client: Any = None) -> None:
         self.options = options
         self.given = client
-        """A client made by the caller, who is then responsible for forks."""
+        """A client made by the caller, which is then responsible for forks."""
         self.throttles = ThrottleCounter()
         """Counts the responses to boto3 that ask for fewer requests."""
         if client is not None:
             self.throttles.register(client)
         self.credentials_source = ""
-        """Whose keys sign reads, and why botocore was asked where it was; empty before the first read."""
+        """The source of the credentials that sign reads, and the reason if it was botocore; empty before the first
+        read."""
         self._process_state = _ProcessState()
 
     def client(self) -> Any:
@@ -71,7 +72,7 @@ class S3Connection:
         if state.client is None:
             with state.lock:
                 if state.client is None:
-                    account_of(self.options.profile)  # boto3 meets a line break in a key with a ValueError of its own
+                    account_of(self.options.profile)  # boto3 raises its own ValueError for a line break in a key
                     client = _connect(self.options)
                     self.throttles.register(client)
                     state.handlers = find_handlers(client)
@@ -125,9 +126,9 @@ class S3Connection:
 
 
 def _close_client(client: Any) -> None:
-    """Close a client with its sockets. botocore only drops its pools; those that an error's traceback refers to would
-    keep their sockets open until the garbage collector runs."""
-    # These attributes are not public: those that a version of botocore lacks are skipped.
+    """Close a client with its sockets. botocore only drops its pools; a pool that an error's traceback refers to would
+    keep its sockets open until the garbage collector runs."""
+    # These attributes are not public: the ones that a version of botocore lacks are skipped.
     session = getattr(getattr(client, "_endpoint", None), "http_session", None)
     managers = [getattr(session, "_manager", None), *getattr(session, "_proxy_managers", {}).values()]
     pools = [manager.pools for manager in managers if manager is not None]
@@ -153,8 +154,8 @@ def _learn(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
 
 @cache
 def _shared_data_loader() -> Any:
-    """The loader of the files from which botocore makes a client, shared so that they are read once. Each client has a
-    session of its own: a shared session would pass on credentials that were refused."""
+    """The loader of the files from which botocore makes a client, shared so that they are read once. Each client has
+    its own session: a shared session would pass on refused credentials."""
     return import_module("botocore.session").get_session().get_component("data_loader")
 
 
@@ -316,9 +317,10 @@ def _proxy_url(url: str, scheme: str, config: Any) -> str | None:
 
 
 def find_handlers(client: Any = None) -> list[Any] | None:
-    """Handlers that may respond in place of the network, as moto's does; `None` where botocore does not show them.
+    """Handlers that may respond instead of the network, as moto's do; `None` if botocore does not show them.
 
-    Without a client: those that a client would begin with. Does not import botocore: it has no handler before that.
+    Without a client: the handlers that a new client would have. Does not import botocore, which has no handler before
+    its import.
     """
     try:
         if client is not None:

@@ -30,7 +30,7 @@ _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
     "public buckets open with anonymous=True"
 )
-# Names in botocore.exceptions; those that a version lacks are skipped.
+# Names in botocore.exceptions; the ones that a version lacks are skipped.
 _NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError")
 _NO_LOGIN = (
     "CredentialRetrievalError",
@@ -70,7 +70,8 @@ def translate(
 
 
 def _foreign_redirect(error: Exception, url: str, client: Callable[[], Any] | None) -> MonocontextError | None:
-    """The error for a redirect that boto3 was told and has not followed; None: it was none, or one to our own place."""
+    """The error for a redirect that boto3 received and did not follow; None if there was none, or one to the same
+    place."""
     if not isinstance(error, _exception_types(("ClientError",))):
         return None
     answer = getattr(error, "response", {}).get("ResponseMetadata", {})

@@ -1,6 +1,6 @@
 """Upload a large object in parts, several at once.
 
-boto3's transfer manager does this too, but it neither returns the ETag of what it wrote nor takes a condition; a HEAD
+boto3's transfer manager does this too, but it neither returns the ETag of the object nor takes a condition; a HEAD
 afterwards could name another writer's version.
 """
 

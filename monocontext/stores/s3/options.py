@@ -25,7 +25,8 @@ class S3Options:
     transport: str = "own"
     """The sender of GETs: `own`, or `boto3`, which sends all other requests."""
     keep_alive: bool = True
-    """Connections of our own transport stay open up to 20 s for the next GET; else none is open between two calls."""
+    """Whether connections of our own transport stay open up to 20 s for the next GET; else none is open between two
+    calls."""
 
     def __post_init__(self) -> None:
         if self.transport not in TRANSPORTS:
@@ -52,5 +53,5 @@ def _is_url(endpoint: str) -> bool:
             and parts.port != 0
             and endpoint.split() == [endpoint]
         )
-    except ValueError:  # brackets that hold no address, a port that is none
+    except ValueError:  # brackets without an address, or an invalid port
         return False

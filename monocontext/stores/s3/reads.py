@@ -45,7 +45,7 @@ Span = tuple[int, int]
 def read_by_transport(
     client: Client, key: str, url: str, span: Span | None, etag: str | None, most_bytes: int | None = None
 ) -> Blob:
-    """Read `span` of an object, or the whole (1 GET; after a fault 1 more for what is missing)."""
+    """Read `span` of an object, or the whole object (1 GET; after a fault 1 more for the missing rest)."""
     download = Download(url, span, etag, most_bytes)
     try:
         client.get(key, download, span[1] if span else 0)
@@ -73,7 +73,7 @@ def read_by_boto3(
         request["Range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
     if etag is not None:
         request["IfMatch"] = f'"{etag}"'
-    throttles.take()  # drop those of earlier reads of this thread
+    throttles.take()  # drop buffers of this thread's earlier reads
     answer, total_bytes, data = _whole_body(client, request, url, span, most_bytes, pause)
     found = bare_etag(answer.get("ETag"), url)
     check_version(url, etag, found)  # some servers ignore If-Match
@@ -204,7 +204,7 @@ class Download:
         with self._memory.getbuffer() as whole, whole[self._received_bytes :] as free:
             try:
                 return body.read_into(free)
-            finally:  # what came before an error is there
+            finally:  # the bytes before an error have arrived
                 self._received_bytes += body.read_bytes - before
 
     def blob(self) -> Blob:
@@ -254,7 +254,7 @@ def modified_seconds(answer: dict[str, Any], url: str) -> float:
 
 
 def seconds_of(date: str | None) -> float:
-    """An HTTP date in seconds since 1970; 0 without a date, and for what is not one."""
+    """An HTTP date in seconds since 1970; 0 for a missing or invalid date."""
     if not date:
         return 0.0
     if found := _DATE.fullmatch(date):
@@ -276,7 +276,7 @@ def response_seconds(answer: Any) -> float:
 
 
 def bare_etag(etag: Any, url: str) -> str:
-    """An ETag without quotes, which servers do not set alike in all responses. Raises `DamagedData` without an ETag."""
+    """An ETag without quotes, which servers do not set consistently. Raises `DamagedData` without an ETag."""
     if not etag:
         raise DamagedData(f"{url}: the answer carries no ETag")
     return str(etag).strip('"')

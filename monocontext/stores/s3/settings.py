@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class UnsupportedBySigner(Exception):
-    """Only botocore knows what is configured here; the message names it."""
+    """Only botocore understands a setting; the message names it."""
 
 
 class NoIdentity(Exception):
@@ -26,7 +26,7 @@ class NoIdentity(Exception):
 
 
 class NothingFound(NoIdentity):
-    """No source has keys; the message names those that were tried."""
+    """No source has credentials; the message names the ones that were tried."""
 
 
 def _check_line(text: object, what: str) -> None:
@@ -94,7 +94,7 @@ class Settings:
                 _check_line(text, f"the variable {variable}")
         self.files = SharedFiles(*locate(environment))
         self.profile_is_explicit = profile is not None
-        """Then keys in the environment do not count."""
+        """Whether the profile was named explicitly; then credentials in the environment do not count."""
         named = profile
         for name in ("AWS_DEFAULT_PROFILE", "AWS_PROFILE"):
             named = environment.get(name) if named is None else named
@@ -138,7 +138,7 @@ class Settings:
         return str(self.profile.get("endpoint_url") or "") or None
 
     def ca_bundle(self) -> str | None:
-        """Path of the certificates to trust; `None` for those that botocore trusts."""
+        """Path of the certificates to trust; `None` for botocore's default."""
         return self.value("AWS_CA_BUNDLE", "ca_bundle") or self.environment.get("REQUESTS_CA_BUNDLE")
 
     def check_for_s3(self) -> None:

@@ -48,7 +48,7 @@ class S3Store:
 
     @property
     def credentials_source(self) -> str:
-        """Where the keys come from that sign reads, and why botocore was asked where it was; empty before a read."""
+        """The source of the credentials that sign reads, and the reason if it was botocore; empty before a read."""
         return self._connection.credentials_source
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class S3Store:
         try:
             return self._read(key, None, None, most_bytes)
         finally:
-            if log.pending:  # who asks for a whole object waits for it; of ranges the engine's callers do
+            if log.pending:  # the caller waits for a whole object; for ranges, the engine's callers do
                 log.emit()
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
@@ -124,7 +124,8 @@ class S3Store:
         return self.list_telling([], prefix)
 
     def list_telling(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-        """The same; adds to `left_out` the keys that no other verb takes, the `folder/` markers of consoles too."""
+        """As `list`, and adds to `left_out` the keys that no other verb takes, including the `folder/` markers of
+        consoles."""
         url = f"{self.url}/{prefix}"
         with self._client(url) as client:
             ordered = is_aws(client)

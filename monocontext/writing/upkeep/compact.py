@@ -118,7 +118,7 @@ def _compact(work: Rewrite, base: Manifest, layout: SegmentLayout, filters: bool
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Frames that lie back to back in one object."""
+    """Adjacent frames in one object."""
 
     object: str
     first_frame: int
@@ -135,7 +135,8 @@ class Stretch:
         return "://" in self.object
 
     def is_packed(self, layout: SegmentLayout) -> bool:
-        """Whether it stays as it is: it lies elsewhere, or it and its frames are at least half full."""
+        """Whether it stays as it is: because it is a foreign object, or because it and its frames are at least half
+        full."""
         full = 2 * self.stored_bytes >= layout.segment_bytes
         return self.is_virtual or (full and 2 * self.text_bytes >= self.frames * layout.frame_bytes)
 
@@ -160,7 +161,7 @@ def _stretches(frames: Iterable[Frame]) -> Iterator[Stretch]:
 def plan(stretches: Iterable[Stretch], layout: SegmentLayout) -> list[tuple[int, int]]:
     """Frames [first, stop) to store again: loosely packed neighbours that become fewer segments, or half the frames.
 
-    A compacted text has none: of two segments that a writer fills one after the other the first is at least half full,
+    A compacted text has none: of two segments that a writer fills one after the other, the first is at least half full,
     or both together would have been one.
     """
     found = []
@@ -253,9 +254,9 @@ def _store_part(part: Part, *, place: WorkersPlace, layout: SegmentLayout) -> _S
 def _keep_until(old: Reader, stretches: list[Stretch], layout: SegmentLayout, unreadable: int) -> int:
     """The frame up to which text and filters stay as they are.
 
-    A change in the frames of a filter means reading all its text again. A filter stays that is larger than what an
-    append would merge, whose text is well packed, and that covers at least as much text as follows it, or as much as
-    filters can. So only the short rest is read again, and the number of filters grows with the logarithm of the text.
+    A change in the frames of a filter means a second read of all its text. So a filter stays if it is larger than what
+    an append would merge, its text is well packed, and it covers at least as much text as follows it, or as much as
+    filters can. Then only the short rest is read again, and the number of filters grows with the logarithm of the text.
     """
 
     def stays(ref: FilterRef) -> bool:
@@ -299,7 +300,7 @@ def _has_tidy_filters(base: Manifest, fence: int) -> bool:
 
 
 def _untouched_filters(base: Manifest, loose: list[tuple[int, int]]) -> Iterator[FilterRef]:
-    """Filters none of whose frames is stored again."""
+    """The filters without a frame that is stored again."""
     return (
         ref for ref in base.filters if all(ref.stop_frame <= first or stop <= ref.first_frame for first, stop in loose)
     )

@@ -43,7 +43,7 @@ class Counted:
 
 
 class DocumentCheck:
-    """Takes the text frame by frame, in order; frames may be left out, and so are the documents that lie in them."""
+    """Takes the text frame by frame, in order. Frames may be left out, and then the documents in them are too."""
 
     def __init__(self, ref: DocumentsRef | None, get: Callable[[str], bytes], first: int = 0):
         """`first`: the character from which on the text is given."""
@@ -80,7 +80,7 @@ class DocumentCheck:
             yield from (page[i] for i in range(len(page)))
 
     def feed(self, start: int, data: bytes) -> Iterator[str]:
-        """Look at a frame that begins at a character; yields what is wrong with documents that end in it."""
+        """Check a frame that begins at a character; yields the faults of documents that end in it."""
         now = self._now
         if now is None:
             return
@@ -102,7 +102,7 @@ class DocumentCheck:
         return self._cut + ([self._now] if self._now and self._now.characters else [])
 
     def finish(self) -> list[str]:
-        """All text has passed: what is wrong with pages and names."""
+        """The text is complete: yields the faults of pages and names."""
         for _ in self._records:
             pass
         ref = self._ref

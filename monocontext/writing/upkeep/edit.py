@@ -1,9 +1,9 @@
 """Replace and delete documents of a context, as its next generation.
 
-Only frames that hold changed text are stored again. Index pages and pages of documents without a change keep their
-objects. Search filters keep the columns of frames whose text, and the text right behind them, stays
-(`FilterRef.columns`). Readers keep the generation that they opened. Where another writer commits first, the edit is
-worked out again on what that one wrote.
+Only frames with changed text are stored again. Index pages and pages of documents without a change keep their objects.
+Search filters keep the columns of frames whose own text, and the text right behind them, stays (`FilterRef.columns`).
+Readers keep the generation that they opened. If another writer commits first, the edit is worked out again on the
+result of that writer.
 """
 
 from __future__ import annotations
@@ -61,17 +61,19 @@ def replace(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Replace the texts of documents in the context at `url`, found by name, and return the root that was committed.
+    """Replace the texts of documents in the context at `url`, found by name, and return the committed root.
 
     `documents` is a mapping of name to text, or an iterable of (name, text) and (name, text, metadata); a text is a
-    `str` or the path of a file. Without metadata those of the document stay, but for what `sync` recorded of its file.
-    Of several documents with one name the last is replaced, which a dict of the documents has. The result is the text
-    that `publish` makes of the same documents. The new texts are held in memory. `allow`: as for `Monocontext.open`.
+    `str` or the path of a file. Without metadata, those of the document stay. Of several documents with one name the
+    last is replaced, the one that a dict of the documents has. The result is the text that `publish` makes of the same
+    documents. The new texts are held in memory. `allow`: as for `Monocontext.open`.
 
-    Raises `NotFound`, and changes nothing, where a name is not there (`update` appends those). Earlier generations stay
-    readable until `gc` removes them. Bytes written grow with what changed. Cost: 1 GET a page of 4096 documents, 1 for
-    each index page and each stretch of frames that changes; 1 PUT for 16 MiB of new frames, for each index page and
-    each page of documents with a change; some 6 requests for the commit. Two writers at once both succeed.
+    Raises `NotFound`, and changes nothing, if a name is missing (`update` appends missing ones). Earlier generations
+    stay readable until `gc` removes them. The bytes written grow with the size of the change.
+
+    Cost: 1 GET a page of 4096 documents, 1 for each index page and each range of frames that changes; 1 PUT for 16 MiB
+    of new frames, for each index page and each page of documents with a change; about 6 requests for the commit. Two
+    writers at once both succeed.
     """
     given = _texts_of(documents)
 
@@ -92,7 +94,7 @@ def update(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Replace the documents whose names are there, and append the others, in a generation each; returns the last root.
+    """Replace the documents whose names exist, and append the others, in one generation each; returns the last root.
 
     Parameters and cost as for `replace`, and those of `append`.
     """
@@ -120,20 +122,20 @@ def delete(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Delete documents from the context at `url`, and return the root that was committed. The line that an upload of a
-    folder writes before a file goes with it, unless that upload had a `header` of its own.
+    """Delete documents from the context at `url`, and return the committed root.
 
-    `names` is a name or a glob, or an iterable of names. All documents with such a name go. The documents behind them
-    are numbered anew. Earlier generations hold the text until `gc` removes them. Parameters and cost as for `replace`;
-    where documents have tables of names (more than 4096) these are written again, 16 bytes a document.
+    The line that an upload of a folder writes before a file is deleted with it, unless that upload had a `header` of
+    its own. `names` is a name or a glob, or an iterable of names. All documents with such a name are deleted, and the
+    ones behind them get new numbers. Earlier generations hold the text until `gc` removes them. Parameters and cost as
+    for `replace`; where documents have tables of names (more than 4096) these are written again, 16 bytes a document.
 
-    `forget`: leave the text in no object below `url`. Objects that share one with it are stored again, and `gc` without
-    a grace period removes earlier generations; readers that have one open fail at their next read of a removed object.
-    Where that `gc` did not come to its end, run it again. `find_leftovers` proves it. `cache_dir`: a folder in which
-    readers of this machine keep what they read (`Monocontext.open`); it is emptied, too. Copies elsewhere (such caches
-    of other machines, versions that a bucket keeps) are not reached.
+    `forget`: leave the text in no object below `url`. Objects that share a segment with it are stored again, and `gc`
+    without a grace period removes earlier generations; readers of these fail at their next read of a removed object. If
+    that `gc` did not finish, run it again. `find_leftovers` proves the result. `cache_dir`: a folder in which readers
+    of this machine keep data (`Monocontext.open`); it is emptied too. Copies elsewhere (such caches of other machines,
+    versions that a bucket keeps) are not reached.
 
-    Raises `NotFound`, and changes nothing, where no document has such a name.
+    Raises `NotFound`, and changes nothing, if no document has such a name.
     """
     if isinstance(names, bytes) or not isinstance(names, Iterable):
         raise TypeError(f"names are one name or glob, or an iterable of names, not {type(names).__name__}")
@@ -166,7 +168,7 @@ def delete(
 
 
 def _wait_for_clock(store: Store, generation: int) -> None:
-    """Wait until the store's clock, which may count whole seconds, is past a commit: what came before is older then."""
+    """Wait until the store's clock, which may count whole seconds, is past a commit: then earlier objects are older."""
     while committed := next(iter(store.list(generation_key(generation))), None):  # as `gc` looks at it
         if seconds_now(store, committed.now_seconds) > committed.modified_seconds:
             return

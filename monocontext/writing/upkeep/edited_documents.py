@@ -1,4 +1,4 @@
-"""Read the documents of a text, and store the pages of those that changed, with a table of their names."""
+"""Read the documents of a text, and store the pages with changes, and a table of names."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class Spot:
-    """Where a document that changes lies in the old text."""
+    """A changed document, in the old text."""
 
     number: int
     name: bytes
@@ -56,7 +56,7 @@ class Spot:
     header: int = 0
     """Characters of its header line, which goes with it."""
     newline: int = 0
-    """1 where a newline behind it, which belongs to none, goes with it."""
+    """1 if the newline behind it, which belongs to no document, is removed with it; else 0."""
 
     @property
     def low(self) -> int:
@@ -78,7 +78,7 @@ class Spot:
 
 @dataclass(slots=True)
 class Stretch:
-    """Neighbouring frames that are stored again: `first` to `last`, and those in their place."""
+    """Neighbouring frames that are stored again: `first` to `last`, and the frames that replace them."""
 
     first: int
     last: int
@@ -116,7 +116,7 @@ def spots_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], charac
 
 
 def group(text: Reader, spots: Iterable[Spot]) -> list[Stretch]:
-    """Stretches of frames for changes that lie in the same or neighbouring frames."""
+    """Ranges of frames; changes in the same or neighbouring frames share one."""
     found: list[Stretch] = []
     end = text.manifest.frames - 1
     for spot in spots:
@@ -299,7 +299,7 @@ def _moved(ref: PageRef, before: PageRef | None, now_before: PageRef | None) -> 
 
 
 def _joined(runs: Sequence[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
-    """Runs that lie back to back in one object as one."""
+    """The runs, with adjacent runs of one object joined."""
     found: list[FrameRun] = []
     end = at = 0
     for run in runs:

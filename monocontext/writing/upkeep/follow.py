@@ -1,6 +1,7 @@
-"""Bring a text that was indexed in place in step with its objects: read only those that are new or have changed.
+"""Update a text that was indexed in place: read only the objects that are new or have changed.
 
-Frames of objects whose URL, ETag and size are as the index records keep their records, and their columns in filters.
+Objects with the URL, ETag and size that the index records keep the records of their frames, and their columns in
+filters.
 """
 
 from __future__ import annotations

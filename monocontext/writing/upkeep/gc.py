@@ -1,16 +1,17 @@
 """Remove the objects that no generation names any more.
 
-Objects never change, and several generations may share one: the roots that stay tell which objects are needed.
+Objects never change, and several generations may share one: the remaining roots tell which objects are needed.
 Invariants:
+
 - the newest root, that of `manifest.json`, and every root that was the newest one within the grace period stay, with
-  all objects that they name;
-- nothing younger than the grace period is removed: a writer that has not committed yet may have stored it;
-- no name is stored twice, so a DELETE that lands late finds what was looked at, or nothing. Writers of earlier versions
-  store again what has the same content: for their sake each object is looked at right before it goes;
-- roots are removed before objects: a root that exists names only objects that exist;
-- a root or page that stays and cannot be read ends the call before anything is removed;
-- keys of another form than `docs/format.md` gives are not ours, and stay;
-- files of a directory that a writer did not finish go by their own age.
+  all objects that they name
+- nothing younger than the grace period is removed: a writer that has not committed yet may have stored it
+- no name is stored twice, so a DELETE that arrives late finds the object that was checked, or nothing. Writers of
+  earlier versions store equal content again: for their sake each object is checked right before it is removed
+- roots are removed before objects: a root that exists names only objects that exist
+- an unreadable root or page that stays ends the call before anything is removed
+- keys that do not have the form of `docs/format.md` are not ours, and stay
+- unfinished files in a directory are removed by their own age
 """
 
 from __future__ import annotations
@@ -274,7 +275,7 @@ def _remove(
     *,
     exact: bool,
 ) -> tuple[list[ObjectInfo], list[ObjectInfo]]:
-    """Remove roots, then objects, and return those that were removed; with `exact` no version that was stored since."""
+    """Remove roots, then objects, and return what was removed; with `exact` no version that was stored since."""
 
     def remove(info: ObjectInfo) -> bool:
         """Remove an object, unless an upload by an earlier version has stored it again."""

@@ -1,4 +1,4 @@
-"""Look for a text in all objects of a context, inflated: what a deletion with `forget` must not leave behind."""
+"""Search all objects of a context, decompressed, for a text that a deletion with `forget` must not leave behind."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ class Rewrite:
 
 @contextmanager
 def beside_gc(store: Store, base: Manifest) -> Iterator[None]:
-    """Raise `AlreadyExists` where what `base` names is gone since another generation took its place: `gc` with a short
-    grace period removes it."""
+    """Raise `AlreadyExists` if objects of `base` are gone since another generation replaced it: `gc` with a short grace
+    period removes them."""
     try:
         yield
     except NotFound as error:
@@ -206,8 +206,8 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
 
 
 def commit_change(store: Store, newest: Manifest, change: Callable[[Manifest], Manifest | None]) -> Manifest:
-    """Commit what `change` makes of the newest root, and return it; where that is None nothing changes, and the newest
-    root is returned. Where another writer commits first, `change` is called with what that one wrote."""
+    """Commit the result of `change` for the newest root, and return it. If `change` returns None, nothing changes, and
+    the result is the newest root. If another writer commits first, `change` is called with that writer's root."""
     unchanged: Manifest | None = None
 
     def build(base: Manifest | None) -> Manifest:
@@ -252,7 +252,7 @@ def with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
 
 
 def _own_text(text: Reader, start: int, stop: int) -> bytes:
-    """Characters [start, stop) in UTF-8; none where any lies in another place, and may be replaced there."""
+    """Characters [start, stop) in UTF-8; None if any of them is in a foreign object, which may be replaced."""
     if stop <= start or any("://" in text.frame(number).object for number in text.table.numbers(start, stop)):
         return b""
     return text.read(start, stop).encode()

@@ -57,7 +57,7 @@ class Source(Protocol):
         ...
 
     def text(self, options: InputOptions) -> str | None:
-        """Its text; None for what an upload leaves out."""
+        """Its text; None if an upload leaves the file out."""
         ...
 
 
@@ -71,10 +71,10 @@ def find_sources(
     store_options: StoreOptions | None,
     stack: ExitStack,
 ) -> Iterator[Source]:
-    """All files of these paths, objects of these URLs and pages with these addresses that are selected by name, but
-    those of the context at `own`.
+    """All files of these paths, objects of these URLs and pages at these addresses that are selected by name, without
+    the context at `own`.
 
-    `stack` closes what they are read through. Raises `NotFound` for what is not there.
+    `stack` closes the resources that they need. Raises `NotFound` for a missing one.
     """
     places = [each for each in given if isinstance(each, str) and "://" in each]
     paths = [Path(each) for each in given if each not in places]
@@ -162,7 +162,7 @@ class _Page:
         self.name = self._url = url
         try:
             self._note(_request(url, "HEAD")[0])
-        except StoreFailure:  # some servers answer GET alone: that tells what is there
+        except StoreFailure:  # some servers answer only GET, so ask with that
             self._note(http.client.HTTPMessage())
 
     def _note(self, headers: http.client.HTTPMessage) -> None:
@@ -207,7 +207,7 @@ def _request(url: str, method: str) -> tuple[http.client.HTTPMessage, bytes]:
 
 
 def _decode(data: bytes, name: str, options: InputOptions) -> str | None:
-    """The text of some bytes; None for what an upload leaves out."""
+    """The text of some bytes; None if an upload leaves them out."""
     if is_binary(data[:HEAD_BYTES], options.encoding):
         return None
     try:
@@ -282,8 +282,8 @@ def _commit_files(path: Path, prefix: str, commit: str, options: InputOptions, s
 
 
 def _web_address(path: Path, commit: str) -> str | None:
-    """The address of a folder at a commit, to which the names of its files are added, from the remote `origin`; None
-    where there is none, or its site is not known. Users and passwords of the remote are left out."""
+    """The address of a folder at a commit, from the remote `origin`; the names of its files are appended. None without
+    a remote, or for an unknown site. Users and passwords of the remote are left out."""
     try:
         remote = _git(path, "remote", "get-url", "origin").decode().strip()
         folder = _git(path, "rev-parse", "--show-prefix").rstrip(b"\n")
@@ -298,7 +298,7 @@ def _web_address(path: Path, commit: str) -> str | None:
 
 
 class _Blobs:
-    """One `git cat-file` that prints the contents of files, for any thread."""
+    """One `git cat-file` that prints the contents of files. Safe for use by many threads."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,8 +1,8 @@
-"""Bring the documents of a context in step with their sources: read and store only what is new or has changed.
+"""Update the documents of a context from their sources: read and store only what is new or has changed.
 
-A file counts as unchanged where its size and time are those that the document's metadata record (`file`), as in rsync;
-an object or a page where its size and ETag are; a file of a commit where its content has the same number in git. Others
-are read, and stored if the text differs.
+A file counts as unchanged if its size and time are those in the document's metadata (`file`), as in rsync; an object or
+a page if its size and ETag are; a file of a commit if its content has the same number in git. Others are read, and
+stored if the text differs.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def sync(
 def _compare(
     there: _Stored, unsure: list[Source], options: InputOptions
 ) -> tuple[dict[bytes, Change], list[str], int, set[str]]:
-    """The changes of documents that may differ from their files; the names of those that do, how many only have another
-    time, and the names of files that hold no text any more."""
+    """The changes of documents that may differ from their files: the names of those that do, the number that have only
+    another time, and the names of files that no longer hold text."""
     changes: dict[bytes, Change] = {}
     changed: list[str] = []
     binary: set[str] = set()
@@ -184,7 +184,7 @@ class _Stored:
         self._text = self._context.read(base) if base else None
 
     def facts(self, name: str) -> dict[str, Any] | None:
-        """The metadata of a document; None where there is none of that name."""
+        """The metadata of a document; None if there is none with that name."""
         found = self.numbers.get(name)
         return None if found is None else found[0].metadata(found[1])
 

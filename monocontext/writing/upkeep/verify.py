@@ -59,7 +59,7 @@ class Report:
     flags: int = OF_TEXT
     """The flags of `index.OF_TEXT` that all these frames have."""
     problems: list[str] = field(default_factory=list)
-    """One line each: the object, what was expected, what was found."""
+    """One line each: the object, the expected value, the found value."""
 
     def add(self, part: Report) -> None:
         """Add the report of the next part of the text."""
@@ -181,7 +181,7 @@ def _check_commit(store: Store, manifest: Manifest, report: Report) -> None:
 
 
 def _check_copies(store: Store, manifest: Manifest, context: ContextHandle, report: Report) -> None:
-    """Check that what the root has of the text is what its frames hold."""
+    """Check that the copies of text in the root equal its frames."""
     bare = replace(manifest, text=b"", head="", tail="")
     with closing(context.read(bare)) as text:
         try:
@@ -366,7 +366,7 @@ def _check_object(
         read_bytes += len(blob.data)
         for frame in batch:
             sound &= _check_frame(frame, blob.data[frame.offset - start :][: frame.stored_bytes], checks, report)
-        # Of a segment that has random bytes besides its frames, or reaches into another page, these are checked alone.
+        # If a segment has random bytes besides its frames, or reaches into another page, only its frames are checked.
         if stop == blob.total_bytes == read_bytes and sound and "://" not in name:
             found = segment_key(digest.hexdigest())
             if found != name:

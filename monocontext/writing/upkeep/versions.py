@@ -34,10 +34,9 @@ _AT_ONCE_BYTES = 8 << 20
 def list_versions(
     url: Place, *, newest: int | None = None, store_options: StoreOptions | None = None
 ) -> list[Manifest]:
-    """The roots of all versions that are there, or of so many `newest` ones, the oldest first (1 LIST a thousand, 1 GET
-    each).
+    """The roots of all versions, or of the `newest` ones, the oldest first (1 LIST a thousand, 1 GET each).
 
-    Raises `NotFound` where no context is. `gc` removes versions.
+    Raises `NotFound` if there is no context. `gc` removes versions.
     """
     with open_store_at(url, store_options) as store:
         last = read_newest(store)
@@ -145,7 +144,7 @@ def _store_again(store: Store, text: Reader, shared: set[str], pieces: Pieces) -
 
 
 def _runs(text: Reader, shared: set[str]) -> Iterator[list[Frame]]:
-    """Frames to store again that lie back to back, of at most some 8 MiB."""
+    """Adjacent frames to store again, of at most about 8 MiB."""
     run: list[Frame] = []
     size = 0
     for frame in records(text, 0, text.manifest.frames):

@@ -19,7 +19,7 @@ def command(bwrap: str, view: FolderView, limits: Limits, inner: Sequence[str]) 
     """The command line that runs `inner` confined."""
     options = ["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--die-with-parent"]
     options += ["--new-session", "--cap-drop", "ALL", "--clearenv"]
-    options += ["--perms", "1777", "--size", str(limits.disk_bytes), "--tmpfs", "/tmp"]  # Python may lie below it
+    options += ["--perms", "1777", "--size", str(limits.disk_bytes), "--tmpfs", "/tmp"]  # Python may be below it
     for path in view.readable:
         options += ["--ro-bind", path, path]
     for path in DEVICES:

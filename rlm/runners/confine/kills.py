@@ -1,4 +1,4 @@
-"""Say what of the machine may have killed a process: its memory, or the number of its processes."""
+"""Name the limit of the machine that may have killed a process: its memory, or its number of processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def why_killed(kills_before: int) -> str:
 
 
 def _find(path: Path, pattern: str) -> int | None:
-    """A number in a file; None where there is none."""
+    """A number in a file; None if there is none."""
     try:
         found = re.search(pattern, path.read_text(), re.MULTILINE)
     except OSError:  # another system, or hidden

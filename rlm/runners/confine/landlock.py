@@ -30,7 +30,7 @@ class _Beneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The version of the kernel's Landlock. Raises SystemFailed where there is none."""
+    """The version of the kernel's Landlock. Raises SystemFailed if there is none."""
     return system.syscall("landlock", _CREATE, None, 0, 1)
 
 

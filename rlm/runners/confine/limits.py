@@ -23,7 +23,7 @@ class Limits:
     files: int = 256
     """Open at once."""
     threads: int = 256
-    """At once, in the ways that give a worker a user or a user namespace of its own: the kernel counts by user."""
+    """The most processes at once, where a worker has its own user or user namespace: the kernel counts by user."""
 
     def to_dict(self) -> dict[str, int]:
         return asdict(self)

@@ -114,14 +114,14 @@ def _times_of(flags: int) -> int:
 
 
 def _mounts_at(path: str) -> Sequence[str]:
-    """The mount at a path and those below it."""
+    """The mount at a path and the mounts below it."""
     with open("/old/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         places = [re.sub(r"\\(\d{3})", _unescape, line.split(" ")[4]) for line in file]
     return [place for place in places if place == path or place.startswith(path + "/")]
 
 
 def _unescape(octal: re.Match[str]) -> str:
-    """Decode an octal number, which stands for a blank or a backslash."""
+    """Decode an octal number, which encodes a blank or a backslash."""
     return chr(int(octal[1], 8))
 
 

@@ -1,7 +1,7 @@
-"""Filter system calls with seccomp: refuse with EPERM what a worker never needs.
+"""Filter system calls with seccomp: refuse with EPERM the calls that a worker never needs.
 
-The filter closes what the other means leave open (in the way `landlock` it is most of the confinement): new processes
-and programs, sockets, signals to others, memory of others, mounts and namespaces, memory that limits do not count, and
+The filter closes what the other means leave open (for `landlock` it is most of the confinement): new processes and
+programs, sockets, signals to others, memory of others, mounts and namespaces, memory that limits do not count, and
 corners of the kernel through which sandboxes were escaped.
 """
 
@@ -69,7 +69,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "lookup_dcookie": (212, 18), "nfsservctl": (180, 42), "uselib": (134, None),
     "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setattr": (314, 274), "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
-    # who it is
+    # its identity
     "setuid": (105, 146), "setgid": (106, 144), "setreuid": (113, 145), "setregid": (114, 143),
     "setresuid": (117, 147), "setresgid": (119, 149), "setgroups": (116, 159), "setfsuid": (122, 151),
     "setfsgid": (123, 152), "setsid": (112, 157), "setpgid": (109, 154),
@@ -95,7 +95,7 @@ _AFFINITY, _PRIORITY = (204, 123), (140, 141)
 _NOTHING_TO_DO: dict[str, tuple[int, int]] = {
     "fsync": (74, 82), "fdatasync": (75, 83), "sync_file_range": (277, 84), "msync": (26, 227),
 }  # fmt: skip
-"""Succeed without a system call: what a worker writes lies in memory, and the disk of what it reads is the host's."""
+"""Succeed without a system call: a worker writes to memory, and the disk that it reads from is the host's."""
 _MMAP, _MAP_HUGETLB = (9, 222), 0x40000
 _CLOCKS: tuple[tuple[int, int], ...] = ((228, 113), (229, 114), (230, 115))
 _CLOCK_OF_SOMEBODY = 0x80000000

@@ -43,10 +43,10 @@ class FolderView:
 
 
 def python_view(packages: tuple[str, ...] = ("rlm",)) -> FolderView:
-    """The files of this interpreter: its standard library, its site-packages, and these packages wherever they lie."""
+    """The files of this interpreter: its standard library, its site-packages, and these packages at any place."""
     with _lock:
         paths = sysconfig.get_paths()
-    compiled = sysconfig.get_config_var("DESTSHARED")  # where modules in C lie, also for a virtual environment
+    compiled = sysconfig.get_config_var("DESTSHARED")  # the folder of modules in C, also for a virtual environment
     library = [path for path in (paths["stdlib"], compiled) if path and os.path.isdir(path)]
     homes = [_home(name) for name in packages]
     site = [path for path in (paths["purelib"], paths["platlib"]) if os.path.isdir(path)]

@@ -34,7 +34,7 @@ _HEAP_MIB = 512
 _LIBRARIES = ("cachetools",)
 """Python's that a context's package imports in a worker."""
 _IMPORTED_AHEAD = ("rlm.runners.wasm.inside", "tempfile")
-"""In addition to those that the server of a context names."""
+"""Modules in addition to those that the server of a context names."""
 _PAGE_BYTES = 64 << 10
 _PROGRAM = Path(__file__).with_name("node.mjs")
 

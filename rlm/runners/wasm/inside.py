@@ -19,7 +19,7 @@ from rlm.runners import worker
 from rlm.runners.link import WorkerLink
 
 ABSENT = ("google_crc32c", "zstandard")
-"""Compiled libraries that check and compress what is stored; the host does that."""
+"""Compiled libraries that check and compress stored data; the host does that."""
 _NAP_SECONDS = 0.05
 _JAVASCRIPT = ("js", "pyodide", "pyodide_js", "_pyodide", "_pyodide_core", "asyncio")
 """Modules that hold objects of JavaScript; asyncio has Pyodide's event loop."""
@@ -115,7 +115,7 @@ def _reseed() -> None:
 
 
 def _take_modules(packages: tuple[str, ...]) -> dict[str, ModuleType]:
-    """Remove the modules of packages from those that are imported."""
+    """Remove the modules of packages from the imported ones."""
     return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in packages}
 
 

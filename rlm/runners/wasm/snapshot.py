@@ -23,12 +23,13 @@ _making = threading.Lock()
 
 
 def load_snapshot(folder: Path, depends_on: tuple[bytes, ...], make: Callable[[], bytes]) -> bytes:
-    """The snapshot of these inputs, made where the folder has none; empty where it cannot keep one, or none is made."""
+    """The snapshot of these inputs, made if the folder has none; empty if the folder cannot keep one, or none is
+    made."""
     name = sha256(b"".join(sha256(each).digest() for each in depends_on)).hexdigest()
     path = folder / f"{name}{_SUFFIX}"
     if (found := _read(path)) is not None:
         return found
-    with _making:  # those who waited find it
+    with _making:  # the waiting processes find it
         if (found := _read(path)) is not None:
             return found
         if not _can_write(folder):
@@ -40,7 +41,7 @@ def load_snapshot(folder: Path, depends_on: tuple[bytes, ...], make: Callable[[]
 
 
 def drop_snapshots(folder: Path, most: int = MOST_KEPT) -> None:
-    """Remove all but those used last, what a killed process left half written included."""
+    """Remove all but the ones used last, including the half-written file of a killed process."""
     found = []
     for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(FileNotFoundError):  # another process drops them, too
