@@ -23,7 +23,7 @@ from pathlib import Path
 
 from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotAContext, NotFound
 from monocontext.format.deeprecurse import parse_manifest
-from monocontext.format.manifest import ROOT_KEY
+from monocontext.format.manifest import ROOT_KEY, Manifest
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
 from monocontext.stores.address import parse, split_object
@@ -80,6 +80,8 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None,
     """
     path = _find_path(url)
     if path is not None:
+        if path.is_file() and _is_root_name(path.as_posix()) and path.stat().st_size <= SMALL_BYTES:
+            _refuse_root(str(url), path.read_bytes())
         return _open_path(path, note)
     try:
         place, key = split_object(url)
@@ -88,8 +90,10 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None,
             return None
         with closing(open_store(place, **(options or {}))) as store:
             found = store.head(key)
+            root = store.get(key).data if _is_root_name(key) and found.size_bytes <= SMALL_BYTES else b""
     except (NotFound, InvalidUrl):
         return None
+    _refuse_root(str(url), root)
     if found.size_bytes > MOST_OBJECT_BYTES:
         raise MonocontextError(
             f"{url} is a plain object of {found.size_bytes / 1e9:.1f} GB: `monocontext index {url} URL` makes a text "
@@ -115,6 +119,21 @@ def _find_path(url: str | os.PathLike[str]) -> Path | None:
     except (NotAContext, OSError):
         return path  # without a manifest.json, or with one of another program
     return None
+
+
+def _is_root_name(key: str) -> bool:
+    """Whether an object of this name may be the root of a stored text."""
+    return key.rpartition("/")[2] == ROOT_KEY or _ROOT.search(key) is not None
+
+
+def _refuse_root(url: str, data: bytes) -> None:
+    """Raise `NotFound` for the root of a stored text: a search in it finds nothing of the text."""
+    try:
+        Manifest.from_bytes(data, url)
+    except MonocontextError:  # of another program
+        return
+    place = re.sub(rf"/({ROOT_KEY}|generations/\d+\.json)$", "", url)
+    raise NotFound(f"{url} is a part of a stored text, whose URL is {place}")
 
 
 def _holds_text(path: Path) -> bool:

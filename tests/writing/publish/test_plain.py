@@ -117,6 +117,27 @@ def test_an_object_is_read_in_ranges(monkeypatch: pytest.MonkeyPatch, cache: Pat
             Monocontext.open(server.url("logs"), endpoint=server.endpoint)
 
 
+@pytest.mark.parametrize("name", ["manifest.json", f"generations/{1:020d}.json"])
+def test_the_root_of_a_text_is_no_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from monocontext import publish
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    publish("text", tmp_path / "ctx")
+    with pytest.raises(NotFound, match=r"is a part of a stored text, whose URL is .*/ctx$"):
+        Monocontext.open(tmp_path / "ctx" / name)
+    bucket = open_store("memory://roots")
+    bucket.put(f"ctx/{name}", (tmp_path / "ctx" / name).read_bytes())
+    with (
+        S3StandIn(bucket) as server,
+        pytest.raises(NotFound, match=r"is a part of a stored text, whose URL is s3://.*/ctx$"),
+    ):
+        Monocontext.open(server.url(f"ctx/{name}"), endpoint=server.endpoint)
+    (tmp_path / "manifest.json").write_text('{"format": 1}')
+    with Monocontext.open(tmp_path / "manifest.json") as text:
+        assert str(text) == '{"format": 1}'
+
+
 @pytest.mark.parametrize(
     ("slip", "meant"),
     [("s3:bucket/x", "s3://bucket/x"), ("arn:aws:s3:::bucket/x", "s3://bucket/x"), ("gs:b/x", "gs://b/x")],
