@@ -46,7 +46,7 @@ def _replace(record: Any, /, **changes: Any) -> Any:
     """`record` with other values for some fields."""
     names = _fields_of(record.__class__)
     if not names:
-        raise TypeError(f"{record!r} is no record")
+        raise TypeError(f"{record!r} is not a record")
     return record.__class__(**{name: getattr(record, name) for name in names} | changes)
 
 
@@ -78,7 +78,7 @@ class _Fields:
 
 
 def _fields_of(cls: type) -> dict[str, _Field]:
-    """The fields of a class or of the nearest one below which it stands; none of what is no record."""
+    """The fields of a class or of the nearest one below which it stands; none of what is not a record."""
     for each in cls.__mro__:
         if "__dataclass_fields__" in vars(each):
             found = vars(each)["__dataclass_fields__"]

@@ -261,7 +261,7 @@ def _read_results(out: Path, questions: Sequence[Question]) -> list[dict[str, An
         except (ValueError, KeyError, TypeError):
             about = False
         if row is None or not about:
-            raise BadQuestions(f"{out}, line {number} is no result of these questions: give another file")
+            raise BadQuestions(f"{out}, line {number} is not a result of these questions: give another file")
         rows.append(row)
     if whole < len(data):
         os.truncate(out, whole)

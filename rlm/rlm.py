@@ -320,7 +320,7 @@ class RLM(_Shaped):
             recorded = metadata["context"]
             if "context_value" not in metadata and recorded["type"] != "NoneType":
                 kind, where = recorded["type"], f" at {recorded['uri']}" if recorded.get("uri") else ""
-                raise TrajectoryError(f"the context of this run, a {kind}{where}, is to be given: context=...")
+                raise TrajectoryError(f"the context of this run, a {kind}{where}, is missing: give context=...")
             context = metadata.get("context_value")
         if "sub_model" in options:
             options.setdefault("sub_lm", None)

@@ -180,5 +180,5 @@ def test_fields_are_made_once(both: tuple[ModuleType, ModuleType]) -> None:
 
 def test_only_records_are_replaced(both: tuple[ModuleType, ModuleType]) -> None:
     for other in (both[1].Pair(1, 2), "text"):
-        with pytest.raises(TypeError, match="is no record"):
+        with pytest.raises(TypeError, match="is not a record"):
             records.replace(other, left=3)

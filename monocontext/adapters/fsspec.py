@@ -41,7 +41,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         super().__init__(**options)
         if not fo:
             raise ValueError(
-                "where does the text lie? expected monocontext://text::s3://bucket/prefix, or fo='s3://...'"
+                "the place of the text is missing: expected monocontext://text::s3://bucket/prefix, or fo='s3://...'"
             )
         url = f"{target_protocol}://{fo.lstrip('/')}" if target_protocol not in (None, "file", "local") else fo
         given: Any = target_options or {}

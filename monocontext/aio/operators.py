@@ -15,7 +15,7 @@ def make_refusal(what: str, instead: str) -> Callable[..., NoReturn]:
     """Makes a method that raises `TypeError` and says what to write `instead` (no GET)."""
 
     def refuse(*_: object) -> NoReturn:
-        raise TypeError(f"{what} cannot wait for what it would read: {instead}")
+        raise TypeError(f"{what} cannot wait for a read: {instead}")
 
     return refuse
 
@@ -40,7 +40,7 @@ class RefusedOperators:
         if other is self:
             return True
         if isinstance(other, str | LazyText | RefusedOperators):
-            raise TypeError("`text == x` cannot wait for what it would read: await text.equals(x), which takes a str")
+            raise TypeError("`text == x` cannot wait for a read: await text.equals(x), which takes a str")
         return NotImplemented
 
 

@@ -153,6 +153,6 @@ def _check(path: Path, key: str, value: object) -> None:
         try:
             urlsplit(value if setting.is_url else "")
         except ValueError as error:
-            raise MonocontextError(f"{path}: {key} is no URL: {error}") from None
+            raise MonocontextError(f"{path}: {key} is not a URL: {error}") from None
     elif isinstance(value, int | float) and not setting.least <= value <= sys.float_info.max:
         raise MonocontextError(f"{path}: {key} is a finite number of at least {setting.least}")

@@ -186,7 +186,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
             if error.errno not in _NO_NAME and not parent_is_file:
                 raise
             failed += 1
-            note(f"{info.key[:100]!r} is no name for a file in {base}: {error.strerror}")
+            note(f"{info.key[:100]!r} is not a file name in {base}: {error.strerror}")
     _note_left_out(store, left_out)
     if not any_found:
         raise NotFound(f"nothing below {store.url}")

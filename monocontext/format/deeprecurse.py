@@ -32,7 +32,7 @@ def parse_manifest(data: bytes, name: str) -> list[DeepRecurseSegment]:
     for segment in segments:
         for count in (segment.start_line, segment.line_count):
             if type(count) is not int or not 0 <= count < MOST_LINES:
-                raise DamagedData(f"{name}: {segment.key[:80]!r}: {str(count)[:40]!r} is no number of lines")
+                raise DamagedData(f"{name}: {segment.key[:80]!r}: {str(count)[:40]!r} is not a number of lines")
     return sorted(segments, key=lambda segment: segment.start_line)
 
 

@@ -110,7 +110,7 @@ def encode_metadata(metadata: Any, number: int) -> bytes:
     try:
         data = json.dumps(dict(metadata), separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidText(f"document {number}: its metadata is no JSON object: {error}") from None
+        raise InvalidText(f"document {number}: its metadata is not a JSON object: {error}") from None
     if len(data) > MOST_METADATA_BYTES:
         raise InvalidText(f"document {number}: metadata of {len(data):,} bytes, at most {MOST_METADATA_BYTES:,}")
     return data
@@ -250,7 +250,7 @@ class DocumentPage:
         except ValueError as error:
             raise DamagedData(f"metadata of document {self.first + i}: {error}") from None
         if not isinstance(found, dict):
-            raise DamagedData(f"metadata of document {self.first + i} is no object")
+            raise DamagedData(f"metadata of document {self.first + i} is not an object")
         return found
 
     def __getitem__(self, i: int) -> Document:

@@ -147,7 +147,7 @@ def read_end(copy: str) -> bytes:
         text: bytes = zstandard.ZstdDecompressor().decompress(stored)
         text.decode()
     except (zstandard.ZstdError, UnicodeDecodeError) as error:
-        raise DamagedData(f"an end in the root is no text: {error}") from None
+        raise DamagedData(f"an end in the root is not text: {error}") from None
     return text
 
 
@@ -188,4 +188,4 @@ def _bytes(copy: str | bytes | memoryview) -> bytes:
     try:
         return base64.b64decode(copy, validate=True)
     except ValueError as error:
-        raise DamagedData(f"a copy of text in the root is no base64: {error}") from None
+        raise DamagedData(f"a copy of text in the root is not base64: {error}") from None

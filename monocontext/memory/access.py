@@ -22,7 +22,7 @@ def choose_token(token: str | None, host: str) -> str:
     """
     chosen = secrets.token_urlsafe(24) if token is None else token
     if not chosen and not is_loopback(host):
-        raise AccessDenied(f"serving on {host} without a token would open what is served to all who reach it")
+        raise AccessDenied(f"serving on {host} without a token would open it to everyone who reaches it")
     if not (chosen.isascii() and chosen.isprintable()):
         raise AccessDenied("a token is printable ASCII: it travels in a header")
     return chosen

@@ -92,7 +92,7 @@ def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | i
     A head larger than names and frames of an object of that size can be is not read.
     """
     if not data.startswith(_MAGIC):
-        raise DamagedData(f"{where} is no entry of a memory: expected {_MAGIC!r}, found {data[:21]!r}")
+        raise DamagedData(f"{where} is not an entry of a memory: expected {_MAGIC!r}, found {data[:21]!r}")
     try:
         head_bytes = int(data[len(_MAGIC) : _FIRST_BYTES])
         if head_bytes > (most := _MOST_NAMES_BYTES + object_bytes // 1024):

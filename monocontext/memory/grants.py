@@ -77,7 +77,7 @@ class Granted:
         for grant in grants:
             grant.check()
             if grant.token in self._tools:
-                raise AccessDenied("two grants have one token: a token stands for one namespace")
+                raise AccessDenied("two grants have the same token: a token belongs to one namespace")
             if grant.namespace not in self.memories:
                 self.memories[grant.namespace] = open_namespace(grant.namespace)
             memory = self.memories[grant.namespace]

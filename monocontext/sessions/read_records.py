@@ -30,7 +30,7 @@ def read_records(store: Store, keys: Sequence[str]) -> list[Record]:
             try:
                 record = json.loads(line)
             except ValueError as error:
-                raise DamagedData(f"{store.url}/{key}: line {number} is no JSON: {error}") from None
+                raise DamagedData(f"{store.url}/{key}: line {number} is not JSON: {error}") from None
             uuid = record.get("uuid") if isinstance(record, dict) else None
             if isinstance(uuid, str):
                 if uuid in seen:

@@ -93,7 +93,7 @@ class _Root:
                 filter_refs(found["filters"]),
             )
         except (TypeError, KeyError, ValueError) as error:
-            raise DamagedData(f"{where} is no index of sessions: {error!r}; `sessions index --rebuild`") from None
+            raise DamagedData(f"{where} is not an index of sessions: {error!r}; `sessions index --rebuild`") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ def _parse(data: bytes, where: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError) as error:
         if isinstance(error, DamagedData):
             raise
-        raise DamagedData(f"{where} is no index of sessions: {error!r}; `sessions index --rebuild`") from None
+        raise DamagedData(f"{where} is not an index of sessions: {error!r}; `sessions index --rebuild`") from None
     return found
 
 

@@ -110,7 +110,7 @@ class SessionInfo:
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
             if isinstance(error, DamagedData):
                 raise
-            raise DamagedData(f"{where} is no session: {error!r}") from None
+            raise DamagedData(f"{where} is not a session: {error!r}") from None
 
 
 def _piece(found: dict[str, Any]) -> TurnPiece:

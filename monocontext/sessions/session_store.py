@@ -113,7 +113,7 @@ class SessionStore:
             except NotFound:
                 pass  # the first one
             except ValueError as error:
-                raise DamagedData(f"{self.store.url}/{where} is no summary: {error}") from None
+                raise DamagedData(f"{self.store.url}/{where} is not a summary: {error}") from None
             previous = {name: before[name] for name in ("session_id", "mtime", "data")} if before else None
             after = dict(fold(previous, key, entries))
             # Of the same clock as names of parts; another machine's may be ahead of ours.

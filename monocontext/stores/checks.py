@@ -52,7 +52,7 @@ def check_part(url: str, expected: str | None, found: str, start: int, length: i
 def check_size(url: str, most_bytes: int | None, found_bytes: int | None) -> None:
     """Raise `DamagedData` when an object is larger than `most_bytes`."""
     if most_bytes is not None and found_bytes is not None and found_bytes > most_bytes:
-        raise DamagedData(f"{url} is too large to be what it should be: {found_bytes:,} bytes, at most {most_bytes:,}")
+        raise DamagedData(f"{url} is too large: {found_bytes:,} bytes, at most {most_bytes:,}")
 
 
 def not_found_error(url: str) -> NotFound:

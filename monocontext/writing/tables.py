@@ -42,13 +42,13 @@ def table_documents(
         text = _field(row, text_field, where)
         if not isinstance(text, str):
             raise InvalidText(
-                f"{where}: field {text_field!r} is no text, but {type(text).__name__}: {str(text)[:80]!r}"
+                f"{where}: field {text_field!r} is not a text but {type(text).__name__}: {str(text)[:80]!r}"
             )
         name = None
         if name_field is not None:
             name = _field(row, name_field, where)
             if type(name) not in (str, int):
-                raise InvalidText(f"{where}: field {name_field!r} is no name, but {type(name).__name__}")
+                raise InvalidText(f"{where}: field {name_field!r} is not a name but {type(name).__name__}")
             name = str(name)
         yield name, text, {key: value for key, value in row.items() if key not in (text_field, name_field)}
 

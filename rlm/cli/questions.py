@@ -81,7 +81,7 @@ def run(
     with _one_line_errors():
         if sessions:
             if question is not None or (resume and context is not None):
-                raise UsageError("--sessions stands in the place of CONTEXT: leave CONTEXT out")
+                raise UsageError("--sessions replaces CONTEXT: leave CONTEXT out")
             context, question = SESSIONS, context
         display = Display(shown=_shows_steps())
         recording = Recording.load(resume)[0] if resume else None

@@ -124,7 +124,7 @@ class State:
         except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
             if isinstance(error, DamagedData):
                 raise
-            raise DamagedData(f"{where} is no state of a compiled context: {error!r}") from None
+            raise DamagedData(f"{where} is not the state of a compiled context: {error!r}") from None
 
 
 def load(store: Store, key: str) -> tuple[State, str | None]:

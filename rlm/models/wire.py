@@ -80,7 +80,7 @@ def _read_stream(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) 
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
-            said = f"an event that is no JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
+            said = f"an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
             raise LLMError(f"{asked}: {said}", transient=True) from None
         if event.name == "error":
             error = find_error(value) or find_error({"error": value})
@@ -100,7 +100,7 @@ def _parse(body: bytes, asked: Asked) -> Any:
         raise LLMError(f"{asked}: a web page in place of an answer: {shown} ({WRONG_URL})")
     if torn:
         raise LLMError(f"{asked}: the answer ended in the middle: {shown}", transient=True)
-    raise LLMError(f"{asked}: an answer that is no JSON: {shown} ({WRONG_URL})")
+    raise LLMError(f"{asked}: an answer that is not JSON: {shown} ({WRONG_URL})")
 
 
 def _is_dirty(exc: json.JSONDecodeError, text: str) -> bool:

@@ -125,7 +125,9 @@ class Answers:
     def text_of(self, value: object) -> str:
         """`value` as the text of an answer. Raises AnswerRefused for a value without content; it says what to write."""
         if value is self._context and value is not None:
-            raise AnswerRefused("`context` itself is no answer: give a slice such as context[a:b], or your own words")
+            raise AnswerRefused(
+                "`context` itself is not an answer: give a slice such as context[a:b], or your own words"
+            )
         if value is self.slot or (isinstance(value, dict) and value.keys() - {"sources"} == {"content", "ready"}):
             content = value["content"]
             if content is None or content is value or (isinstance(content, str) and not content):
@@ -158,7 +160,7 @@ class Answers:
 def check_text(text: str) -> None:
     """Raise AnswerRefused for a text that is blank, or too long for a worker to send."""
     if not any(character.isprintable() and not character.isspace() for character in text):
-        raise AnswerRefused("an empty text is no answer: say in words what you found, or that you found nothing")
+        raise AnswerRefused("an empty text is not an answer: say in words what you found, or that you found nothing")
     # At most four bytes a character; a text that is surely short enough is not encoded for its length.
     if 4 * len(text) > MOST_BYTES and (size := len(text.encode("utf-8", "surrogatepass"))) > MOST_BYTES:
         raise AnswerRefused(f"an answer of {size:,} bytes is too long, at most {MOST_BYTES:,}: give what was asked for")

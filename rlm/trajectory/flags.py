@@ -10,7 +10,7 @@ _IN_FLAGS = (
     ("; pass prices=", ""),
     ("works as backend='openai' with its base_url=", "works as --backend openai with its --base-url"),
     ("the context of this run, ", "the CONTEXT of this run, "),
-    ("is to be given: context=...", "is to be given before --resume"),
+    ("is missing: give context=...", "is to be given before --resume"),
     ("anonymous=True", "--anonymous"),
     ("raise max_calls, or the chunks", "raise --max-calls, or --chunk-characters"),
 )

@@ -19,7 +19,7 @@ from rlm.trajectory.step import Cell, Step
 from rlm.trajectory.trajectory import VERSION, partial_of
 
 _SHAPE_ERRORS = (KeyError, TypeError, AttributeError, RecursionError)
-"""Errors of reading JSON that is no trajectory."""
+"""Errors of reading JSON that is not a trajectory."""
 
 
 class Recording:
@@ -71,7 +71,7 @@ class Recording:
         except FileNotFoundError:
             raise TrajectoryError(f"there is no trajectory at {path}") from None
         except (OSError, ValueError, *_SHAPE_ERRORS) as exc:
-            raise TrajectoryError(f"{path} is no trajectory: {_describe_error(exc)}") from exc
+            raise TrajectoryError(f"{path} is not a trajectory: {_describe_error(exc)}") from exc
 
     def take(self, key: str) -> Reply | None:
         """The next recorded reply to this call; None when none is left. Raises LLMError if the call failed."""

@@ -52,7 +52,7 @@ class RowFeed:
     """The ranges that cells have read; merged on each request."""
 
     def __init__(self, path: Path) -> None:
-        """Raises TrajectoryError where there is no such file, or it is no trajectory."""
+        """Raises TrajectoryError where there is no such file, or it is not a trajectory."""
         self.path = path
         self._lock = threading.Lock()
         self._generation = 0
@@ -131,14 +131,14 @@ class RowFeed:
             line = self._parse(raw, f"line {len(self._places) + (1 if self._head is None else 2)}")
             if self._head is None:
                 if line.get("type") != "metadata":
-                    raise TrajectoryError(f"{self.path} is no trajectory: its first line is not of type 'metadata'")
+                    raise TrajectoryError(f"{self.path} is not a trajectory: its first line is not of type 'metadata'")
                 self._head, self._metadata = raw, line
             else:
                 self._places.append((self._end, len(raw)))
                 self._add(line)
             self._end += len(raw)
         if self._head is None:
-            raise TrajectoryError(f"{self.path} is no trajectory: it is empty")
+            raise TrajectoryError(f"{self.path} is not a trajectory: it is empty")
 
     def _add(self, line: dict[str, Any]) -> None:
         self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, self._chars()))
@@ -162,9 +162,9 @@ class RowFeed:
         try:
             line = json.loads(raw)
         except (ValueError, RecursionError) as exc:
-            raise TrajectoryError(f"{self.path} is no trajectory: {place} is not JSON ({exc})") from None
+            raise TrajectoryError(f"{self.path} is not a trajectory: {place} is not JSON ({exc})") from None
         if not isinstance(line, dict):
-            raise TrajectoryError(f"{self.path} is no trajectory: {place} is not an object")
+            raise TrajectoryError(f"{self.path} is not a trajectory: {place} is not an object")
         return line
 
     def _read_line(self, number: int) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def test_show_says_where_each_value_comes_from(cli: Cli, monkeypatch: pytest.Mon
         ('[openai]\nbase_url = "https://me:hunter2@x/v1"\n', ["openai.base_url: no passwords and no query belong"]),
         ('[openai]\nbase_url = "me:hunter2@x/v1"\n', ["openai.base_url: no passwords and no query belong"]),
         ('[s3]\nendpoint = "https://x/?token=hunter2"\n', ["s3.endpoint: no passwords and no query belong"]),
-        ('[openai]\nbase_url = "http://[::1"\n', ["openai.base_url is no URL: Invalid IPv6 URL"]),
+        ('[openai]\nbase_url = "http://[::1"\n', ["openai.base_url is not a URL: Invalid IPv6 URL"]),
         ('[s3]\nendpoint = ["hunter2"]\n', ["s3.endpoint is a text in quotes, not list"]),
         ('[s3]\nendpiont = "x"\n', ["unknown setting s3.endpiont: did you mean s3.endpoint?"]),
         ('endpoint = "x"\n', ["unknown setting endpoint: did you mean s3.endpoint?"]),

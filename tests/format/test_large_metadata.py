@@ -50,7 +50,7 @@ def test_a_limit_of_a_whole_object(any_store: Store) -> None:
     any_store.put("a", b"0123456789")
     assert any_store.get("a", most_bytes=10).data == b"0123456789"
     for most_bytes in (0, 9):
-        with pytest.raises(DamagedData, match=f"/a is too large .*: 10 bytes, at most {most_bytes}"):
+        with pytest.raises(DamagedData, match=f"/a is too large: 10 bytes, at most {most_bytes}"):
             any_store.get("a", most_bytes=most_bytes)
     assert any_store.get("a").data == b"0123456789"
 
@@ -73,7 +73,7 @@ def test_a_root(folder: LocalStore, key: str) -> None:
     huge(folder, key)
     counted = CountingStore(folder)
     generation = None if key == ROOT_KEY else 2
-    with pytest.raises(DamagedData, match=f"{key} is too large to be what it should be: 1,073,741,824 bytes"):
+    with pytest.raises(DamagedData, match=f"{key} is too large: 1,073,741,824 bytes"):
         Monocontext.open(counted, generation=generation)
     assert counted.bytes_read == 0
     if key == ROOT_KEY:  # a copy: the next writer takes the newest generation, and repairs it
@@ -178,7 +178,7 @@ def test_numbers_of_a_session_that_are_none(
     folder: LocalStore, session_json: Callable[[str, str], Any], told: str
 ) -> None:
     session_json('"frames": [\n    [\n', f'"frames": [\n    [{told},\n')
-    with pytest.raises(DamagedData, match=r"session\.json is no session"):
+    with pytest.raises(DamagedData, match=r"session\.json is not a session"):
         Sessions(folder).project("proj").sessions()
 
 

@@ -223,7 +223,7 @@ def test_what_is_no_grant_is_refused_in_one_line(tmp_path: Any, rows: str, words
 
 def test_grants_are_by_token() -> None:
     one = Grant("t", "", "read")
-    with pytest.raises(AccessDenied, match="two grants have one token"):
+    with pytest.raises(AccessDenied, match="two grants have the same token"):
         Granted([one, one], namespace)
     with (
         pytest.raises(AccessDenied, match="a server that asks for none"),

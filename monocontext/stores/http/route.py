@@ -192,9 +192,9 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
         url = urlsplit(urljoin(f"{here}{target}", location))
         host, port = (url.hostname or "").lower().removesuffix("."), url.port
     except ValueError:
-        raise ForeignRedirect(f"{here} leads to {location[:200]!r}, which is no URL") from None
+        raise ForeignRedirect(f"{here} leads to {location[:200]!r}, which is not a URL") from None
     if not _HOST.fullmatch(host) or url.scheme not in DEFAULT_PORTS:
-        raise ForeignRedirect(f"{here} leads to {location[:200]!r}, which is no URL of a server")
+        raise ForeignRedirect(f"{here} leads to {location[:200]!r}, which is not the URL of a server")
     scheme: Literal["http", "https"] = "https" if url.scheme == "https" else "http"
     there = here._replace(scheme=scheme, host=host, port=DEFAULT_PORTS[scheme] if port is None else port)
     is_own = there.port == here.port and is_own_host(host, here.host, route.domain or here.host)

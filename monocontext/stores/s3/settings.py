@@ -187,7 +187,7 @@ class SharedFiles:
             self.unreadable.append(f"{path} ({error.strerror})")
             return {}
         except UnicodeDecodeError:
-            raise NoIdentity(f"{path} cannot be parsed: it is no text") from None
+            raise NoIdentity(f"{path} cannot be parsed: it is not text") from None
         return _parse(text, path)
 
 

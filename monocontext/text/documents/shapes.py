@@ -469,6 +469,6 @@ def shaped(text: WholeText, shape: str) -> DocumentList | DocumentDict:
     if found.table.doubled is not None:
         name = found.table.document(found.table.doubled).name
         raise ValueError(
-            f"{text.url}: several documents are named {name!r}, so it is no dict: open it with shape='list'"
+            f"{text.url}: several documents are named {name!r}, so it cannot be a dict: open it with shape='list'"
         )
     return DocumentDict(text, found)

@@ -146,7 +146,7 @@ def search(
 ) -> Passages:
     """The best `k` passages, with `per_document` one of each document, with `between` also lines between documents."""
     if per_document and (documents is None or not documents.count):
-        raise ValueError("per_document= is for a text with documents, which this has none of")
+        raise ValueError("per_document= needs a text with documents, and this one has none")
     terms = parse(query)
     budget = _Budget(MOST_BYTES if max_bytes is None else max_bytes, max_seconds)
     plan = _plan(span, terms, may_look=budget.left_bytes >= _SMALL)
@@ -400,7 +400,7 @@ class _Places:
         if not globs:
             return
         if self._documents is None:
-            raise ValueError("a query with doc: is for a text with documents, which this has none of")
+            raise ValueError("a query with doc: needs a text with documents, and this one has none")
         chosen = [one for one in self._documents.records() if any(fnmatchcase(one.name, glob) for glob in globs)]
         self._starts, self._stops = [one.start for one in chosen], [one.stop for one in chosen]
 

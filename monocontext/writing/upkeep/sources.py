@@ -158,7 +158,7 @@ class _Page:
     def __init__(self, url: str) -> None:
         """Asks the server for its headers (1 HEAD)."""
         if "@" in urllib.parse.urlsplit(url).netloc:
-            raise ValueError("an address holds no user and no password here: it would be stored as a name")
+            raise ValueError("an address here may not hold a user or a password: it would be stored as a name")
         self.name = self._url = url
         try:
             self._note(_request(url, "HEAD")[0])

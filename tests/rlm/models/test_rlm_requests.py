@@ -84,7 +84,7 @@ def test_a_run_that_goes_on_asks_with_the_same_options(endpoint: Any, tmp_path: 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"model": "x"}, "'model' is no option of sampling"),
+        ({"model": "x"}, "'model' is not an option of sampling"),
         ({"temperature": math.nan}, "temperature=nan cannot be sent"),
         ({"stop": object()}, "cannot be sent"),
     ],

@@ -132,7 +132,7 @@ def test_what_says_nothing_is_refused_with_what_to_write(runner_of: Make, code: 
 def test_the_dict_with_no_content_is_refused_once(runner_of: Make) -> None:
     runner = runner_of()
     result = runner.run("answer['ready'] = True")
-    assert (result.final_answer, "an empty text is no answer" in result.stderr) == (None, True)
+    assert (result.final_answer, "an empty text is not an answer" in result.stderr) == (None, True)
     assert runner.run("print('on')").stderr == ""
 
 

@@ -167,7 +167,7 @@ def test_what_cannot_be_resumed_says_so_in_one_line(tmp_path: Path, lazy: Any) -
     for path, told in [(missing, "there is no trajectory"), (empty, "begins with"), (foreign, "hold the question")]:
         with pytest.raises(TrajectoryError, match=told):
             RLM.resume(path)
-    with pytest.raises(TrajectoryError, match="a LazyText at memory://double, is to be given: context="):
+    with pytest.raises(TrajectoryError, match="a LazyText at memory://double, is missing: give context="):
         RLM.resume(run, lm=ScriptedLM([]))
     with pytest.raises(TrajectoryError, match="8890"):
         RLM.resume(run, "another text", lm=ScriptedLM([]))
@@ -193,7 +193,7 @@ def test_a_line_that_lacks_something_is_a_trajectory_error(tmp_path: Path, field
                                   "[" * 100_000 + "\n"])  # fmt: skip
 def test_json_of_another_shape_is_a_trajectory_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.jsonl").write_text(text)
-    with pytest.raises(TrajectoryError, match="no trajectory"):
+    with pytest.raises(TrajectoryError, match="not a trajectory"):
         RLM.resume(tmp_path / "run.jsonl")
 
 

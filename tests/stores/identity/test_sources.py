@@ -52,7 +52,7 @@ def test_a_credentials_file_that_is_half_written(text: str, expected: str, write
 def test_a_credentials_file_that_is_no_text(write: Write) -> None:
     path = write("credentials", "")
     path.write_bytes(b"[default]\xff\xfe\x00")
-    assert f"{path} cannot be parsed: it is no text" in refusal()
+    assert f"{path} cannot be parsed: it is not text" in refusal()
 
 
 def test_a_file_that_may_not_be_read(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

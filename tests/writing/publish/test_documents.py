@@ -277,9 +277,9 @@ def test_an_append_whose_pages_were_collected_changes_nothing(store: MemoryStore
         ([("a", "half \ud83d")], "document 'a': a lone surrogate U.D83D at character 5"),
         ([("\ud83d", "text")], "document 0: its name holds a lone surrogate"),
         ([("n" * 5000, "text")], "a name of 5,000 bytes"),
-        ([("a", "text", {"k": object()})], "document 0: its metadata is no JSON object"),
+        ([("a", "text", {"k": object()})], "document 0: its metadata is not a JSON object"),
         ([("a", "text", {"k": "v" * 70_000})], "metadata of 70,008 bytes"),
-        ([("a", "text", {"k": float("nan")})], "document 0: its metadata is no JSON object"),
+        ([("a", "text", {"k": float("nan")})], "document 0: its metadata is not a JSON object"),
     ],
 )
 def test_what_is_no_document_is_refused_in_one_line(store: MemoryStore, items: list[Any], words: str) -> None:
