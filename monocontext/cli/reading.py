@@ -45,8 +45,8 @@ def info(
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.folding import opened
     from monocontext.format.generations import find_root
+    from monocontext.writing.place import open_store_at
     from monocontext.writing.plain import open_plain
-    from monocontext.writing.publish import open_store_at
 
     options = options_of(url, s3)
     with ExitStack() as stack:

@@ -24,9 +24,9 @@ from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, list_tel
 from monocontext.writing.folder import Folder
 from monocontext.writing.object_parts import Found, index_parts
 from monocontext.writing.object_text import ObjectRange, ObjectText, read_objects
-from monocontext.writing.publish import Place, open_store_at, portable_place, publish_written
+from monocontext.writing.place import Place, open_store_at, portable_place
+from monocontext.writing.publish import publish_written
 from monocontext.writing.segments import FRAME_BYTES, Progress, SegmentLayout, Written
-from monocontext.writing.upkeep.follow import IndexedObject, Target, can_follow, follow
 
 
 @validate_options()
@@ -57,6 +57,8 @@ def index(
     Raises `InvalidText` for what is not UTF-8 (byte order marks are skipped with a note) or is compressed,
     `AlreadyExists` where a context exists, unless `replace`; `NotFound`, `NotAContext`.
     """
+    from monocontext.writing.upkeep.follow import IndexedObject, Target, can_follow, follow
+
     layout = SegmentLayout(frame_bytes=frame_bytes, codec="raw", filters=filters)
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     options = store_options or {}

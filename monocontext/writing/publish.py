@@ -7,11 +7,9 @@ segments that were stored (`reuse`).
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Unpack
@@ -24,7 +22,6 @@ from monocontext.format.inline import copies
 from monocontext.format.manifest import History, Manifest
 from monocontext.format.refs import FilterRef, PageRef
 from monocontext.options import StoreOptions, check_seconds, validate_options
-from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.writing import expire_generations, tail
 from monocontext.writing.batches import write_batches
@@ -32,10 +29,9 @@ from monocontext.writing.documents import DocumentRows, documents, join_document
 from monocontext.writing.inputs import InputOptions, ReadingOptions, Source, read_pieces
 from monocontext.writing.pages import frames_backwards, frames_in_page, load_page, write_pages
 from monocontext.writing.parts import can_read_apart, write_parts
+from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.reuse import Stored
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
-
-Place = str | os.PathLike[str] | Store
 
 
 @validate_options(ReadingOptions)
@@ -278,24 +274,3 @@ def _store_filters(store: Store, before: Manifest | None, written: Written) -> t
         before,
         lambda: frames_backwards(store, pages, pages[-1].frames if pages else 0),
     )
-
-
-def portable_place(url: Place) -> str | Store:
-    """A place that a worker in another process or on another machine can open: a URL or an absolute path."""
-    if not isinstance(url, str | os.PathLike):
-        return url
-    place = os.fspath(url)
-    return place if "://" in place else os.path.abspath(os.path.expanduser(place))
-
-
-@contextmanager
-def open_store_at(url: Place, options: StoreOptions | None = None) -> Iterator[Store]:
-    """Open the store at a URL for a `with` block; a store that is handed in stays open."""
-    if not isinstance(url, str | os.PathLike):
-        yield url
-        return
-    store = open_store(url, **(options or {}))
-    try:
-        yield store
-    finally:
-        store.close()

@@ -13,7 +13,7 @@ from monocontext.format.generations import read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.records import replace
-from monocontext.writing.publish import Place, open_store_at, portable_place
+from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.upkeep.rewrite import Rewrite, beside_gc, commit_rewrite, fill_filters, gaps, wants_filters
 
 

@@ -29,7 +29,7 @@ from monocontext.records import dataclass, replace
 from monocontext.stores.parallel import in_order
 from monocontext.writing.batches import PARTS_AHEAD
 from monocontext.writing.pages import as_runs, follows, write_pages
-from monocontext.writing.publish import Place, open_store_at, portable_place
+from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, write_segments
 from monocontext.writing.upkeep.filter_parts import Part, cut_part
 from monocontext.writing.upkeep.filter_parts import Place as WorkersPlace

@@ -30,7 +30,8 @@ from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.documents import DocumentInputs
 from monocontext.writing.documents import documents as as_inputs
 from monocontext.writing.inputs import InputOptions, read_pieces
-from monocontext.writing.publish import Place, append, open_store_at
+from monocontext.writing.place import Place, open_store_at
+from monocontext.writing.publish import append
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.tail import Pieces
 from monocontext.writing.upkeep.edited_documents import load_documents, write_documents

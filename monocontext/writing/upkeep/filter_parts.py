@@ -24,7 +24,7 @@ from monocontext.stores.protocol import Store
 from monocontext.writing import batches
 from monocontext.writing.batches import PARTS_AHEAD, Batch, compute_columns
 from monocontext.writing.left_columns import collect_columns, leave_columns, remove_columns
-from monocontext.writing.publish import open_store_at
+from monocontext.writing.place import open_store_at
 
 _BEHIND_BYTES = 1 << 20
 """Text behind a part, or more, whose pages its worker is told: columns cover some 4 KB of it."""

@@ -36,7 +36,7 @@ from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now, sweep
-from monocontext.writing.publish import Place, open_store_at
+from monocontext.writing.place import Place, open_store_at
 
 OLDER_THAN_SECONDS = 7 * 86400
 SAFE_SECONDS = 2 * 86400

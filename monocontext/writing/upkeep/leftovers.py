@@ -13,7 +13,7 @@ import zstandard
 
 from monocontext.options import StoreOptions
 from monocontext.stores.disk.cache import DiskCache
-from monocontext.writing.publish import Place, open_store_at
+from monocontext.writing.place import Place, open_store_at
 
 _MAGIC = (0xFD2FB528).to_bytes(4, "little")
 """The first bytes of a zstd frame."""

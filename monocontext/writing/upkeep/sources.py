@@ -34,7 +34,7 @@ from monocontext.writing.inputs import (
     is_text,
     read_stream,
 )
-from monocontext.writing.publish import open_store_at
+from monocontext.writing.place import open_store_at
 
 _REQUESTS = 8
 _PAGE_SECONDS = 60.0

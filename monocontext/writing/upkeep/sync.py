@@ -25,7 +25,8 @@ from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
 from monocontext.writing.documents import documents
 from monocontext.writing.inputs import InputOptions, ReadingOptions
-from monocontext.writing.publish import Place, append, open_store_at, publish
+from monocontext.writing.place import Place, open_store_at
+from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.edit import edit
 from monocontext.writing.upkeep.edited_documents import load_documents
 from monocontext.writing.upkeep.edited_text import Change

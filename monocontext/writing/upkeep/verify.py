@@ -30,7 +30,7 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing.batches import PARTS_AHEAD
 from monocontext.writing.pages import load_page
-from monocontext.writing.publish import Place, open_store_at, portable_place
+from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.reuse import segment_key
 from monocontext.writing.upkeep.document_check import Counted, DocumentCheck
 

@@ -22,7 +22,7 @@ from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.pages import as_runs, write_pages
-from monocontext.writing.publish import Place, open_store_at
+from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.tail import Pieces
 from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, records, with_copies
