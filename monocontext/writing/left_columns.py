@@ -1,6 +1,6 @@
-"""Columns that workers leave in the store, until one worker makes search filters of all of them.
+"""Filter columns that workers leave in the store, until one worker makes search filters from all of them.
 
-A filter has as many rows as its fullest frames need, so no worker can make one of its own frames alone.
+The fullest frames decide the number of rows of a filter, so no worker can make one from its own frames alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def leave_columns(store: Store, columns: Sequence[tuple[bytes, int]]) -> str:
 
 
 def collect_columns(store: Store, keys: Sequence[str], columns: Columns) -> None:
-    """Add what was left under these keys, in order, and finish (1 GET a key)."""
+    """Add the columns under these keys, in order, and finish (1 GET a key)."""
     for key in keys:
         for rows, folded_bytes in _load(store.get(key).data):
             columns.add(Column(unpack_rows(rows), folded_bytes))
@@ -36,7 +36,7 @@ def collect_columns(store: Store, keys: Sequence[str], columns: Columns) -> None
 
 
 def remove_columns(store: Store, keys: Sequence[str]) -> None:
-    """Remove what was left; where a writer lacks this right, `gc` does it."""
+    """Remove the columns; if a writer lacks this right, `gc` removes them."""
     with suppress(AccessDenied):
         for key in keys:
             store.delete(key)

@@ -27,7 +27,7 @@ from monocontext.writing.segments import SegmentLayout, Written
 _MOST = 256
 """Objects in a part."""
 _FOLLOWING = 16
-"""Ranges behind a part that its worker is told of."""
+"""The number of ranges behind a part that its worker knows."""
 
 
 _HEAD_BYTES = 64 << 10
@@ -69,9 +69,10 @@ def index_parts(
     executor: Executor,
     add: Callable[[Found], None],
 ) -> Written:
-    """Index objects like `index_in_place.index`, by the workers of an executor; `add` sees what each part gives.
+    """Index objects like `index_in_place.index`, with the workers of an executor; `add` receives the result of each
+    part.
 
-    Where a worker does not find a file as it was listed, the driver reads it.
+    If a worker does not find a file as it was listed, the driver reads it.
     """
     written = Written()
     columns = layout.columns()

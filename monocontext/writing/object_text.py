@@ -44,7 +44,7 @@ class ObjectRange:
 
     @property
     def url(self) -> str:
-        """Of the object."""
+        """The size of the object."""
         key = quote(self.info.key) if self.place.startswith("file:") else self.info.key
         return f"{self.place.rstrip('/')}/{key}"
 
@@ -71,7 +71,7 @@ class ObjectText:
     """The text of one range."""
 
     def __init__(self, source: ObjectRange, data: Iterator[bytes], note: Callable[[str], None]):
-        """`data` is what its reads give; `note` is told of a byte order mark that is skipped."""
+        """`data`: the results of its reads; `note` receives the report of a skipped byte order mark."""
         self.source = source
         self.offset = source.start
         """First byte of the text in the object, once a frame is there."""

@@ -6,7 +6,7 @@
   closing fence may be at the end of the last line of code.
 - Code without a tag runs only if it acts: it compiles, and calls or assigns something.
 
-`monocontext/engine/hints/fences.py` reads the same fences as they stream; `tests/rlm/prompts/test_fences.py` holds both
+`monocontext/engine/hints/reply.py` reads the same fences as they stream; `tests/rlm/prompts/test_fences.py` holds both
 against one table.
 """
 

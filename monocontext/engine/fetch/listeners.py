@@ -1,22 +1,22 @@
-"""Follow the requests of one fetcher: count them, measure the way to the store, decide when to ask a second time.
+"""Follow the requests of one fetcher: count them, measure the link to the store, decide when to send one a second time.
 
-Pure: events and times come in. The read-ahead is one more listener (`prefetch.read_ahead`).
+Events and times come in as arguments. The read-ahead is one more listener (`prefetch.read_ahead`).
 
-*The link.* What takes no longer to arrive than a request takes to be answered is asked for in one wave: a search that
-looks at filters first takes three round trips, for rows, a frame, and the text around a match in the next one.
+*The link.* Data that transfers no slower than a request is answered is requested in one wave: a search that looks at
+filters first needs three round trips, for rows, for a frame, and for the text around a match in the next frame.
 
-*Hedging.* Of 50 requests that one slice waits for, the slowest decides: with 1 % of slow answers two slices of five
-meet one. A request that has taken longer than nearly all of its size is asked for once more, the first answer counts,
-and the other is dropped when it comes (Dean and Barroso, "The Tail at Scale", CACM 2013). Simulated for 50 requests of
-a store with a median of 150 ms: the slowest takes 427 ms on average, 293 when asked again at the p95, 349 at the
-default.
+*Hedging.* When one slice waits for 50 requests, the slowest decides: if 1 % of answers are slow, two slices of five
+meet one. A request that takes longer than nearly all others of its size is sent again; the first answer counts, and the
+other is dropped (Dean and Barroso, "The Tail at Scale", CACM 2013). Simulated for 50 requests to a store with a median
+of 150 ms: the slowest takes 427 ms on average, 293 ms when repeated at the p95, 349 ms with the default.
 
 Invariants of hedging:
-- a request is hedged once at most, while somebody waits for it or the code that is being written will read it, and
-  never as a guess;
-- hedges are at most `share` of the answers, and `BURST` on top: when everything is slow, asking twice makes it worse;
-- nothing is hedged before its size class, or a larger one, has the rule's `least_samples`, nor while the store refuses
-  what comes to it.
+
+- a request is hedged at most once, while a caller waits for it or the code being written will read it, and never as a
+  guess
+- hedges are at most `share` of the answers, plus `BURST`: when everything is slow, second requests make it worse
+- nothing is hedged before its size class, or a larger one, has the rule's `least_samples`, or while the store refuses
+  requests
 """
 
 from __future__ import annotations

@@ -1,25 +1,27 @@
-"""Plan requests for what callers want, and decide which goes next. Pure: no I/O, no threads, no clock; its owner holds
-the lock.
+"""Plan the requests for the items that callers want, and decide which one starts next.
 
-Ranges that lie near each other in one object become one request, and long ones are split so that they arrive in
-parallel. Two ranges a little apart are cheaper as one: a request costs what some 100 KB of transfer cost.
+Events go in, actions come out; the owner holds the lock, does the I/O and runs the threads.
+
+Nearby ranges in one object become one request, and long ranges are split so that the parts arrive in parallel. Two
+ranges a little apart are cheaper as one: a request costs as much as the transfer of about 100 KB.
 
 Invariants:
-- single flight: at any time a key is in at most one fetch that is queued or running;
-- a fetch starts only if fewer run than `pressure` allows and its bytes fit the budget, reserved before it starts; one
-  fetch is always let through, so that a text with frames larger than the budget can still be read;
-- order of start: priority, then order of arrival. A caller that wants what is queued at a lower priority raises it, so
-  demand never waits behind speculation;
-- a fetch without waiters is dropped if it has not started;
-- speculation has half of the connections and half of the budget, so demand finds the other half free of it; what demand
-  adopts counts as demand from then on, and is speculation again where demand goes before it has started;
-- what is queued as speculation is divided when demand wants a part of it: demand waits for what it wants, not for more;
-- what no thread carries out is left to the callers who want it. Each call holds a token meanwhile, a lock that it has
-  by a `with`, so it is free once the call has ended, however that came about: what a call began to carry and did not
-  end is left to the others again, and what no living call wants is withdrawn;
-- a fetch that is neither done nor active will never be: whoever waits for it asks again;
-- a fetch may have a second attempt, whose connection and bytes count as well. Its keys are its own until one attempt
-  brings them or none is left.
+
+- single flight: at any time a key is in at most one fetch that is queued or running
+- a fetch starts only if fewer run than `pressure` allows and its bytes fit the budget, which is reserved before it
+  starts. One fetch is always allowed, so that a text with frames larger than the budget can still be read
+- fetches start by priority, then in order of arrival. A caller that wants a fetch queued at a lower priority raises it,
+  so demand never waits behind speculation
+- a fetch without waiters is dropped if it has not started
+- speculation has half of the connections and half of the budget; the other half is free for demand. A fetch that demand
+  adopts counts as demand, and as speculation again if demand leaves before it has started
+- a queued speculative fetch is divided when demand wants a part of it, so demand waits for nothing else
+- fetches that no thread carries out are left to the callers that want them. Each call holds a token, a lock in a
+  `with`, which is free once the call has ended in any way. What an ended call was carrying is left to the other
+  callers; what no living call wants is withdrawn
+- a fetch that is neither done nor active will never be done: its waiting callers ask again
+- a fetch may have a second attempt, whose connection and bytes count as well. The fetch keeps its keys until one
+  attempt delivers them or none is left
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _HOMES = {"CodeHints": "code_hints", "read_block": "code_hints"}
 
 
 def __getattr__(name: str) -> object:
-    """Import each name when it is asked for: 10 ms that who only reads need not pay."""
+    """Import each name at its first use: 10 ms that a plain reader need not pay."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'hint')}"), name)

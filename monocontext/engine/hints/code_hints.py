@@ -90,13 +90,13 @@ class CodeHints:
         return self._follower.take()
 
     def end(self) -> list[Hint]:
-        """The reply is complete: what a block without a closing fence still has to say."""
+        """Take the end of the reply; returns the hints of a block without a closing fence."""
         self._fences.end()
         return self._follower.take()
 
 
 class _New:
-    """Which hints were not told before."""
+    """The hints that were not given before."""
 
     def __init__(self) -> None:
         self._seen: set[object] = set()
@@ -122,7 +122,7 @@ def _identity(hint: Hint) -> object:
 
 
 class _Follower:
-    """Follows the pieces of blocks with one interpreter, and collects what is new in this reply."""
+    """Follows the pieces of blocks with one interpreter, and collects the new hints of this reply."""
 
     def __init__(self, characters: int, lines: int | None, names: Iterable[str]) -> None:
         self._trace = Trace(characters, lines, WORK)
@@ -141,7 +141,7 @@ class _Follower:
     def know(self, values: Mapping[str, object]) -> None:
         for name, value in values.items():
             made = plain(value)
-            if made is not UNKNOWN or is_plain(self._names.get(name, UNKNOWN)):  # of which we thought otherwise
+            if made is not UNKNOWN or is_plain(self._names.get(name, UNKNOWN)):  # whose value was assumed to be another
                 self._names[name] = made
 
     def take(self) -> list[Hint]:

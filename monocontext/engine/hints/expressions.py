@@ -34,13 +34,13 @@ _ASKS_NOTHING = frozenset(
 )
 """Functions that take a text without reading it, or not in order."""
 _ENDS_EARLY = frozenset({"all", "any", "islice", "iter", "next", "read", "readline", "takewhile", "zip"})
-"""Functions and methods that may take a part of what they are given."""
+"""Functions and methods that may use only a part of their argument."""
 
 Names = dict[str, object]
 
 
 class Unready(Exception):
-    """A draft decides something in a loop, and what the loop goes on to change is not written yet: say nothing."""
+    """A draft decides something in a loop, and the rest of the loop is not written yet: give no hint."""
 
 
 class Expressions:
@@ -293,7 +293,7 @@ class Expressions:
         return values.method(receiver, name, arguments)
 
     def forget_holder(self, node: ast.expr) -> None:
-        """`holder.method(...)` or `holder[...] = ...` has changed what a name holds."""
+        """`holder.method(...)` or `holder[...] = ...` has changed the value of a name."""
         while isinstance(node, ast.Attribute | ast.Subscript):
             node = node.value
         if isinstance(node, ast.Name):
@@ -335,6 +335,6 @@ def module(path: str) -> object:
 
 
 def restore(names: Names, saved: Names) -> None:
-    """Make the names what they were."""
+    """Restore the names."""
     names.clear()
     names.update(saved)

@@ -26,7 +26,7 @@ class Ranges:
     count: int
     """Number of ranges, at least 1."""
     is_literal: bool
-    """A single slice that is read for certain when the block runs; False for loops and for what a condition decides."""
+    """Whether it is a single slice that the block surely reads; False in loops and under conditions."""
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """The ranges one by one, as (start, stop)."""

@@ -141,7 +141,7 @@ class Interpreter(Loops):
         return self._arms([node.body, node.orelse])
 
     def _arms(self, arms: Sequence[Sequence[ast.stmt]]) -> Flow | None:
-        """One of these is gone through; which one is not known."""
+        """One of these values is iterated; it is unknown which one."""
         before, outer, leaves = self.copy_names(), self.trace.doubt, False
         after: Names | None = None
         flow: Flow | None = None
@@ -153,7 +153,7 @@ class Interpreter(Loops):
             if left is None:
                 after = self.copy_names() if after is None else _joined(after, self.names)
             flow = flow or left
-        self.trace.doubt = outer + leaves  # what follows is only reached if that arm was not taken
+        self.trace.doubt = outer + leaves  # later code is only reached if that arm was not taken
         if after is None:
             return flow
         restore(self.names, after)

@@ -1,4 +1,4 @@
-"""Follow a loop for some rounds; where they are alike, say the rest without following it.
+"""Follow a loop for some rounds; if they are alike, derive the others without following them.
 
 A round is the list of hints of one turn of a loop. Rounds are alike if they hold the same hints, or ranges of the same
 width at starts that grow evenly; then round k is known without following it. 1 TB costs what 1 MB costs.
@@ -20,9 +20,9 @@ from monocontext.engine.hints.values import UNKNOWN, Loaded, TextValue
 PROBES = 8
 """Rounds that are followed before the others are taken to be like them; `max(0, i - 50)` bends the first."""
 ALIKE = 4
-"""Rounds at the end of those that must be alike."""
+"""The number of last rounds that must be alike."""
 MOST_ROUNDS = 256
-"""Rounds that are followed where they are not alike."""
+"""The number of rounds that are followed if they are not alike."""
 _ALL_FOLLOWED = 32
 """Rounds up to which a loop over known items is followed to its end."""
 _ENDLESS = 1 << 45
@@ -108,7 +108,7 @@ class Loops(Expressions):
         return steps
 
     def _shift(self, steps: Steps, rounds: int) -> None:
-        """Names as they will be after so many more rounds like the last ones."""
+        """The names after this many more rounds like the last ones."""
         for name, step in steps.items():
             value = self.names.get(name, UNKNOWN)
             if step is not None and type(value) is int:
@@ -117,7 +117,7 @@ class Loops(Expressions):
                 self.names[name] = UNKNOWN
 
     def _tried(self, turn: Turn, number: int, ahead: int, steps: Steps) -> tuple[bool, list[Hint]]:
-        """One of the rounds to come: whether the loop goes on after it, and its hints."""
+        """One of the later rounds: whether the loop continues after it, and its hints."""
         mark = len(self.trace.hints)
         with self.try_out():
             self._shift(steps, ahead)
@@ -140,7 +140,7 @@ class Loops(Expressions):
     def _goes_on(
         self, turn: Turn, number: int, ahead: int, steps: Steps, last: Sequence[Hint], moves: Sequence[int]
     ) -> bool:
-        """Whether a round half way holds what is said of it: ranges that enter the text later show there."""
+        """Whether a round half way confirms the rule: ranges that enter the text later show there."""
         found = self._tried(turn, number, ahead, steps)[1]
         wanted = [move * (ahead + 1) for move in moves]
         return len(found) == len(last) and all(
@@ -170,7 +170,7 @@ def _distance(a: Hint, b: Hint) -> int | None:
 
 
 def _fitting(hint: Hint, move: int, characters: int) -> int:
-    """After how many more rounds the ranges are still within the text; those that its ends cut are followed."""
+    """The number of further rounds whose ranges are within the text; rounds that its ends cut are followed."""
     if not move or not isinstance(hint, Ranges):
         return characters
     ends = hint.start, hint.start + hint.step * (hint.count - 1)
@@ -179,7 +179,7 @@ def _fitting(hint: Hint, move: int, characters: int) -> int:
 
 
 def _onward(hint: Hint, move: int, rounds: int) -> list[Hint]:
-    """What becomes of the hint in so many rounds after it."""
+    """The hint of a later round."""
     if not move or not isinstance(hint, Ranges):
         return []
     start = hint.start + move
@@ -202,7 +202,7 @@ def _merge(hints: Iterable[Hint]) -> list[Hint]:
             run = joined
             continue
         if len(run) == 2 and isinstance(hint, Ranges) and (joined := _joined([run[1], hint])):
-            merged.append(run[0])  # the second begins what goes on
+            merged.append(run[0])  # the second begins the continuing part
             run = joined
             continue
         merged += run

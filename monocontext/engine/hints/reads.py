@@ -51,9 +51,9 @@ class Trace:
     rounds: int = 0
     """Rounds of the enclosing loop if only a failed search ends it early; else 0."""
     ends_early: bool = False
-    """Whether what is evaluated is taken item by item by a loop that may be left, by `next` and their like."""
+    """Whether the evaluated value is consumed item by item, by a loop that may end early, by `next` or the like."""
     may_leave: bool = False
-    """The same of a loop whose end is not written yet."""
+    """Whether it is consumed by a loop whose end is not written yet."""
 
     def spend(self, nodes: int = 1) -> None:
         """Work, counted in nodes of the program."""
@@ -63,7 +63,7 @@ class Trace:
 
     @contextmanager
     def taken_in_part(self, ends_early: bool, may_leave: bool = False) -> Iterator[None]:
-        """Inside, what is evaluated may be taken only in part."""
+        """Inside, the evaluated value may be consumed only in part."""
         outer = self.ends_early, self.may_leave
         self.ends_early, self.may_leave = self.ends_early or ends_early, may_leave
         try:
@@ -133,7 +133,7 @@ def text_method(trace: Trace, text: TextValue, name: str, arguments: Sequence[ob
     if name in _NEAR:
         return replace(text, is_exact=False)
     match name, arguments:
-        case "split", ["\n", *_]:  # of a long text, the index knows how many there are
+        case "split", ["\n", *_]:  # the index knows their number in a long text
             return LineList(text, counted=text.stop - text.start > LAZY_CHARACTERS)
         case "split", _:
             return Pieces(text)

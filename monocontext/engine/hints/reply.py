@@ -1,11 +1,11 @@
-"""Find the code of a reply as it streams in, line by line, and cut it into statements.
+"""Find the code of a reply while it streams, line by line, and cut it into statements.
 
-- Fences are ``` or ~~~, tagged `python`, `py`, `repl` ... or not at all; also indented or after a list marker.
-- Code ends at a closing fence that stands outside of strings and comments, also at the end of a line of code.
-- A reply that begins as code and not with a sentence, or with a line that is a tag alone, is code until a fence comes.
-- A simple statement of the outermost level is handed on at the end of its line, a compound one when the next begins,
-  and while it grows in drafts: as far as it goes, each half as long again as the one before, so that all drafts
-  together cost a small multiple of the last. Incomplete code waits, and is never refused.
+- Fences are ``` or ~~~, tagged `python`, `py`, `repl` ... or untagged; also indented or after a list marker.
+- Code ends at a closing fence outside of strings and comments, also at the end of a line of code.
+- A reply that begins as code instead of a sentence, or with a line that is only a tag, is code until a fence comes.
+- A simple statement of the outermost level is passed on at the end of its line, a compound one when the next begins,
+  and in drafts while it grows: each half as long again as the one before, so that all drafts together cost a small
+  multiple of the last. Incomplete code waits, and is never refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_DRAFT = 1 << 13
 _MOST_SOURCE = 200_000
 """Characters of a block that is parsed."""
 _MOST_PROSE = 300
-"""Characters of a line of prose that are looked at; a fence, or what tells code, stands at its beginning."""
+"""The characters of a line of prose that are checked: a fence, or a sign of code, is at its beginning."""
 
 _OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*([^`]*)$")
 _TAG = re.compile(r"[{\s]*\.?([^\s:{},;]*)")
@@ -31,7 +31,7 @@ _TAGS = re.compile(r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?", re.IGNORECA
 _BEGINS_AS_CODE = re.compile(r"[A-Za-z_][\w.]*[(\[]|[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*\s*[-+*/|]?=")
 _KEYWORD = re.compile(r"(?:import|from|for|while|if|with|def|class|try|async|assert|del)\b|@")
 _TOKEN = re.compile(r"""#|'''|\"""|'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[(\[{]|[)\]}]|`{3,}|~{3,}""")
-"""What tells where a line of code is: comments, strings, brackets, fences."""
+"""The marks within a line of code: comments, strings, brackets, fences."""
 _COMPOUND = re.compile(r"(?:for|while|if|with|def|class|try|async)\b|@|match\b[^=]*:\s*$")
 _GOES_ON = re.compile(r"(?:else|elif|except|finally|case)\b")
 _NOISY = re.compile(r"\\|\d[A-Za-z]")
@@ -152,15 +152,15 @@ class Fences:
 
 
 class BlockSource:
-    """One block after the other, each between `open` and `close`."""
+    """One block after another, each between `open` and `close`."""
 
     def __init__(self, reader: BlockListener) -> None:
         self._reader = reader
         self._clear()
 
     def _clear(self) -> None:
-        self._quote = ""  # of the string of several lines that we are in
-        self._brackets = 0  # those that are open
+        self._quote = ""  # of the open string of several lines
+        self._brackets = 0  # open brackets
         self._text = ""  # of the logical line
         self._compound: list[str] = []
         self._compound_size = self._draft_at = 0
@@ -244,7 +244,8 @@ class BlockSource:
 
 
 def parse(source: str) -> ast.Module | None:
-    r"""The tree; None if it is no Python, or too much of it. No warning is printed of what models write, as `"\d"`."""
+    r"""The tree; None if it is not Python, or too long. No warning is printed about model-written text such as
+    `"\d"`."""
     if len(source) > _MOST_SOURCE:
         return None
     try:

@@ -26,7 +26,7 @@ _SCALARS = frozenset({type(None), bool, int, float, str})
 
 
 class UnknownValue:
-    """Depends on data, or on what is not followed. There is one, `UNKNOWN`."""
+    """A value that depends on data, or on code that is not followed. The only instance is `UNKNOWN`."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -51,7 +51,7 @@ class TextValue:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A real string, read from the context: what is done with it reads nothing more."""
+    """A real string, read from the context: operations on it read nothing more."""
 
     length: int | None = None
     """Its characters, where they are known."""
@@ -94,7 +94,7 @@ def run_of(value: object) -> Sequence[object] | None:
 
 
 def plain(value: object) -> object:
-    """The value as far as it is plain and of bounded size; what is not, also within it, is `UNKNOWN`."""
+    """The plain parts of a value of bounded size; all other parts become `UNKNOWN`."""
     return _plain(value, [MOST_ITEMS, _MOST_TOTAL], 0)
 
 
@@ -115,7 +115,7 @@ def _plain(value: object, left: list[int], depth: int) -> object:
 
 
 def is_plain(value: object) -> bool:
-    """Whether the value stands for itself, all through, and working with it is cheap."""
+    """Whether the value is completely known, and operations on it are cheap."""
     nodes, items, characters = [value], MOST_ITEMS + 1, _MOST_TOTAL
     while nodes:  # tuples that hold the same tuple twice are small in memory and endless to walk through
         node = nodes.pop()

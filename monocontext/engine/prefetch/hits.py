@@ -1,7 +1,7 @@
-"""Remember the hits of searches as windows, and the names around them, for which a model may look next. Pure.
+"""Remember the hits of searches as windows, and the names around them, for which a model may look next.
 
-A text leads on by names: `see warehouse Alkonost`, `txn=ab12cd34`, `spline_table`. What stands once in a whole frame of
-the text is rarely a word of the language.
+A text leads on by names: `see warehouse Alkonost`, `txn=ab12cd34`, `spline_table`. A word that occurs only once in a
+frame of the text is rarely a common word.
 """
 
 from __future__ import annotations

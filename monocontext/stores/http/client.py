@@ -56,7 +56,7 @@ class Sink(Protocol):
     """Takes the responses to one request, and knows which bytes are still missing."""
 
     refusals: int
-    """Number of responses that asked for fewer requests, counted by the client."""
+    """The number of responses that asked for fewer requests, counted by the client."""
 
     def headers(self) -> Mapping[str, str]:
         """Headers of a request for the missing bytes."""

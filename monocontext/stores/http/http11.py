@@ -8,7 +8,7 @@ from functools import lru_cache
 from monocontext.records import NamedTuple
 
 MAX_HEAD_BYTES = 64 << 10
-"""Limit for a head, ten times what S3 servers send: a head that never ends must not fill the memory."""
+"""The limit of a head, ten times that of S3 servers: an endless head must not fill the memory."""
 _MAX_LINE_BYTES = 4 << 10
 _NO_BODY = (204, 304)
 
@@ -18,7 +18,7 @@ class BadReply(OSError):
 
 
 class ResponseHead(NamedTuple):
-    """Status and headers of a response, and what they say of its body."""
+    """The status and headers of a response, and the length of its body."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,7 +40,7 @@ def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
 
 
 def split_head(data: bytes) -> tuple[ResponseHead, bytes] | None:
-    """The head at the beginning of `data`, and what follows it; `None` while it is incomplete. Raises `BadReply`."""
+    """The head at the beginning of `data`, and the bytes after it; `None` while it is incomplete. Raises `BadReply`."""
     text, end, rest = data.partition(b"\r\n\r\n")
     if end:
         return _parse_head(text.decode("latin-1")), rest

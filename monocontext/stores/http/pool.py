@@ -1,10 +1,11 @@
 """Open the connections of one process, and keep the idle ones in a pool.
 
 Invariants:
-- a connection is in the pool or with one borrower, never both;
-- it comes back only when its last response was read to the end (`Body.leaves_connection_usable`);
+
+- a connection is in the pool or with one borrower, never both
+- it returns only if its last response was read to the end (`Body.leaves_connection_usable`)
 - a process uses only connections that it opened itself: after a fork the child closes its copies and starts empty. Two
-  processes that read from one socket receive each other's objects.
+  processes that read from one socket would receive each other's objects
 
 There is no thread: the next use of the pool closes connections that were idle too long. With `max_idle=0` none is open
 between calls.

@@ -1,18 +1,18 @@
-"""The route to a bucket, where redirects may lead, and the signature of a request. Pure.
+"""The route to a bucket, the redirects that a request may follow, and its signature.
 
 Signatures are AWS Signature Version 4 without a body, equal to botocore's byte for byte (tested). The key of a day is
 derived once: a signature costs 8 us instead of botocore's 130.
 
 A signed request follows redirects within the endpoint's own domain only:
 
-| endpoint | a redirect may lead to |
+| endpoint | allowed target of a redirect |
 |---|---|
 | S3 of AWS | S3 of AWS in any region of the same partition, with or without a bucket in front |
-| any other host | that host, and hosts below it; not counting a bucket in front of it |
+| any other host | that host, and hosts below it, without a bucket in front of it |
 | an address such as `10.0.0.1` | that address |
 
-The port stays too: whoever answers at another place would get the key id, a valid signature and the session token.
-Requests that are not signed follow anywhere, but never to another scheme.
+The port stays too: a server at another place would get the key id, a valid signature and the session token. Unsigned
+requests follow anywhere, but never to another scheme.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Route:
 
 
 class Origin(Protocol):
-    """Gives the route to a bucket, and who signs. Asked for each request, so an implementation caches both."""
+    """Gives the route to a bucket, and its signer. It is asked at each request, so an implementation caches both."""
 
     route: Route
 
@@ -162,7 +162,7 @@ class Origin(Protocol):
         ...
 
     def signer(self, route: Route) -> Signer:
-        """Signs requests with valid credentials. Raises an error that the store translates where there are none."""
+        """Signs requests with valid credentials. Raises an error that the store translates if there are none."""
         ...
 
     def renew(self, refused: Credentials) -> None:

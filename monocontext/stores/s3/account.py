@@ -1,21 +1,21 @@
-"""Keep the settings, keys and routes of one environment and profile, for all stores of the process.
+"""Keep the settings, credentials and routes of one environment and profile, for all stores of the process.
 
-A second store with the same environment, files and profile reads no file and sends no request. A change of a
-variable, or of one of the files, makes a new account; stores that are open keep theirs.
+A second store with the same environment, files and profile reads no file and sends no request. A change of a variable,
+or of one of the files, makes a new account; open stores keep theirs.
 
-Keys of the environment and the shared files are read here, all others by botocore:
+Credentials of the environment and the shared files are read here, all others by botocore:
 
 | source, in botocore's order | read by | cost |
 |---|---|---|
-| `AWS_ACCESS_KEY_ID` and its kin | us | none |
+| `AWS_ACCESS_KEY_ID` and related variables | us | none |
 | roles, web identities, SSO, `aws login` | botocore | its import, once a process, and its requests |
 | `~/.aws/credentials` | us | reading a file |
 | `credential_process` | botocore | its import, and a process |
 | `~/.aws/config` | us | reading a file |
 | files of boto 2, container and instance metadata | botocore | its import, and 1 to 3 requests, two seconds at most |
 
-So it is with routes: the rules for these endpoints are here, and anything else raises `UnsupportedBySigner`. botocore
-has the rules for access points, FIPS, dual stack and other partitions.
+Routes work the same way: the rules for these endpoints are here, and anything else raises `UnsupportedBySigner`.
+botocore has the rules for access points, FIPS, dual stack and other partitions.
 
 | endpoint | bucket | URL |
 |---|---|---|

@@ -263,9 +263,9 @@ class _CaughtRequest(Exception):
 
 
 def learn_route(client: Any, bucket: str) -> Route | None:
-    """The route by which `client` reads from `bucket`; `None` where our transport cannot follow it. Sends nothing.
+    """The route by which `client` reads from `bucket`; `None` if our transport cannot follow it. Sends nothing.
 
-    Raises what boto3 raises before it sends, such as missing credentials.
+    Raises the errors that boto3 raises before it sends, such as missing credentials.
     """
     if bucket.endswith(_EXPRESS):
         return None

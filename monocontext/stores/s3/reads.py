@@ -135,7 +135,8 @@ class Download:
         self._total_bytes: int | None = None
         self._memory = BytesIO()
         self._length: int | None = None
-        """Of `_memory`; `None` before the first head, and for a whole body of unknown length, which comes in pieces."""
+        """The size of `_memory`; `None` before the first head, and for a whole body of unknown length, which comes in
+        pieces."""
         self._received_bytes = 0
         self._modified: str | None = None
         self._date: str | None = None

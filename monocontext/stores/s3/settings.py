@@ -1,6 +1,7 @@
-"""Read what the environment, the shared AWS files and one profile say of S3, ranked as by botocore. Sends nothing.
+"""Read the settings for S3 from the environment, the shared AWS files and one profile, in botocore's order. Sends
+nothing.
 
-Settings, the files themselves, the proxy for a URL, and the certificates to trust.
+They are the settings themselves, the files, the proxy for a URL, and the certificates to trust.
 """
 
 from __future__ import annotations

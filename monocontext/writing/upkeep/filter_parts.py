@@ -54,11 +54,11 @@ class Part:
     """Some frames for one worker."""
 
     root: Manifest
-    """Of the pages that hold them and what follows; they are numbered from its beginning."""
+    """The first frame of the pages that hold the part and the text behind it; frames are numbered from there."""
     first: int
     stop: int
     is_all: bool
-    """No page follows those."""
+    """Whether no page follows those."""
 
     def frames(self, text: Reader) -> Iterator[FrameText]:
         """Yield its frames, read ahead by a reader of its root."""
@@ -75,7 +75,8 @@ def fill_gap(
     earlier: tuple[FilterRef, ...],
     told: Callable[[int], None],
 ) -> tuple[FilterRef, ...]:
-    """Make filters for frames [first, stop) behind some earlier ones, and return all; `told` gets bytes of text."""
+    """Make filters for frames [first, stop) behind earlier ones, and return all of them; `told` receives bytes of
+    text."""
     bare = replace(root, text=b"", head="", tail="", filters=(), documents=None)
     leave = partial(_leave, place=place, overlap_bytes=overlap_for(root.frame_bytes))
     step = max(batches.BATCH_BYTES // root.frame_bytes, 1)
