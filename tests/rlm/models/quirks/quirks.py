@@ -352,7 +352,7 @@ chat(
 )
 chat("a connection that breaks", "report 14", fails("the connection broke off", again=True), streamed=Answer(events(HEL, done=False).body, EVENTS, torn=True), whole=Answer(b"{", torn=True))
 chat("a connection that breaks after the reason", "kin of report 14", Out(), streamed=Answer(events(HEL, LO, STOP, done=False).body, EVENTS, torn=True))
-chat("half an event", "oh-my-pi#8563", fails("no JSON", again=True), streamed=Answer(events(HEL).body[:40], EVENTS))
+chat("half an event", "oh-my-pi#8563", fails("not JSON", again=True), streamed=Answer(events(HEL).body[:40], EVENTS))
 chat("`error` as a reason", "gethouston/houston#1211", fails("broke off (error)", again=True), streamed=events(HEL, delta("error")))
 both("`network_error` of z.ai", "genkit-ai/genkit#6259", fails("broke off", again=True), content="h", finish="network_error")
 both(
@@ -463,7 +463,7 @@ chat(
 chat(
     "a text",
     "Ollama at /",
-    fails("no JSON: 'Ollama is running'"),
+    fails("not JSON: 'Ollama is running'"),
     streamed=Answer(b"Ollama is running", "text/plain"),
     whole=Answer(b"Ollama is running", "text/plain"),
 )
