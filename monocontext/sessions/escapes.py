@@ -1,6 +1,7 @@
-"""Make views of a text with escapes resolved or line wraps joined; a view maps places back to the text. Pure.
+"""Make copies of a text with escapes decoded or wrapped lines joined, so that a search finds secrets hidden by them.
 
-A view covers only the surroundings of escapes or wraps: elsewhere it would equal the text.
+A copy is a `DecodedView`, which maps its offsets back to the text. It covers only the surroundings of escapes or wraps:
+elsewhere it would equal the text.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ _NUL = re.compile(r"\x00+|(?:\^@)+")
 _SWAPPED = {code << 8: code for code in (9, 10, 13, *range(32, 127))}
 _SWAPPED_RUN = re.compile(f"[{''.join(map(chr, _SWAPPED))}]{{8}}")
 _ENCODED = re.compile(r"(?:%|=(?=3D|22|27|20))([0-9a-fA-F]{2})()()|&(?:quot|apos|amp|lt|gt|#39|#34);")
+_ENCODED_SIGNS = ("%", "&", "=3D", "=22", "=27")
+"""One of these is in every text that `_ENCODED` may change: URLs, XML, and mail in quoted-printable."""
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0"}
 _ENTITIES = {"&quot;": '"', "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">", "&#39;": "'", "&#34;": '"'}
 # A shell's `\` at the end of a line; or the end of a line that a terminal may have cut, with no `NAME=` after it.
@@ -42,21 +45,22 @@ _AROUND = 400
 
 
 class DecodedView(NamedTuple):
-    """A piece of a text with some marks replaced."""
+    """A piece of a text with some marks (escapes, NULs, line wraps) replaced."""
 
     text: str
     at: list[int]
-    """The beginning of each such run in `text`."""
+    """Where each run of copied or decoded characters begins in `text`."""
     source: list[int]
-    """Its offset in the original."""
+    """Where the same run begins in the original."""
 
     def place(self, position: int) -> int:
+        """The offset in the original of an offset in `text`."""
         run = bisect_right(self.at, position) - 1
         return self.source[run] + position - self.at[run]
 
 
 def long_words(text: str) -> DecodedView:
-    """The words that have room for a token, one a line: a third of source code."""
+    """The words long enough for a token, one on each line; they make up about a third of source code."""
     words = [word for word in text.split() if len(word) >= _TOKEN]
     at, source, length, place = [0], [0], 0, 0
     for word in words:
@@ -71,19 +75,19 @@ def long_words(text: str) -> DecodedView:
 def decode_escapes(text: str) -> Iterator[DecodedView]:
     """Views with one level of escapes resolved: JSON and terminals; without any of these, URLs and XML."""
     marks = list(_ESCAPE.finditer(text)) if "\\" in text or "\x1b" in text else []
-    if not marks and ("%" in text or "&" in text):
+    if not marks and any(sign in text for sign in _ENCODED_SIGNS):
         marks = list(_ENCODED.finditer(text))
     yield from _make_views(text, marks, _decode_mark)
 
 
 def drop_nuls(text: str) -> Iterator[DecodedView]:
-    """UTF-16 text that was read as another encoding has a NUL next to each letter; some programs print `^@`."""
+    """Views without NULs (or `^@`, as some programs print them): UTF-16 read as another encoding has one per letter."""
     if "\0" in text or "^@" in text:
         yield from _make_views(text, list(_NUL.finditer(text)), lambda _: "")
 
 
 def swap_bytes(text: str) -> str | None:
-    """Text in UTF-16 of the other byte order: the same offsets, with its ASCII letters. None if there is none."""
+    """The text with ASCII letters of byte-swapped UTF-16 restored, at the same offsets; None if it has none."""
     return None if text.isascii() or not _SWAPPED_RUN.search(text) else text.translate(_SWAPPED)
 
 

@@ -224,3 +224,8 @@ def test_placeholders_are_not_redacted_again() -> None:
     again = Redactor()
     assert again.text(once) == once
     assert again.findings == []
+
+
+def test_a_password_in_quoted_printable_mail_goes() -> None:
+    mail = 'Please log in with password=3D"Zk9vQ2xR7tLm4Wp" today'
+    assert "Zk9vQ2xR7tLm4Wp" not in Redactor().text(mail)
