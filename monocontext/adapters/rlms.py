@@ -63,7 +63,7 @@ def enter(context: Monocontext | DocumentList | DocumentDict) -> None:
 
 
 def _execute(kit: NamespacePatch, execute: Callable[[Any], Any], code: str) -> Any:
-    """Run a cell of a local environment, whose `exec` takes compiled code too."""
+    """Run a cell of a local environment as `kit` transforms it; the environment's `exec` takes compiled code too."""
     try:
         cell: Any = compile(kit.transform(ast.parse(code)), "<string>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError):  # the environment reports the error in its own words

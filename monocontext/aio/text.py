@@ -376,7 +376,7 @@ def _store(
             if address.scheme != "s3":
                 raise TypeError(f"a client reads s3:// alone, not {address}")
             if given:
-                raise TypeError(f"a ready client excludes {', '.join(sorted(given))}")
+                raise TypeError(f"{', '.join(sorted(given))} cannot be combined with client")
             return AsyncS3Store(address.place, address.path, workers, client, S3Options()), options
         url = open_store(url, **given)
     store = ThreadedStore(url, workers)

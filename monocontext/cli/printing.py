@@ -21,7 +21,7 @@ _quiet = False
 
 
 def hush(wanted: bool) -> None:
-    """Print no remarks and no progress from now on, or print them again; errors and results stay."""
+    """Turn remarks and progress off, or on again; errors and results are always printed."""
     global _quiet
     _quiet = wanted
 

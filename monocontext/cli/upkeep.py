@@ -30,7 +30,7 @@ def compact(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Store the text of the context at URL in few full objects, as a new version, if that makes fewer."""
+    """Store the text of the context at URL in fewer, full objects, as a new version; do nothing if none are saved."""
     from monocontext.writing.upkeep.compact import compact as compact_context
 
     options = stored_options(url, s3)
@@ -64,7 +64,7 @@ def gc(
 
     options = stored_options(url, s3)
     if older_than < SAFE_SECONDS and not dry_run:
-        note("with less than two days uploads and compactions that are at work have to start again")
+        note("with less than two days, uploads and compactions under way have to start again")
     with progress_bar("gc", None) as show:
         found = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
     if as_json:

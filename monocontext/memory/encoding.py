@@ -103,7 +103,7 @@ def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | i
         frames = tuple(FrameRecord(each[0], *map(int, each)) for each in row["frames"])
         ttl = row["ttl"]
         if not isinstance(row["key"], str) or not (ttl is None or ttl == check_ttl(ttl)):
-            raise ValueError(f"key {row['key']!r}, ttl {ttl!r}")
+            raise ValueError(f"invalid key or TTL: {row['key']!r}, {ttl!r}")
         return EntryHeader(row["key"], ttl, str(row["token"]), frames, head_bytes, row.get("metadata") or {})
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise DamagedData(f"{where}: the head of the entry is damaged: {error}") from None

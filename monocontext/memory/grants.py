@@ -35,7 +35,7 @@ class Grant:
         if not (self.token and self.token.isascii() and self.token.isprintable()):
             raise AccessDenied("a token is printable ASCII, and not empty: it travels in a header")
         if self.rights not in ("read", "write"):
-            raise AccessDenied(f"rights are 'read' or 'write', not {self.rights!r}")
+            raise AccessDenied(f"rights must be 'read' or 'write', not {self.rights!r}")
         if self.namespace and (not _NAMESPACE.fullmatch(self.namespace) or self.namespace == "entries"):
             raise AccessDenied(
                 f"a namespace has letters, digits and -_. and is not 'entries', unlike {self.namespace!r:.80}"

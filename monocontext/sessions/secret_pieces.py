@@ -1,7 +1,7 @@
-"""Find which of many words occur in a text, in one pass.
+"""Find all occurrences of many words in a text, in one pass.
 
-A search for words by their first letters stops at nearly each letter of a text. This one looks for the rarest letter of
-each word, and checks its surroundings only there.
+A search by the first letters of many words would stop at nearly every letter. This one stops at the rarest letter of a
+word, and looks behind and ahead for the rest of the word there.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _COMMON = " etaoinsrlcdum.pfhgby0_12:w3kv"
 """Letters of source code and prose, the most frequent first. All others are rarer."""
 
 
-class Pieces(Generic[_T]):
-    """Words, each with its value."""
+class WordFinder(Generic[_T]):
+    """Finds words in a text, and gives the rows (values) that were given with each."""
 
     def __init__(self, rows: Iterable[tuple[str, _T]], before: str = "") -> None:
-        """`before` is a pattern of no width that must match where a word begins. If a word begins with another one, its
-        value is stored with the shorter one."""
+        """`rows`: words, each with a value. `before`: a zero-width pattern that must match where a word begins. A word
+        that begins with a shorter one is not searched for by itself; its value goes to the shorter one."""
         rows = list(rows)
         words = {word for word, _ in rows}
         self._rows = defaultdict[str, list[_T]](list)
@@ -41,7 +41,8 @@ class Pieces(Generic[_T]):
             tail: [one for part in (tail[:n] for n in range(1, len(tail) + 1)) for one in ends.get(part, ())]
             for tail in ends
         }
-        """For each found piece, the words that end in it or in its beginning, and the offset of the piece in them."""
+        """By what the pattern matches (a word from its rarest letter on): the words that end in it or in a beginning of
+        it, each with the offset of the match in the word."""
         self._pattern = re.compile(
             "|".join(
                 f"{re.escape(first)}(?:{'|'.join(sorted(tails, key=len, reverse=True))})"
@@ -50,7 +51,7 @@ class Pieces(Generic[_T]):
         )
 
     def find(self, text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int, list[_T]]]:
-        """Start and stop of each word in `text[start:stop]`, and its rows."""
+        """Yield the start, the stop and the values of each word found between `start` and `stop`."""
         at, end = start, len(text) if stop is None else stop
         while hit := self._pattern.search(text, at, end):
             at = hit.start() + 1  # words may overlap

@@ -26,7 +26,7 @@ from monocontext.sessions.secret_names import (
 )
 from monocontext.sessions.secret_patterns import BEGINNINGS, PIECES, SHAPELESS, WORDS, Shape
 from monocontext.sessions.secret_pem import KEY_BEGINNINGS, find_private_keys, match_bare_key
-from monocontext.sessions.secret_pieces import Pieces
+from monocontext.sessions.secret_pieces import WordFinder
 from monocontext.sessions.secret_rules import NAMED, NAMED_GAP, SHAPED
 
 Span = tuple[int, int, str]
@@ -376,8 +376,8 @@ def _word_shapes() -> Iterator[tuple[str, Shape | None]]:
     yield from ((word, None) for word in (*_NAMING, "auth", "accountkey", "sharedaccesskey", *PROVIDERS, *FOREIGN))
 
 
-_BEGINNING = Pieces(_beginning_shapes(), r"(?<![A-Za-z0-9])")
+_BEGINNING = WordFinder(_beginning_shapes(), r"(?<![A-Za-z0-9])")
 _SHAPELESS = [(kind, re.compile(pattern)) for kind, pattern in SHAPELESS]
 _PIECE = list(_piece_shapes())
-_ANY_WORD = Pieces(_word_shapes())
-_WORD = Pieces(row for row in _word_shapes() if row[0].isascii())
+_ANY_WORD = WordFinder(_word_shapes())
+_WORD = WordFinder(row for row in _word_shapes() if row[0].isascii())

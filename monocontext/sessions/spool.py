@@ -48,10 +48,10 @@ def word(text: str) -> str:
 
 
 def write_job(job: dict[str, object], *, every_seconds: float = 0.0) -> str:
-    """Write down an upload and return its file. Raises `OSError`.
+    """Write the job of an upload to the spool, and return its path. Raises `OSError`.
 
-    With `every_seconds` it is one of a session that goes on: it takes the place of the one before, and waits until so
-    long after the last upload.
+    `every_seconds`: the session is still going on. The job then replaces the session's earlier one, and is due this
+    long after its last upload.
     """
     folder = spool_folder()
     os.makedirs(folder, mode=0o700, exist_ok=True)

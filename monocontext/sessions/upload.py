@@ -34,7 +34,7 @@ PART_BYTES = 8 << 20
 _HEAD_LINES = 200
 """Lines in which a session says where it is."""
 _TWIN_LINES = 8
-"""The distance within which a message may occur twice, as in Codex: an upload may end between the two."""
+"""An agent such as Codex may write a message twice, within this many lines; an upload may end between the two."""
 _ATTEMPTS = 30
 """Attempts of a commit while many machines upload one session."""
 
@@ -73,10 +73,15 @@ class _NewRecords:
     findings: list[Finding] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     unreadable: int = 0
+    """New lines that could not be parsed."""
     images: int = 0
+    """New images that were left out."""
     lines: int = 0
+    """Complete lines of the file, the archived ones included."""
     digest: str = ""
+    """SHA-256 over the digests of these lines."""
     tail: str = ""
+    """Digest of an incomplete last line that was stored; empty if there is none."""
 
 
 def upload_session(
@@ -96,9 +101,8 @@ def upload_session(
     `patterns`: regular expressions of more secrets. `is_open`: the agent is still writing; a cut last line is then left
     for later, and the copy of the text in one object (`transcript.txt`) as it is.
 
-    Cost: 1 GET, 1 PUT for each 8 MiB of records, 1 for the text, 1 to commit, the copy, and what `SearchIndex.add`
-    takes. Raises what reading the
-    file and the store raise: `OSError`, `InvalidText`, `InvalidUrl`, `StoreFailure`.
+    Cost: 1 GET; 1 PUT for each 8 MiB of records, 1 for the text, 1 to commit; the copy; what `SearchIndex.add` takes.
+    Raises what reading the file and the store raise: `OSError`, `InvalidText`, `InvalidUrl`, `StoreFailure`.
     """
     for _ in range(_ATTEMPTS):
         name = project or project_of_session(file)
@@ -188,9 +192,10 @@ def _take_lines(
     before: SessionInfo,
     is_wanted: Callable[[RecordLine], bool],
 ) -> None:
-    """Go through the file, whose first `before.lines` lines are in the archive, and take the wanted lines of the rest.
+    """Add to `new` the wanted lines of the file after its first `before.lines`, which the archive has.
 
-    Once: it may be written to, cut or replaced meanwhile. Raises `_Rewritten`, with nothing taken.
+    The file is read only once, since it may be written to, cut or replaced meanwhile. Raises `_Rewritten`, with nothing
+    taken, if its first lines are not those of the archive.
     """
     hashed, plain = hashlib.sha256(), redactor.sibling()
     if not before.lines:

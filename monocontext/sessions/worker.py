@@ -1,4 +1,4 @@
-"""Upload the jobs in the spool: the worker that hooks start. Tries again, writes a log; one at a time for each user.
+"""The worker that hooks start: it uploads the jobs in the spool, retries, and writes a log. One runs for each user.
 
 A job that fails stays in the spool; the next hook, or `monocontext sessions sync`, starts the worker again.
 """
@@ -32,7 +32,7 @@ _FIRST_WAIT_SECONDS = 2.0
 _LONGEST_WAIT_SECONDS = 60.0
 _MOST_ATTEMPTS_WITHOUT_FILE = 4
 _LOOK_SECONDS = 0.5
-"""Between two looks for new jobs while one has to wait."""
+"""Seconds between two looks for new jobs while one has to wait."""
 
 
 def main() -> None:
@@ -48,7 +48,8 @@ def work(
 ) -> int:
     """Do the jobs in the spool; returns the number of jobs left.
 
-    Jobs whose store fails are tried again until `until`. `report_upload` receives each upload; without it the log does.
+    Jobs whose store fails are retried until `until`, in seconds since 1970. `report_upload` receives each upload;
+    without it the log does.
     """
     log = log or _log
     report_to = report_upload or (lambda report: log(_describe(report)))
@@ -66,7 +67,7 @@ def work(
 
 
 def _do_jobs(until: float, log: Callable[[str], object], report_upload: Callable[[Uploaded], object]) -> bool:
-    """Whether there are jobs left that are not to be done now."""
+    """Do jobs until none is left, or all that are left are due after `until`; returns whether any is left."""
     while paths := spool.jobs():
         waits = []
         for path in paths:
@@ -83,13 +84,14 @@ def _do_jobs(until: float, log: Callable[[str], object], report_upload: Callable
 
 
 def _try_job(path: str, log: Callable[[str], object], report_upload: Callable[[Uploaded], object]) -> float | None:
-    """Do one job if it is due. When to try again, in seconds since 1970, or None when it is done with."""
+    """Do one job if it is due. Returns when to try again, in seconds since 1970; None if the job is finished or given
+    up."""
     try:
         job = json.loads(Path(path).read_bytes())
     except FileNotFoundError:
         return None
     except ValueError as error:
-        return _give_up(path, {}, f"no job: {error}", log)
+        return _give_up(path, {}, f"not a job: {error}", log)
     due = float(job.get("due", 0.0))
     if due > time.time():
         return due

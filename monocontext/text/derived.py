@@ -46,16 +46,18 @@ class Derivation(Protocol):
 
 
 class Derived:
-    """The source of a derived text."""
+    """A text source that computes its characters from a `Derivation`, and remembers the states it has passed."""
 
     final_newline: bool | None = None
 
     def __init__(self, derivation: Derivation):
         self._derivation = derivation
         self._lock = threading.Lock()
-        self._outputs = [0]  # the beginnings of pieces in the result,
-        self._newlines = [0]  # the newlines before them,
-        self._states = [0]  # and the states from which they are computed
+        # One entry per known piece in each list: its beginning in the result, the newlines before it, and the state
+        # from which it is computed.
+        self._outputs = [0]
+        self._newlines = [0]
+        self._states = [0]
         self._complete = False
 
     @property
@@ -109,9 +111,8 @@ class Derived:
 
     def _windows_in(self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates) -> Iterator[Window]:
         base, mapped = self._derivation.base, self._derivation.map_piece
-        if (
-            not only.runs or mapped is None
-        ):  # only changes of case have candidates; for others at most "no match" is known
+        # Only case mappings have candidates with runs; for other derivations the most that is known is "no match".
+        if not only.runs or mapped is None:
             return
         for window in base.windows(start, stop, reverse=reverse, eager=eager, only=only):
             at = window.start - base.start

@@ -201,7 +201,7 @@ class Monocontext(StrLike, Sequence[str]):
         if not ours:
             check_place(url)
         if shape not in ("text", "list", "dict"):
-            raise ValueError(f"shape is 'text', 'list' or 'dict', not {shape!r}")
+            raise ValueError(f"shape must be 'text', 'list' or 'dict', not {shape!r}")
         if shape != "text" and unit == "lines":
             raise ValueError("unit='lines' is a shape of its own: leave out the other")
         if unit not in ("characters", "chars", "lines"):

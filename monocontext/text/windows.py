@@ -217,7 +217,7 @@ def fill_gaps(
 
 
 def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
-    """The text behind a window that an occurrence from this window may reach; None if there is no such occurrence."""
+    """The text after a window into which an occurrence that begins in the window may extend; None if none can."""
     data, units = window.data, _as_units(needle, window)
     if len(data) >= len(units) - 1 and not overlap(data, units):
         return None

@@ -63,7 +63,7 @@ def write_batches(
     progress: Callable[[Progress], None] | None = None,
     frames_before: int = 0,
 ) -> Written:
-    """Store a text like `segments.write_segments`, with the workers of an executor (1 PUT a segment, 1 LIST a
+    """Store a text as `segments.write_segments` does, but on the workers of an executor (1 PUT per segment, 1 LIST per
     thousand).
 
     Holds about 8 batches of text in memory. Workers in threads can use any store; those in other processes need a URL.

@@ -1,8 +1,11 @@
 """Make every model call of a run: of the root, of cells and of child runs.
 
-The steps of a call: a recording may hold its reply, already paid; the cache may hold the reply of another run; the
-budget may refuse it; transient failures are tried again; the reply is counted, its thinking is separated from its text,
-and it is journaled before anybody sees it.
+The steps of a call:
+
+1. The recording of an interrupted run may hold its reply, already paid for; or the cache that of another run.
+2. The budget may refuse it.
+3. It is made; transient failures are retried.
+4. The reply is counted, its thinking is separated from its text, and it is journaled before the caller gets it.
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ class Gateway:
         self._calls_numbered = 0
         self._notes: dict[str, None] = {}
         self._reserved: list[threading.Lock] = []
-        """A lock for each call under way, which holds it: an interrupted call releases it and reserves nothing."""
+        """One lock per call under way, held by that call: if it is interrupted, the released lock no longer counts."""
         self.renew(usage)
 
     def renew(self, usage: Usage, *, turns: int = 0, seconds: float = 0.0) -> None:
@@ -121,7 +124,7 @@ class Gateway:
             raise LLMError(f"this run has max_dollars and may not ask the model {model} (models=): leave `model` out")
 
     def number_calls(self, count: int) -> range:
-        """Numbers for calls made together: by them a replay gives each call its own reply, whichever ended first."""
+        """Numbers for calls made together: a replay needs them to give each its own reply, whichever ended first."""
         with self._lock:
             self._calls_numbered += count
             return range(self._calls_numbered - count, self._calls_numbered)
@@ -250,7 +253,7 @@ class Gateway:
             self._notes[note] = None
 
     def take_notes(self) -> list[str]:
-        """The notes since they were taken last."""
+        """The notes since the last `take_notes`."""
         with self._lock:
             notes, self._notes = list(self._notes), {}
         return notes

@@ -85,7 +85,7 @@ class _Begun:
         self._come.acquire()
 
     def set(self) -> None:
-        """In the thread that has begun, once."""
+        """Say that the new thread has begun: called by that thread, once."""
         self._is_set = True
         self._come.release()
 

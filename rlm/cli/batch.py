@@ -1,4 +1,4 @@
-"""`rlm batch`: many questions over one context. An edge: it imports `monocontext`."""
+"""`rlm batch`: answer many questions over one context."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def batch_command(
     context: Annotated[str, Argument(help="A context's URL or directory, or a text file.")],
     out: Annotated[str, Option(help="Append a line of JSON for each question; those in it are not asked again.")],
     at_once: Annotated[int, Option(min=1, help="Questions under way at once.")] = 8,
-    tries: Annotated[int, Option(min=1, help="Of a question whose model fails for a while.")] = 3,
+    tries: Annotated[int, Option(min=1, help="Attempts at a question whose model fails temporarily.")] = 3,
     again: Annotated[bool, Option("--again", help="Ask those that failed or met a limit once more.")] = False,
     dask: Dask = None,
     *,
@@ -43,7 +43,8 @@ def batch_command(
     limits: Limits,
     s3: storing.S3,
 ) -> None:
-    """Answer many questions over CONTEXT. Limits of calls, tokens and dollars are for all; goes on after a kill."""
+    """Answer many questions over CONTEXT. Limits on calls, tokens and dollars apply to all together. The same command
+    resumes an interrupted batch."""
     from rlm.batch import BadQuestions, read_questions, run_batch
 
     try:
@@ -73,7 +74,7 @@ def batch_command(
     is_incomplete = bool(failed or unfinished or broken or len(rows) < len(found))
     (partial(say, err=True) if is_incomplete else remark)(
         f"{len(rows) - failed} of {len(found)} questions answered, {early} of them at a limit; {failed} failed, "
-        f"{len(found) - len(rows)} left by the budget, {len(broken)} lines broken; {spent.calls:,} calls, "
+        f"{len(found) - len(rows)} not reached within the budget, {len(broken)} lines broken; {spent.calls:,} calls, "
         f"{spent.tokens:,} tokens, ${spent.dollars:.4f} known"
     )
     if is_incomplete:
@@ -81,7 +82,7 @@ def batch_command(
 
 
 def _make_rlm(who: ModelChoice, limits: Limits) -> RLM:
-    """In each worker, whose environment has the keys."""
+    """An RLM of the chosen models. Called in each worker, which reads the keys from its own environment."""
     from rlm.rlm import RLM
 
     return RLM(**choose_models(who), **limits)

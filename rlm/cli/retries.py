@@ -14,7 +14,9 @@ from monocontext.cli.verbosity import is_verbose
 from rlm.trajectory.flags import in_flags
 
 
-class _Lines(logging.Handler):
+class _StderrLines(logging.Handler):
+    """Prints each record as one line, with what the endpoint said (`said`) after it."""
+
     def emit(self, record: logging.LogRecord) -> None:
         words = (record.getMessage(), getattr(record, "said", ""))
         say(f"rlm: {' '.join(': '.join(filter(None, words)).split())}", err=True)
@@ -22,11 +24,12 @@ class _Lines(logging.Handler):
 
 @contextmanager
 def saying_retries() -> Iterator[None]:
-    """Print them as they come, each a line; not on a terminal, whose living line moves, and not twice (`--verbose`).
+    """Inside, print each retry on stderr as one line, except on a terminal, where a live status line moves, and with
+    `--verbose`, which prints them already.
 
-    Warnings of `RLM` are lines too, everywhere but with `--quiet`.
+    A `UserWarning`, such as `RLM` gives, is printed the same way, on a terminal too; nothing is printed with `--quiet`.
     """
-    logger, lines = logging.getLogger("rlm"), _Lines(logging.INFO)
+    logger, lines = logging.getLogger("rlm"), _StderrLines(logging.INFO)
     before, show = logger.level, warnings.showwarning
 
     def warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

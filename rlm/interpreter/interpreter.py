@@ -58,7 +58,7 @@ class FinalOutput:
     def __getattr__(self, name: str) -> Any:
         output = self.__dict__.get("output", {})
         if name not in output:
-            raise AttributeError(f"the code submitted no {name!r}, but {', '.join(map(repr, output)) or 'nothing'}")
+            raise AttributeError(f"no {name!r} was submitted, only {', '.join(map(repr, output)) or 'an empty dict'}")
         return output[name]
 
     def __eq__(self, other: object) -> bool:

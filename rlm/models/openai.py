@@ -25,9 +25,9 @@ _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 class OpenAILM(SDKModel):
     """Chat completions of the OpenAI SDK, at any `base_url`. The SDK is imported at the first call.
 
-    A model that chat completions refuse because it wants the Responses API is asked there from then on; `api` says so
-    before. The SDK's own retries are off, because a run has its own for all backends: `max_retries` turns them on for
-    use outside a run.
+    If chat completions refuse a model because it needs the Responses API, it is asked there from then on;
+    `api="responses"` does so from the start. The SDK's own retries are off, because a run retries for all backends;
+    `max_retries` turns them on for use outside a run.
 
     Without `api_key` and `base_url` the SDK reads OPENAI_API_KEY and OPENAI_BASE_URL itself. With a `base_url` and no
     key anywhere it sends a placeholder: local endpoints need none.
@@ -94,7 +94,7 @@ class OpenAILM(SDKModel):
             and name not in self._wants_responses
         ):
             self._wants_responses.add(name)
-            log(INFO, "%s: the endpoint refused the request; asked again by the API of responses, from now on", name)
+            log(INFO, "%s: the endpoint refused the request; using the Responses API from now on", name)
             return True
         return super()._learn(name, failed, refused, sent)
 

@@ -1,4 +1,4 @@
-"""Share between the SDKs of OpenAI and Anthropic: a model with its client, options of requests, and errors."""
+"""The common part of the OpenAI and Anthropic backends: a model with its client, options of requests, and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SDKClient:
     """The client of one model: made at the first call, shared by all threads, closed with its owner or by `close`."""
 
     def __init__(self, connect: Callable[[], Any], api_key: str | None) -> None:
-        # `connect` must not hold its owner: that would be a circle, and nothing closed when the owner goes.
+        # `connect` must not refer to its owner: a reference cycle would keep the connections open when the owner goes.
         self._connect = connect
         self._api_key = api_key
         self._lock = threading.Lock()
@@ -73,7 +73,7 @@ class SDKOptions(SamplingOptions, total=False):
     timeout_seconds: float
     """Timeout of a request, in seconds; 600 by default."""
     timeout: float | None
-    """This value, by its name in the SDKs."""
+    """The same as `timeout_seconds`, by its name in the SDKs."""
     headers: Mapping[str, str] | None
     """Further headers of each request. Their values are secrets: no record holds them."""
     extra_body: Mapping[str, Any] | None
@@ -170,7 +170,7 @@ class SDKModel(Sampled):
             return replace(reply, notes=(*reply.notes, *notes))
 
     def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
-        """Make one request, whose further fields `fields` knows. Whatever it raises becomes an LLMError."""
+        """Make one request. `fields` filters its optional fields. Whatever this raises becomes an LLMError."""
         raise NotImplementedError
 
     def _hear(
@@ -316,7 +316,7 @@ def _checked_url(url: str | None) -> str | None:
     except ValueError:  # brackets without their end, a port above 65535
         is_one = False
     if not is_one:
-        raise LLMError(f"no endpoint: {one_line(said)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
+        raise LLMError(f"not an endpoint: {one_line(said)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
     return url
 
 

@@ -1,4 +1,4 @@
-"""Separate the code of a reply from its words: fences, and code without any.
+"""Separate the code in a reply from its prose; code may be fenced or not.
 
 - A fence has three or more backticks or tildes; it may be indented, or follow a list marker. `<code>` is one too.
 - Tags that name Python run: `repl`, `python`, `py`, `python3`, `ipython`, `{python}` and similar ones, in any case.
@@ -27,18 +27,19 @@ _RUNS = re.compile(RUNS, re.IGNORECASE)
 _BARE = re.compile(rf"[`'\"*<\[ \t]{{0,3}}{RUNS}[`'\"*>\]: \t]{{0,3}}", re.IGNORECASE)
 _MAY_OPEN = re.compile(rf"[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]*)?(?:`{{3}}|~{{3}}|<)|{_BARE.pattern}$", re.IGNORECASE)
 _HTML = re.compile(r"[ \t]*<(code|python|repl)\b([^<>]*)>(.*)$", re.IGNORECASE)
-_WAYS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
+_ANSWER_CALLS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
 _KNOWN = frozenset(dir(builtins)) | {
     "llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS",
 }  # fmt: skip
 
-# A string in a prompt holds a handful of fences; the bound keeps a reply of broken blocks from costing quadratic time.
+# Closing fences tried for one block. A string in real code holds a handful; without a bound, a reply of broken blocks
+# would take quadratic time.
 _FENCES_TRIED = 50
 
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """One code block, in the order of the reply."""
+    """The code of one block of a reply."""
 
     code: str
     """Source, dedented, without its fences."""
@@ -57,7 +58,7 @@ class Fence:
 
     block: CodeBlock
     used: int
-    """Lines of the reply that it takes."""
+    """The number of lines of the reply that the block takes, fences included."""
     tag: str
     """The tag in lower case, empty for none; `code` for `<code>`, `bare` for code behind a line that is a tag without a
     fence."""
@@ -136,7 +137,7 @@ def _calls_closely(code: str, call: ast.Call) -> bool:
 def _is_final(statement: ast.stmt) -> bool:
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
-            return name in _WAYS
+            return name in _ANSWER_CALLS
     return False
 
 
@@ -175,14 +176,14 @@ def gives_answer(code: str) -> bool:
         names = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
     except (SyntaxError, RecursionError):
         return False
-    return not names.isdisjoint(_WAYS | {"answer"})
+    return not names.isdisjoint(_ANSWER_CALLS | {"answer"})
 
 
 def _read_block(body: Sequence[str], margin: int, fence: str) -> tuple[CodeBlock, int]:
     """The block that starts at `body[0]`, and how many lines it takes with its closing fence.
 
-    Code that is complete before a fence cannot go on behind it, because a bare fence is no Python. So the first fence
-    that completes the code ends the longest prefix that compiles; only one behind a `#` may be followed by a later one.
+    A bare fence is not valid Python, so code that compiles up to a fence cannot continue after it: the first such fence
+    ends the block. The exception is a fence in a comment, after which the block may go on to a later one.
     """
     first: tuple[CodeBlock, int] | None = None
     in_comment: tuple[CodeBlock, int] | None = None

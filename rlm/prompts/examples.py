@@ -1,9 +1,9 @@
 """Show the root model by example how to look and how to finish: messages between the system prompt and the question.
 
-As messages rather than as prose: a small model then begins its reply as they do, with a fence. It copies them to the
-letter, too, so nothing in them is wrong when copied. What they show is short, since it is read on every turn, and so is
-what a copy of them prints. The visualizer of rlms takes a message of the user with 51 to 499 characters for the
-question of a run, unless it says "answer the prompt".
+They are messages rather than prose, because a small model then begins its reply as they do, with a fence. It may also
+copy them verbatim, so all code in them must be right as it is, and must print little. They are short, because they are
+read on every turn. The visualizer of rlms takes any user message of 51 to 499 characters for the question of a run,
+unless it says "answer the prompt"; so the first one does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOOK_FIRST = (
     "`context` is there, and you have seen nothing of it yet. Write a ```repl block that searches it for a rare word "
     "of the query and prints what stands around it. Give no answer yet."
 )
-"""The message of a turn until code has run."""
+"""What the message of each turn asks for until some code has run."""
 _ASK = (
     'For example, answer the prompt: "Where was Ada Lovelace buried?"\n\nThe variable `context` holds a {}.\n\n'
     f"Turn 1/2: {LOOK_FIRST}"

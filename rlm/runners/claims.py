@@ -1,5 +1,7 @@
-"""Read the sources that a model names for its answer: `FINAL(answer, sources=[(a, b), "quote"])`. Nothing is believed
-here."""
+"""Parse the sources that a model names for its answer: `FINAL(answer, sources=[(a, b), "quote"])`.
+
+Only their form is checked here, not whether they support the answer.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +55,8 @@ def split_claims(inside: str) -> tuple[str, tuple[Claim, ...]]:
 
 def check_claims(value: object) -> tuple[Claim, ...]:
     """The claims that a worker sent. Raises ValueError for anything but a list of claims."""
-    if not isinstance(value, list) or len(value) > MOST_CLAIMS + 1:
-        raise ValueError("no list of claims")
+    if not isinstance(value, list) or len(value) > MOST_CLAIMS:
+        raise ValueError(f"expected a list of at most {MOST_CLAIMS} claims")
     return tuple(_claim(each) for each in value)
 
 

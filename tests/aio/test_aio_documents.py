@@ -161,7 +161,7 @@ def test_what_is_no_shape_is_refused(store: Any) -> None:
     shape: Any = "tuple"
 
     async def work() -> None:
-        with pytest.raises(ValueError, match="shape is 'text', 'list' or 'dict', not 'tuple'"):
+        with pytest.raises(ValueError, match="shape must be 'text', 'list' or 'dict', not 'tuple'"):
             await AsyncMonocontext.open(store, shape=shape)
 
     run(work)

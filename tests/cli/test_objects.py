@@ -124,7 +124,7 @@ def test_a_line_break_in_a_profile(name: str, cli: Cli, tmp_path: Path, monkeypa
 
 
 def test_the_same_as_an_option_and_in_the_api(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli("ls", "s3://bucket/x", "--region", "eu\n").refused("no region: 'eu\\n'")
+    cli("ls", "s3://bucket/x", "--region", "eu\n").refused("not a region: 'eu\\n'")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "t\n")
     store = open_store("s3://bucket/x", endpoint="http://127.0.0.1:1")
     for act in (lambda: store.get("a"), lambda: store.put("a", b""), lambda: list(store.list())):

@@ -209,7 +209,7 @@ def test_each_token_has_its_namespace_and_rights() -> None:
         ('[{"token": "t", "right": "read"}]', "found 'token', 'right'"),
         ('[{"token": 5}]', "expected texts"),
         ('[{"token": "t"}, {"token": ""}]', "grant 1: a token is printable ASCII, and not empty"),
-        ('[{"token": "t", "rights": "all"}]', "rights are 'read' or 'write', not 'all'"),
+        ('[{"token": "t", "rights": "all"}]', "rights must be 'read' or 'write', not 'all'"),
         ('[{"token": "t", "namespace": "../b"}]', "a namespace has letters"),
         ('[{"token": "t", "namespace": "entries"}]', "is not 'entries'"),
     ],

@@ -1,4 +1,7 @@
-"""Evaluate expressions as far as their values are known; reads are recorded in the order in which Python makes them."""
+"""Evaluate the expressions of a program without running it, as far as their values are known.
+
+What the program would read of the context is recorded in a `Trace`, in the order in which Python would read it.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,14 @@ from monocontext.engine.hints.values import (
 MOST_DEPTH = 80
 """Deepest nesting of expressions that is followed."""
 _NAMES_A_NODE = 16
-"""Names that are copied in the time in which one node is looked at."""
+"""Copying this many names counts as the work of one node."""
 
 _NAMED = values.BUILTINS | {"re", "math", "json"}
 _FLAGS = {"I": 2, "IGNORECASE": 2, "M": 8, "MULTILINE": 8, "S": 16, "DOTALL": 16, "X": 64, "VERBOSE": 64}
-_ASKS_NOTHING = frozenset(
+_READS_NOTHING = frozenset(
     {"len", "isinstance", "type", "callable", "hasattr", "id", "dir", "repr", "bool", "str", "reversed"}
 )
-"""Functions that take a text without reading it, or not in order."""
+"""Functions that do not read a text passed to them, or not in order."""
 _ENDS_EARLY = frozenset({"all", "any", "islice", "iter", "next", "read", "readline", "takewhile", "zip"})
 """Functions and methods that may use only a part of their argument."""
 
@@ -44,7 +47,7 @@ class Unready(Exception):
 
 
 class Expressions:
-    """Works expressions out."""
+    """Evaluates expressions: `value` dispatches to a method `_<node type>`, and `UNKNOWN` is a value too."""
 
     def __init__(self, trace: Trace, names: Names) -> None:
         self.trace = trace
@@ -67,14 +70,14 @@ class Expressions:
         return self.names.get(name, Module(name) if name in _NAMED else UNKNOWN)
 
     def forget(self, names: Iterable[str]) -> None:
-        """These may hold anything, except that a text stays the text."""
+        """Make these names unknown, except those that hold a text."""
         for name in names:
             if not isinstance(self.names.get(name), TextValue):
                 self.names[name] = UNKNOWN
 
     @contextmanager
     def doubt(self) -> Iterator[None]:
-        """Inside, the program goes only if a condition holds that is not known."""
+        """Inside, the followed code runs only under a condition that could not be evaluated."""
         outer = self.trace.doubt
         self.trace.doubt += 1
         try:
@@ -84,7 +87,7 @@ class Expressions:
 
     @contextmanager
     def try_out(self) -> Iterator[None]:
-        """Inside, the program is followed for its hints or its outcome; no name is changed by it."""
+        """Inside, code is followed only for its hints or its outcome: names and doubt are restored afterwards."""
         doubt, names = self.trace.doubt, dict(self.names)
         try:
             yield
@@ -315,7 +318,7 @@ class Expressions:
                 return PatternValue(first, flags if isinstance(flags, int) else 0)
         if owner == "re" and function in reads.REGEX:
             return reads.regex(self.trace, function, first, arguments[1:], keywords)
-        for argument in arguments if name not in _ASKS_NOTHING else ():
+        for argument in arguments if name not in _READS_NOTHING else ():
             self.consume(argument)
         return values.call(name, arguments) if not keywords else UNKNOWN
 

@@ -345,7 +345,7 @@ class ReaderServer:
             search.hits += hits
 
     def _count_real(self, sizes: Any) -> None:
-        """Count texts that the worker made real."""
+        """Count the texts that the worker materialized, by their sizes."""
         if not isinstance(sizes, list) or not all(type(size) is int and 0 <= size < _LARGEST for size in sizes):
             raise BadRequest("texts made real are a list of sizes")
         for size in sizes:

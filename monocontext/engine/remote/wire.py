@@ -129,5 +129,5 @@ def query_of(row: Any, depth: int = 0) -> Query | None:
 def _inner(row: Any, depth: int) -> Query:
     query = query_of(row, depth + 1)
     if query is None:
-        raise BadRequest("a query inside another is never null")
+        raise BadRequest("a nested query must not be null")
     return query

@@ -1,8 +1,9 @@
 """Locate, encode, decode and check the rows of a filter. `docs/format.md` describes the layout byte by byte.
 
 A filter covers a group of frames: one row for each hash value, one column for each frame, one bit for each pair. The
-last column is an extra one, for the border to the text before the group. Rows are stored one after another. A block
-holds a few of them and ends in a checksum of the rows and their place; an object holds blocks of at most `PART_BYTES`.
+last column may be an extra one, for text that spans the beginning of the group. Rows are stored one after another. A
+block holds a few of them and ends in a checksum of the rows and their place; an object (a part) holds blocks of at
+most `PART_BYTES`.
 A search reads a few blocks, never the whole filter.
 """
 

@@ -10,10 +10,9 @@
 | expired token; a clock that differs from the server's | send again with new credentials or its clock, once each |
 | any other response | raise `ErrorResponse`, which the store translates |
 
-One budget for the whole client limits retries. When it is empty the first failure counts, and silence is waited out.
-A request that brought 16 KiB before it failed counts neither there nor among the attempts: a line that breaks again and
-again is used until the deadline.
-There is no thread: the caller's thread does all of it.
+One budget for the whole client limits retries. When it is empty, the first failure is final and silence is waited out.
+An exchange that brought 16 KiB before it failed costs no retry and no attempt, so an unreliable line is used until the
+deadline. No thread is started: the caller's thread does everything.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class Sink(Protocol):
 
 
 class NoAnswer(OSError):
-    """No response arrived whole, also after retries."""
+    """No complete response arrived, even after retries."""
 
 
 @dataclass(slots=True)
@@ -239,7 +238,7 @@ class Client:
         return request_head("GET", target, headers | _HEADERS)
 
     def _repair(self, refused: ErrorResponse, call: _Call) -> bool:
-        """Remove the cause of an error response; whether that can be done and was not done before."""
+        """Remove the cause of an error response, each cause once; returns whether the request should be sent again."""
         if refused.is_expired and call.signed_by and _is_first_repair("credentials", call):
             self._origin.renew(call.signed_by)
             return True

@@ -115,7 +115,7 @@ class ChunkDecoder:
             self._line += data[at : stop or len(data)]
             at = stop or len(data)
             if len(self._line) > _MAX_LINE_BYTES:
-                raise BadReply(f"expected the {self._expecting} of a chunk, found no end of it")
+                raise BadReply(f"expected the {self._expecting} of a chunk, found over {_MAX_LINE_BYTES:,} bytes")
             if stop:
                 self._read_line(bytes(self._line).rstrip(b"\r\n"))
                 self._line.clear()

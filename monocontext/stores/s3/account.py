@@ -198,7 +198,7 @@ class RequestPlan(NamedTuple):
 
 
 class Account:
-    """One environment, one profile. Safe for use by many threads."""
+    """The identity, and the plan for each bucket, in one environment and profile. Safe for use by many threads."""
 
     def __init__(self, environment: Mapping[str, str], profile: str | None) -> None:
         self.settings = Settings(environment, profile)
@@ -209,21 +209,21 @@ class Account:
     def plan(
         self, options: S3Options, bucket: str, by_botocore: Callable[[str], RequestPlan | None]
     ) -> RequestPlan | None:
-        """The plan for a bucket.
+        """The plan for a bucket; None if there is none that our transport can follow.
 
-        Where only botocore knows it, the result of `by_botocore` for the given reason. Sends nothing: credentials that
-        must be fetched are fetched at first use.
+        Where the rules here do not suffice, `by_botocore` is called with the reason and its result is kept. Sends
+        nothing: credentials that must be fetched are fetched at first use.
         """
         with self._lock:
-            learnt = options, bucket
-            if learnt not in self._learnt:
+            key = options, bucket
+            if key not in self._learnt:
                 try:
                     route = native_route(self.settings, options, bucket)
                     identity = self._signer() if route.signed else Anonymous()
-                    self._learnt[learnt] = RequestPlan(route, identity, "")
+                    self._learnt[key] = RequestPlan(route, identity, "")
                 except UnsupportedBySigner as reason:
-                    self._learnt[learnt] = by_botocore(str(reason))
-            return self._learnt[learnt]
+                    self._learnt[key] = by_botocore(str(reason))
+            return self._learnt[key]
 
     def _signer(self) -> Identity:
         if self._identity is None:
@@ -351,7 +351,7 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
     """The route that botocore would take. Raises `UnsupportedBySigner`."""
     settings.check_for_s3()
     if bucket.endswith(_ALIASES):
-        raise UnsupportedBySigner(f"the bucket {bucket} is of another kind")
+        raise UnsupportedBySigner(f"{bucket} is an access point or a special bucket")
     region, given = options.region or settings.region(), options.endpoint or settings.endpoint("s3")
     if given is None:
         route = _to_aws(bucket, region or _GLOBAL, bool(options.path_style))

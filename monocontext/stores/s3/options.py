@@ -10,7 +10,7 @@ TRANSPORTS = ("own", "boto3")
 
 @dataclass(frozen=True, slots=True)
 class S3Options:
-    """How to reach a bucket. Holds no secret: keys come from where boto3 finds them, too."""
+    """How to reach a bucket. Holds no secret: keys are looked for where boto3 looks for them."""
 
     endpoint: str | None = None
     """URL of the server; by default the configured one or AWS."""
@@ -23,7 +23,7 @@ class S3Options:
     anonymous: bool = False
     """Sign nothing."""
     transport: str = "own"
-    """The sender of GETs: `own`, or `boto3`, which sends all other requests."""
+    """What sends GETs: `own`, our transport, or `boto3`, which sends all other requests in either case."""
     keep_alive: bool = True
     """Whether connections of our own transport stay open up to 20 s for the next GET; else none is open between two
     calls."""
@@ -32,9 +32,9 @@ class S3Options:
         if self.transport not in TRANSPORTS:
             raise ValueError(f"transport is one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
         if self.endpoint is not None and not _is_url(self.endpoint):
-            raise InvalidUrl(f"no endpoint: {self.endpoint!r}; an endpoint is a URL such as http://127.0.0.1:8333")
+            raise InvalidUrl(f"not an endpoint: {self.endpoint!r}; an endpoint is a URL such as http://127.0.0.1:8333")
         if self.region is not None and not (self.region.isascii() and self.region.isprintable()):
-            raise InvalidUrl(f"no region: {self.region!r}; a region is a name such as eu-west-1")
+            raise InvalidUrl(f"not a region: {self.region!r}; a region is a name such as eu-west-1")
 
 
 def _is_url(endpoint: str) -> bool:

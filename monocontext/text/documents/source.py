@@ -17,11 +17,11 @@ from monocontext.text.windows import Window
 QUERIES = 4096
 """Queries whose answers are remembered: a loop over documents may ask for each of a list of words."""
 IN_ORDER = 2
-"""Documents that are read in a row before others are read ahead of the loop."""
+"""Reading ahead starts with this many documents read in order."""
 FAR = 4 << 20
-"""Characters that reading ahead would pass over in vain: then it starts again."""
+"""If a loop jumps further than this many characters past what was read ahead, reading ahead starts over there."""
 LARGE = 1 << 20
-"""Characters of a document from which on a search in it reads ahead by itself."""
+"""A search in a document longer than this many characters reads ahead by itself."""
 
 
 class Answer:
@@ -62,8 +62,10 @@ class Answer:
         return found
 
     def follow(self, start: int, stop: int) -> list[FrameText] | None:
-        """Somebody reads characters [start, stop) next: bring them, and begin on what comes behind. Gives the frames
-        that hold them; None where they are not worth it."""
+        """Prepare for a read of characters [start, stop): fetch their frames, and start fetching those after them.
+
+        Returns the frames; None while documents are not read in order, or if another thread is reading ahead.
+        """
         if not self._lock.acquire(blocking=False):
             return None  # another thread is about it
         try:
@@ -130,8 +132,11 @@ class DocumentSource(Stored):
         return super().windows(start, stop, reverse=reverse, eager=eager, only=only, needles=needles)
 
     def rules_out(self, needle: str, number: int) -> bool:
-        """Whether filters say that a document does not hold a text. The first document that asks is not told: a needle
-        of its own is not worth the blocks of filters."""
+        """Whether the filters say that a document does not contain `needle`.
+
+        False for the first document that asks: blocks of filters are fetched only for a needle that a second one asks
+        for too.
+        """
         answer = self._literals.get(needle)
         if answer is None:
             answer = self._answer(Literal(needle), False, number)
@@ -163,7 +168,8 @@ class DocumentSource(Stored):
         return found
 
     def _answer(self, query: Query, within_line: bool, asker: int) -> Answer | None:
-        """The answer of filters to a query; None for the first document that asks."""
+        """The answer of the filters to a query; None for the first asker. `asker` is a document's number, or -1 - start
+        for a range of characters."""
         key = query, within_line
         answer = self._answers.get(key)
         if answer is None:

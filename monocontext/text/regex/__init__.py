@@ -5,8 +5,8 @@ offsets in the whole text, groups are real `str`, and `match.string` is the lazy
 `re` untouched. What cannot be streamed exactly takes the whole text as one `str` up to its `materialize_limit`, and
 above it raises `ContextTooLarge`, which names the offset reached and what to write instead.
 
-Costs are GETs with nothing cached: 1 for about 8 MiB stored of what is read. `search` and `match` read as far as it
-takes to decide, `finditer` and lazy results as far as they are used, the others everything.
+Cost, with nothing cached: 1 GET for about 8 MiB of stored text read. `search` and `match` read as far as it takes to
+decide, `finditer` and lazy results as far as they are used, and the others read everything.
 
 All other names (flags, `error`, `escape` of a `str`, ...) are those of `re`. Not covered: `Scanner` on a lazy text.
 """
@@ -88,7 +88,7 @@ def sub(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def subn(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
-    """The same with the number of replacements, which takes a pass."""
+    """The result of `sub` and the number of replacements; counting takes a pass."""
     if isinstance(string, StrLike):
         count, flags = _options("count", *args, **kwargs)
         return compile(pattern, flags).subn(repl, string, count)

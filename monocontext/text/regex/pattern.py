@@ -23,11 +23,11 @@ from monocontext.text.str_methods import StrLike
 
 
 class Pattern(metaclass=ABCMeta):
-    """A compiled pattern. On anything but a `Monocontext` each method is that of the real `re.Pattern`.
+    """A compiled pattern. On anything but a `Monocontext`, each method is that of the real `re.Pattern`.
 
-    On a text it streams, with the results of `re` on the whole text. Costs are GETs with nothing cached: 1 for about
-    8 MiB stored of what is read, fetched ahead. Raises `ContextTooLarge` where more than `materialize_limit` characters
-    would have to be in memory at once: for the engine, or as the result.
+    On a `Monocontext` it streams, and gives what `re` gives on the whole text. Cost, with nothing cached: 1 GET for
+    about 8 MiB of stored text read, fetched ahead. Raises `ContextTooLarge` if the engine or the result would need
+    more than `materialize_limit` characters in memory at once.
     """
 
     __slots__ = ("_cached_plan", "_real", "_to_end")
@@ -48,6 +48,7 @@ class Pattern(metaclass=ABCMeta):
     _real: re.Pattern[Any]
     _cached_plan: Plan | None
     _to_end: tuple[Marked | None] | None
+    """The plan of `fullmatch` in a tuple, since it may be None; None until it is made."""
 
     # -- attributes ------------------------------------------------------------------------------------------------
 
@@ -111,7 +112,7 @@ class Pattern(metaclass=ABCMeta):
         return make_match(*found, self._subject(string, low, high)) if found else None
 
     def fullmatch(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Any:
-        """The match of all of it, or None; reads on while the text can still match."""
+        """The match of the whole text from `pos` to `endpos`, or None; reads only while the text can still match."""
         if not isinstance(string, StrLike):
             return self._real.fullmatch(string, pos, endpos)
         low, high = self._bounds(string, pos, endpos)
@@ -164,7 +165,7 @@ class Pattern(metaclass=ABCMeta):
         return self._substitute(repl, string, count)[0]
 
     def subn(self, repl: Any, string: Any, count: int = 0) -> Any:
-        """The same with the number of replacements, which costs a pass."""
+        """The result of `sub` and the number of replacements; counting costs a pass."""
         if not isinstance(string, StrLike):
             return self._real.subn(replacement(repl), string, count)
         text, number = self._substitute(repl, string, count)
@@ -231,7 +232,7 @@ class Pattern(metaclass=ABCMeta):
                 yield make_match(found, scan.base, subject)
 
     def _match_past_end(self, text: StrLike, low: int, high: int, match: Callable[..., re.Match[str] | None]) -> Any:
-        """`match` and `fullmatch` with `pos` behind `endpos`, where `re` finds empty matches."""
+        """`match` and `fullmatch` with `pos` after `endpos`, where `re` still finds empty matches."""
         base = max(0, low - self._plan.left - 2)
         found = match(text.span.read(base, min(low + 2, len(text))), low - base, max(min(high, 1), high - base))
         return make_match(found, base, self._subject(text, low, high)) if found else None

@@ -154,7 +154,7 @@ def _compile_pattern(pattern: Any, ignore_case: bool, fixed: bool) -> re.Pattern
         if fixed and isinstance(pattern, str):
             pattern = re.escape(pattern)
     elif fixed:
-        raise ValueError("cannot process fixed with a compiled pattern")
+        raise ValueError("cannot use fixed=True with a compiled pattern")
     real: re.Pattern[str] = regex.compile(pattern, re.IGNORECASE if ignore_case else 0)._real
     if not isinstance(real.pattern, str):
         raise TypeError("grep takes patterns of text, not of bytes")

@@ -139,7 +139,7 @@ def delete(
     Raises `NotFound`, and changes nothing, if no document has such a name.
     """
     if isinstance(names, bytes) or not isinstance(names, Iterable):
-        raise TypeError(f"names are one name or glob, or an iterable of names, not {type(names).__name__}")
+        raise TypeError(f"names must be a name, a glob or an iterable of names, not {type(names).__name__}")
     wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
     if wrong := [name for name in wanted if not isinstance(name, str)]:
         raise TypeError(f"the name of a document is a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")

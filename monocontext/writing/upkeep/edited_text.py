@@ -286,7 +286,7 @@ def write_index(
 
 
 def _moved(ref: PageRef, before: PageRef | None, now_before: PageRef | None) -> PageRef:
-    """An index page that stays, behind other text."""
+    """The reference to an unchanged index page, with its totals adjusted to the changed text before it."""
     old = before or PageRef("", 0, 0, 0, 0, 0, 0)
     new = now_before or PageRef("", 0, 0, 0, 0, 0, 0)
     return changed(

@@ -47,8 +47,8 @@ class Source(Protocol):
 
     name: str
     facts: dict[str, Any]
-    """What its document's metadata record: `file`, by which a change is seen, and `url`, its address on the web where
-    the name is none. Of a page they are those of its text once that was read."""
+    """What the document's metadata record: `file`, which differs if the file has changed, and `url`, its web address if
+    the name is not one. `text` updates the facts of a page."""
     is_certain: bool
     """Whether equal facts mean an equal text."""
 
@@ -71,15 +71,16 @@ def find_sources(
     store_options: StoreOptions | None,
     stack: ExitStack,
 ) -> Iterator[Source]:
-    """All files of these paths, objects of these URLs and pages at these addresses that are selected by name, without
-    the context at `own`.
+    """Yield the files below paths, the objects of stores and the pages of web addresses in `given`, as far as `options`
+    select their names; objects of the context at `own` are left out.
 
-    `stack` closes the resources that they need. Raises `NotFound` for a missing one.
+    `ignored`: also files that git ignores. `commit`: files as they were at that commit. `stack` closes what the sources
+    need. Raises `NotFound` for a missing one.
     """
     places = [each for each in given if isinstance(each, str) and "://" in each]
     paths = [Path(each) for each in given if each not in places]
     if commit is not None and places:
-        raise ValueError(f"a commit is one of a git repository on this machine, not of {places[0]}")
+        raise ValueError(f"a commit needs a git repository on this machine, not {places[0]}")
     for path, prefix in file_names(paths, options):
         if commit is not None:
             yield from _commit_files(path, prefix, commit, options, stack)
@@ -192,7 +193,7 @@ def _request(url: str, method: str) -> tuple[http.client.HTTPMessage, bytes]:
             data = response.read()
             if method == "GET" and response.headers["Content-Encoding"] not in (None, "identity"):
                 raise StoreFailure(
-                    f"{url}: the server sent {response.headers['Content-Encoding']}, which was not asked"
+                    f"{url}: the server sent {response.headers['Content-Encoding']}, which was not asked for"
                 )
             return response.headers, data
     except urllib.error.HTTPError as error:
@@ -334,10 +335,10 @@ class _Blobs:
 def _read_blob(output: IO[bytes]) -> bytes:
     head = output.readline().split()
     if len(head) != 3:
-        raise ValueError(b" ".join(head).decode() or "it ended")
+        raise ValueError(b" ".join(head).decode() or "git ended early")
     data = output.read(int(head[2]) + 1)  # a newline follows
     if len(data) != int(head[2]) + 1:
-        raise ValueError("it ended")
+        raise ValueError("git ended early")
     return data[:-1]
 
 

@@ -105,7 +105,7 @@ def test_results(tmp_path: Path) -> None:
         done = interp.execute("Final = {'n': y, 'of': kind}", {"y": [1, 2], "kind": Path("/p")})
         assert isinstance(done, FinalOutput)
         assert (done.n, done.of) == ([1, 2], "/p")
-        with pytest.raises(AttributeError, match="submitted no 'm', but 'n', 'of'"):
+        with pytest.raises(AttributeError, match="no 'm' was submitted, only 'n', 'of'"):
             _ = done.m
         assert interp.execute("print('after')") == "after"
         try_hard = "try:\n    SUBMIT(a=1)\nexcept Exception:\n    print('caught')"

@@ -210,6 +210,6 @@ def test_a_proxy_that_is_none_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
 )
 @pytest.mark.parametrize("make", [OpenAILM, AnthropicLM])
 def test_a_base_url_that_is_none_is_one_line(make: Any, url: str) -> None:
-    with pytest.raises(LLMError, match=r"no endpoint: .* a base URL is one such as http://") as raised:
+    with pytest.raises(LLMError, match=r"not an endpoint: .* a base URL is one such as http://") as raised:
         make("m", base_url=url, api_key="k")
     assert "\n" not in str(raised.value)

@@ -104,7 +104,7 @@ def test_no_such_commit(store: MemoryStore, repository: Path, commit: str) -> No
 def test_no_repository(store: MemoryStore, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="not a git repository"):
         sync(tmp_path, store, commit="main")
-    with pytest.raises(ValueError, match="a commit is one of a git repository on this machine"):
+    with pytest.raises(ValueError, match="a commit needs a git repository on this machine"):
         sync("s3://bucket/x", store, commit="main")
 
 
