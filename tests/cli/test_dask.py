@@ -30,6 +30,8 @@ def address() -> Iterator[str]:
         ) as cluster,
     ):
         yield cluster.scheduler_address
+        with distributed.Client(cluster) as client:
+            client.wait_for_workers(2, timeout=120)  # Dask cannot end a worker that it is starting again
 
 
 @pytest.mark.slow
