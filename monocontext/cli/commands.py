@@ -32,8 +32,8 @@ for name, module, about in (
      "read."),
     ("verify", "reading", "Read the whole context at URL and check every checksum, length and count; exit 1 and a "
      "list on damage."),
-    ("compact", "upkeep", "Store the text of the context at URL in few full objects, as a new version, if that "
-     "makes fewer."),
+    ("compact", "upkeep", "Store the text of the context at URL in fewer, full objects, as a new version; do nothing "
+     "if none are saved."),
     ("gc", "upkeep", "Remove earlier versions of the context at URL, and what no other one names, after a grace "
      "period."),
     ("history", "upkeep", "List the versions of the context at URL: time, characters, documents, and the change of "

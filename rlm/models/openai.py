@@ -94,7 +94,7 @@ class OpenAILM(SDKModel):
             and name not in self._wants_responses
         ):
             self._wants_responses.add(name)
-            log(INFO, "%s: the endpoint refused the request; using the Responses API from now on", name)
+            log(INFO, "%s: the endpoint refused the request; asked again with the Responses API, from now on", name)
             return True
         return super()._learn(name, failed, refused, sent)
 

@@ -31,7 +31,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     [
         (lambda body: "stream_options" in body, 400, "without stream_options"),
         (lambda body: "stream" in body, 400, "without streaming"),
-        (lambda body: "messages" in body, 404, "by the API of responses"),
+        (lambda body: "messages" in body, 404, "with the Responses API"),
     ],
 )
 def test_an_endpoint_that_refuses_a_way_of_asking(
