@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TypeVar
 
 from monocontext.errors import (
     AlreadyExists,
@@ -25,6 +26,8 @@ from monocontext.options import check_int
 from monocontext.records import NamedTuple, replace
 from monocontext.stores import log
 from monocontext.stores.protocol import Store, get_bounded, put_own
+
+_Result = TypeVar("_Result")
 
 
 class Root(NamedTuple):
@@ -132,10 +135,9 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
         try:
             root = build(base)
         except NotFound:
-            newest = read_newest(store)
-            if base is None or newest is None or newest.generation <= base.generation:
+            base = newer_root(store, base)
+            if base is None:
                 raise
-            base = newest  # an object of `base` was removed: other writers have moved on
             continue
         if base is not None:
             root = replace(root, history=root.history.after(base.write_id, base.history))
@@ -185,6 +187,28 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
                 f"behind the newest: old ones were removed meanwhile, so whether that includes it cannot be told"
             )
         base = read_newest_after(store, newer)
+
+
+def newer_root(store: Store, base: Manifest | None) -> Manifest | None:
+    """The newest root if it follows `base`, else None: a missing object of `base` may then have been removed because
+    other writers have moved on."""
+    newest = None if base is None else read_newest(store)
+    return newest if base and newest and newest.generation > base.generation else None
+
+
+def on_newest(
+    store: Store, base: Manifest | None, build: Callable[[Manifest | None], _Result]
+) -> tuple[Manifest | None, _Result]:
+    """The root that `build` read from, and its result. Where an object of `base` was removed because other writers have
+    moved on, `build` is called again with the newest root."""
+    while True:
+        try:
+            return base, build(base)
+        except NotFound:
+            newest = read_newest(store)
+            if base is None or newest is None or newest.generation <= base.generation:
+                raise
+            base = newest
 
 
 def fence_seconds(store: Store, base: Manifest | None) -> float:

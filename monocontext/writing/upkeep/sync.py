@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any, Unpack
 
 from monocontext.engine.fetch.threads import in_threads
@@ -18,7 +18,7 @@ from monocontext.engine.open import ContextHandle
 from monocontext.errors import NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.folding import opened
-from monocontext.format.generations import read_newest
+from monocontext.format.generations import on_newest, read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass
@@ -83,7 +83,7 @@ def sync(
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     with ExitStack() as stack:
         store = stack.enter_context(open_store_at(url, store_options))
-        found = find_sources(
+        sources_read = find_sources(
             given,
             options,
             ignored=ignored,
@@ -92,18 +92,11 @@ def sync(
             store_options=store_options,
             stack=stack,
         )
-        files = {file.name: file for file in found}
-        base = read_newest(store)
-        there = _Stored(store, base and opened(base, lambda ref: store.get(ref.key).data), store_options)
-        stack.callback(there.close)
-        if delete and there.numbers and not files:
-            raise NotFound(f"the sources hold no file: `delete` would remove all {len(there.numbers):,} documents")
-        new = [file for file in files.values() if there.facts(file.name) is None]
-        known = (file for file in files.values() if there.facts(file.name) is not None)
-        unsure = [f for f in known if not f.is_certain or there.file_facts(f.name) != f.facts["file"]]
-        changes, changed, touched, binary = _compare(there, unsure, options)
-        gone = [name for name in there.numbers if name not in files or name in binary] if delete else []
-        changes |= {name.encode(): Change(None) for name in gone}
+        files = {file.name: file for file in sources_read}
+        base, found = on_newest(
+            store, read_newest(store), lambda base: _compare(store, base, files, options, delete, store_options)
+        )
+        changes, new = found.changes, found.new
         added: list[str] = []
         root = base
         if dry_run:
@@ -117,34 +110,59 @@ def sync(
                 if changes:
                     root = edit(store, lambda names: _numbered(changes, names), (), store_options)
                 root = append(inputs, place, store_options=store_options, executor=executor) if new else root
-        unchanged = len(files) - len(new) - len(changed) - len(binary)
-        return Synced(tuple(added), tuple(changed), tuple(gone), unchanged, touched, root)
+        unchanged = len(files) - len(new) - len(found.changed) - found.binary
+        return Synced(tuple(added), tuple(found.changed), tuple(found.gone), unchanged, found.touched, root)
+
+
+@dataclass(frozen=True)
+class _Differences:
+    """What the files and the documents of one generation differ in. `touched` counts files that have only another time,
+    `binary` files that no longer hold text."""
+
+    new: list[Source]
+    changes: dict[bytes, Change]
+    changed: list[str]
+    gone: list[str]
+    touched: int
+    binary: int
 
 
 def _compare(
-    there: _Stored, unsure: list[Source], options: InputOptions
-) -> tuple[dict[bytes, Change], list[str], int, set[str]]:
-    """The changes of documents that may differ from their files: the names of those that do, the number that have only
-    another time, and the names of files that no longer hold text."""
-    changes: dict[bytes, Change] = {}
-    changed: list[str] = []
-    binary: set[str] = set()
-    touched = 0
-    texts = in_threads(lambda file: file.text(options), unsure, _REQUESTS, _THREADS)
-    for file, text in zip(unsure, texts, strict=True):
-        if text is None:
-            binary.add(file.name)
-            continue
-        facts = encode_metadata({**(there.facts(file.name) or {}), **file.facts}, 0)
-        if there.text(file.name) == text:
-            if there.file_facts(file.name) == file.facts["file"]:
+    store: Store,
+    base: Manifest | None,
+    files: dict[str, Source],
+    options: InputOptions,
+    delete: bool,
+    store_options: StoreOptions | None,
+) -> _Differences:
+    """Read the files that may differ from their documents, and these documents."""
+    with closing(_Stored(store, base and opened(base, lambda ref: store.get(ref.key).data), store_options)) as there:
+        if delete and there.numbers and not files:
+            raise NotFound(f"the sources hold no file: `delete` would remove all {len(there.numbers):,} documents")
+        new = [file for file in files.values() if there.facts(file.name) is None]
+        known = (file for file in files.values() if there.facts(file.name) is not None)
+        unsure = [f for f in known if not f.is_certain or there.file_facts(f.name) != f.facts["file"]]
+        changes: dict[bytes, Change] = {}
+        changed: list[str] = []
+        binary: set[str] = set()
+        touched = 0
+        texts = in_threads(lambda file: file.text(options), unsure, _REQUESTS, _THREADS)
+        for file, text in zip(unsure, texts, strict=True):
+            if text is None:
+                binary.add(file.name)
                 continue
-            touched += 1
-            changes[file.name.encode()] = Change(None, facts, True)
-        else:
-            changed.append(file.name)
-            changes[file.name.encode()] = Change(text, facts)
-    return changes, changed, touched, binary
+            facts = encode_metadata({**(there.facts(file.name) or {}), **file.facts}, 0)
+            if there.text(file.name) == text:
+                if there.file_facts(file.name) == file.facts["file"]:
+                    continue
+                touched += 1
+                changes[file.name.encode()] = Change(None, facts, True)
+            else:
+                changed.append(file.name)
+                changes[file.name.encode()] = Change(text, facts)
+        gone = [name for name in there.numbers if name not in files or name in binary] if delete else []
+        changes |= {name.encode(): Change(None) for name in gone}
+        return _Differences(new, changes, changed, gone, touched, len(binary))
 
 
 def _inputs(new: list[Source], options: InputOptions, added: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -16,9 +16,10 @@ from monocontext import Monocontext, append, publish, replace
 from monocontext.errors import InvalidText, NotFound
 from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore
+from monocontext.stores.protocol import Blob, Store
+from monocontext.testing import CountingStore, WrappedStore
 from monocontext.writing import batches
+from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
@@ -81,6 +82,25 @@ def test_a_document_that_was_replaced_gets_the_text_of_its_file_again(store: Mem
     replace(store, {"a.txt": "by another way"})
     assert sync(tree, store).changed == ("a.txt",)
     assert texts_in(store) == before
+
+
+def test_text_that_others_replaced_and_collected_is_compared_again(store: MemoryStore, tree: Path) -> None:
+    class Collected(WrappedStore):
+        """Another writer and `gc` come before the first segment is read."""
+
+        def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+            if key.startswith("segments/") and not self.done:
+                self.done = True
+                replace(store, {"a.txt": "from elsewhere"})
+                gc(store, older_than_seconds=0)
+            return super().get_range(key, start, length, etag=etag)
+
+        done = False
+
+    sync(tree, store)
+    (tree / "a.txt").write_text("Z\n")
+    assert sync(tree, Collected(store)).changed == ("a.txt",)
+    assert texts_in(store) == {"a.txt": "Z\n", "sub/b.txt": "B", "sub/c.txt": ""}
 
 
 def test_a_context_of_an_upload_is_taken_on(store: MemoryStore, tree: Path) -> None:
