@@ -50,19 +50,23 @@ def _replace(record: Any, /, **changes: Any) -> Any:
     return record.__class__(**{name: getattr(record, name) for name in names} | changes)
 
 
-class _Fields:
-    """The fields of a class: its `__dataclass_fields__`, made once the standard library asks for them."""
+class _Original:
+    """An attribute that the standard library gives to a dataclass, made at its first use: `__dataclass_fields__`, and
+    `__dataclass_params__`, which Dask reads."""
 
-    def __init__(self, described: dict[str, _Field]) -> None:
+    def __init__(self, name: str, described: dict[str, _Field], **parameters: bool) -> None:
+        self.name = name
         self.described = described
+        self._parameters = parameters
         self._made: Any = None
 
     def __get__(self, record: object, cls: type) -> Any:
         if self._made is None:
-            self._made = self._make(cls)
+            self._made = getattr(self._twin(cls), self.name)
         return self._made
 
-    def _make(self, cls: type) -> Any:
+    def _twin(self, cls: type) -> Any:
+        """A dataclass of the standard library with the same fields."""
         import dataclasses
 
         annotations = {name: one.annotation for name, one in self.described.items()}
@@ -74,7 +78,7 @@ class _Fields:
             elif one.default is not _MISSING:
                 given["default"] = one.default
             setattr(twin, name, dataclasses.field(**given))
-        return dataclasses.dataclass(twin).__dataclass_fields__
+        return dataclasses.dataclass(twin, **self._parameters)
 
 
 def _fields_of(cls: type) -> dict[str, _Field]:
@@ -82,7 +86,7 @@ def _fields_of(cls: type) -> dict[str, _Field]:
     for each in cls.__mro__:
         if "__dataclass_fields__" in vars(each):
             found = vars(each)["__dataclass_fields__"]
-            return found.described if isinstance(found, _Fields) else {}
+            return found.described if isinstance(found, _Original) else {}
     return {}
 
 
@@ -102,7 +106,8 @@ def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
         one.annotation, one.kw_only = annotation, kw_only
     described = _fields_of(plain.__bases__[0]) | own
     about = {
-        "__dataclass_fields__": _Fields(described),
+        "__dataclass_fields__": _Original("__dataclass_fields__", described),
+        "__dataclass_params__": _Original("__dataclass_params__", described, frozen=frozen, eq=eq, slots=True),
         "__match_args__": tuple(name for name, one in described.items() if not one.kw_only),
         "__qualname__": plain.__qualname__,
         "__slots__": tuple(own),

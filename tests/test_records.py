@@ -142,6 +142,7 @@ EXPRESSIONS = [
     "copy.copy(Count(4)).hits",
     "[pickle.loads(pickle.dumps(Point(1, 2), protocol)) == Point(1, 2) for protocol in range(2, 6)]",
     "pickle.loads(pickle.dumps(Count(5, {'a': 1}))).by_name",
+    "[repr(each.__dataclass_params__) for each in (Point, Pair, Token, Count(1))]",
 ]
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from ran import Cli
 
-from monocontext import Monocontext
+from monocontext import Monocontext, append
 from monocontext.cli.cluster import workers
 from monocontext.errors import MonocontextError
 from monocontext.format.generations import find_root
 from monocontext.stores.local import LocalStore
+from monocontext.writing.upkeep.verify import verify
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -50,6 +51,12 @@ def test_the_commands_do_the_same_by_a_cluster(cli: Cli, address: str, tmp_path:
     assert cli("grep", "request 0471[0-9]", context, "--dask", address).fine().out == here.out
     assert cli("grep", "--dask", address, "no-such-request", context).code == 1
     assert "all as recorded" in cli("verify", context, "--dask", address).fine().out
+    with distributed.Client(address) as client, client.get_executor() as executor:  # Dask hashes the arguments itself
+        for _ in range(2):
+            append(source, context, executor=executor)
+        assert verify(context, executor=executor).ok
+    with Monocontext.open(context) as text:
+        assert text == 4 * source.read_text()
 
 
 @pytest.mark.slow
