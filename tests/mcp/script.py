@@ -59,7 +59,15 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("memory", {"command": "G first", "ttl": 1.5}, "ttl is a string or an integer or null"),
     ("memory", {"command": "G first", "etag": "x"}, "has no argument 'etag'"),
 ]
-TOOLS = ["context_list", "context_info", "context_slice", "context_search", "memory"]
+TOOLS = [
+    "context_list",
+    "context_info",
+    "context_slice",
+    "context_search",
+    "context_documents",
+    "context_outline",
+    "memory",
+]
 
 
 class Client:
@@ -249,7 +257,7 @@ async def answers(place: Path) -> None:
     with model() as url:
         os.environ["OPENAI_API_KEY"] = "none"
         async with stdio(place / "logs", "--base-url", url, "--runner", "local", package="rlm") as client:
-            assert list(await client.tools()) == [*TOOLS[:4], "ask", "chat_rlm_query"]
+            assert list(await client.tools()) == [*TOOLS[:-1], "ask", "chat_rlm_query"]
             said = f"at {TEXT.index('NEEDLE')} of {len(TEXT)}"
             answer = await client.call("ask", query="Where is the needle?")
             assert answer == said, answer
@@ -283,7 +291,7 @@ async def over_http(place: Path) -> None:
         for given, code in ((None, 401), ("wrong", 401), (token, 200)):
             assert await asyncio.to_thread(_post_status, url, given) == code
         async with _http_client(url, token) as client:
-            assert list(await client.tools()) == TOOLS[:4]
+            assert list(await client.tools()) == TOOLS[:-1]
             assert await client.call("context_slice", start=3, stop=30) == TEXT[3:30]
 
 

@@ -47,6 +47,8 @@ def test_inspector(python: str, tmp_path: Path) -> None:
         "context_info",
         "context_slice",
         "context_search",
+        "context_documents",
+        "context_outline",
     ]
     call = ("--method", "tools/call", "--tool-name", "context_slice", "--tool-arg", "start=5", "--tool-arg", "stop=25")
     reply = json.loads(run(*server, *call))
