@@ -65,7 +65,7 @@ def test_where_nothing_confines(caplog: pytest.LogCaptureFixture, monkeypatch: p
     calls = SubCalls(ScriptedLM([]), Usage())
     made: Any = make_runner("confined", "c", calls, cell_timeout=1.0, output_limit=1, ways=())
     assert made == "a runner"
-    assert lines(caplog) == ["INFO nothing here confines a process; code runs in WebAssembly"]
+    assert [line.partition("; ")[2] for line in lines(caplog)] == ["code runs in WebAssembly"]
     monkeypatch.setattr("rlm.runners.registry._missing_of_linux", lambda: "os.fork")
     make_runner("confined", "c", calls, cell_timeout=1.0, output_limit=1)
     assert lines(caplog)[1:] == ["INFO no os.fork here to confine a process with; code runs in WebAssembly"]
