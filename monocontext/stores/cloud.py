@@ -58,8 +58,8 @@ _LONG = timedelta(seconds=60)
 """The time for a write: a server may take long to answer, and a repeated write may meet itself."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable|CONTENT_RANGE")
-"""What `object_store` says where a range begins after the end of an object. Azurite sends `bytes 0--1/0` for one without
-bytes."""
+"""What `object_store` says where a range begins after the end of an object. Azurite sends `bytes 0--1/0` for an empty
+one."""
 _used_by: int | None = None
 """The process, this one or one that it was forked from, that has sent a request by obstore."""
 _PART_BYTES = 64 << 20
