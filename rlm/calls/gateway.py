@@ -27,7 +27,7 @@ from rlm.models.listener import Listener
 from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, has_words, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
 from rlm.models.statement import one_line
-from rlm.models.thinking import SaidText, separate_thinking
+from rlm.models.thinking import AnswerStream, separate_thinking
 
 
 class PaidReplies(Protocol):
@@ -226,7 +226,7 @@ class Gateway:
     ) -> Reply:
         """One try, with thinking and text separated. Every exception of an `LM` becomes an LLMError; one of `on_delta`
         is the caller's own."""
-        heard = SaidText(on_delta) if on_delta else None
+        heard = AnswerStream(on_delta) if on_delta else None
         watch = self._watch(heard.push if heard else None)
         listener = Listener(watch)
         name = model or getattr(lm, "model", None) or type(lm).__name__

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rlm import RLM, LLMError, ReplayLM, ScriptedLM
 from rlm.models.lm import Reply
-from rlm.models.thinking import SaidText, separate_thinking, split_thinking
+from rlm.models.thinking import AnswerStream, separate_thinking, split_thinking
 from rlm.prompts.examples import conversation
 from rlm.view.rows import detail
 
@@ -152,7 +152,7 @@ def test_what_speaks_of_thinking_stays(text: str) -> None:
 
 def stream(text: str, size: int) -> str:
     heard: list[str] = []
-    said = SaidText(heard.append)
+    said = AnswerStream(heard.append)
     for at in range(0, len(text), size):
         said.push(text[at : at + size])
     said.end()
