@@ -102,7 +102,7 @@ class Candidates:
 
     def with_neighbours(self, within_line: bool) -> Candidates:
         """These, and the neighbouring frames needed to decide: the one before where it does not end a line, the one
-        behind where a match may reach into it. They are not counted as looked at."""
+        after where a match may reach into it. They are not counted as looked at."""
         runs: list[tuple[int, int]] = []
         for first, stop in self.runs:
             last = self._frame(stop - 1)

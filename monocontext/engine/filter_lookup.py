@@ -108,7 +108,7 @@ def _planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> P
 
 
 def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int) -> list[_Section]:
-    """Sections that answer for frames [first, stop): one for each directory, and one for the filters behind them."""
+    """Sections that answer for frames [first, stop): one for each directory, and one for the filters after them."""
     directories = [entry for entry in entries if isinstance(entry, FilterDirectory)]
     refs = [entry for entry in entries if isinstance(entry, FilterRef)]
     starts = [first, *(entry.first_frame for entry in directories[1:])]
@@ -296,7 +296,7 @@ class FilterLookup:
     def _look_up(
         self, planner: Planner, query: Query, within_line: bool, records: Records, beside: Sequence[FetchItem] = ()
     ) -> Finding[FilterHits | None]:
-        """The answer of some filters. Only literals far behind a match's beginning take records of frames."""
+        """The answer of some filters. Only literals far after a match's beginning take records of frames."""
         asked: dict[FilterLayout, list[int]] = {}
         for layout, row in planner.rows_to_read(query):
             asked.setdefault(layout, []).append(row)

@@ -408,7 +408,7 @@ class Reader:
         it.
 
         `within_line`: neither a match nor its look-around crosses a newline. GETs: one for each row of each filter (up
-        to 16 a literal and 16 GiB of text), all at once; for literals that may occur far behind the beginning of a
+        to 16 a literal and 16 GiB of text), all at once; for literals that may occur far after the beginning of a
         match also the index pages around them. Answers are remembered; where all the text is in memory nothing is
         looked up.
         """

@@ -64,7 +64,7 @@ def filters_in(ref: FilterDirectory, data: bytes) -> tuple[FilterRef | FilterDir
     try:
         check_levels(ref, entries)
         if check_filters(entries, ref.first_frame) > ref.stop_frame:
-            raise ValueError(f"filters of frames behind {ref.stop_frame}")
+            raise ValueError(f"filters of frames after {ref.stop_frame}")
     except ValueError as error:
         raise DamagedData(f"{ref.key}: {error}") from None
     return entries

@@ -71,7 +71,7 @@ class DocumentsRef:
     last_page: bytes | None = None
     """The last page itself where it is small: then no object holds it."""
     names: tuple[NameTableRef, ...] = ()
-    """Names of documents behind these tables are looked up in pages."""
+    """Names of documents after these tables are looked up in pages."""
     doubled: int | None = None
     """The first document with the name of an earlier one of the same upload; None if there is none."""
 
@@ -101,7 +101,7 @@ class DocumentsRef:
         before, held = self.pages[-1], self.last_page
         _assert(not isinstance(before, DocumentDirectory), "the last page of documents is a directory")
         within = before.characters <= characters and before.newlines <= newlines and before.bytes <= text_bytes
-        _assert(within, "documents end behind the text")
+        _assert(within, "documents end after the text")
         _assert(held is None or len(held) == before.size_bytes, "last_page and the last page of documents differ")
         _assert(self.doubled is None or self.doubled < before.documents, f"doubled is document {self.doubled}")
         covered = 0

@@ -1,6 +1,6 @@
 """Encode and decode pages of documents, and tables of their names.
 
-A page is a table with fixed-width columns, one entry for each document, and a heap of names and metadata; behind its
+A page is a table with fixed-width columns, one entry for each document, and a heap of names and metadata; after its
 head it is one zstd frame. A table of names has one entry for each distinct name, of the last document with it, in
 buckets of equal length that are read alone. `docs/format.md` describes both byte by byte. Invariants, checked on every
 load:

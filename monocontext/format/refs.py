@@ -104,7 +104,7 @@ class FilterRef:
     overlap_bytes: int
     """Folded text after each frame that the frame's column covers too."""
     tail_frames: int
-    """Number of last frames of the group in which a match can begin that ends behind the group."""
+    """Number of last frames of the group in which a match can begin that ends after the group."""
     border_frames: int
     """The number of frames before the group that its border column covers; 0 without a border column."""
     parts: tuple[str, ...]
@@ -236,12 +236,12 @@ def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None
 
 
 def check_filters(refs: Sequence[FilterRef | FilterDirectory], covered: int) -> int:
-    """Raise `ValueError` for filters that cannot follow each other behind this many frames; returns the frame after
+    """Raise `ValueError` for filters that cannot follow each other after this many frames; returns the frame after
     them."""
     for number, ref in enumerate(refs):
         where = f"filter {number}"
         if not (covered <= ref.first_frame and ref.frames > 0):
-            raise ValueError(f"{where}: frames {ref.first_frame} to {ref.stop_frame}, behind {covered}")
+            raise ValueError(f"{where}: frames {ref.first_frame} to {ref.stop_frame}, after {covered}")
         if isinstance(ref, FilterDirectory):
             check_object(where, ref.id, ref.size_bytes)
             check_directory(where, ref, refs[number - 1] if number else None)
@@ -284,7 +284,7 @@ def check_directory(where: str, ref: Any, before: object) -> None:
     if not (0 < ref.level <= MOST_LEVELS and ref.entries > 0):
         raise ValueError(f"{where}: a directory of level {ref.level} with {ref.entries} entries")
     if before is not None and getattr(before, "level", 0) < ref.level:
-        raise ValueError(f"{where}: a directory of level {ref.level} behind a lower one")
+        raise ValueError(f"{where}: a directory of level {ref.level} after a lower one")
 
 
 def as_object(ref: Any) -> dict[str, Any]:

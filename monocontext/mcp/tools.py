@@ -48,7 +48,7 @@ class Tools:
     def context_list(self, after: str = "") -> Reply[Listed]:
         """List the texts that can be read here, one name a line. Folders, sessions and the memory are texts too.
 
-        after: a name; only those behind it, to go on with a list that was cut.
+        after: a name; only those after it, to go on with a list that was cut.
         """
         names = list(self._served.names())
         return list_reply(names[_index_after(names, after) :], nothing="[no context is served here]")
@@ -104,7 +104,7 @@ class Tools:
 
         since, until: only sessions with a turn in that time, such as 2026-02-14 or 2026-02-14T10:00:00Z.
         branch: only sessions that ended on this git branch. tool: only those that called it.
-        after: an id; only those behind it, to go on with a list that was cut.
+        after: an id; only those after it, to go on with a list that was cut.
         """
         sessions = self._sessions()
         if not project:

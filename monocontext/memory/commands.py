@@ -116,7 +116,7 @@ def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Com
 
 
 def _split_ttl(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
-    """The value in the text behind a key, and the digits of its lifetime."""
+    """The value in the text after a key, and the digits of its lifetime."""
     if rest.startswith('"'):
         try:
             literal, end = json.JSONDecoder().raw_decode(rest)

@@ -57,7 +57,7 @@ def prefix_of(prefix: str) -> str:
 
 
 def key_of(name: str) -> str | None:
-    """The key behind a name; None for an object that is not an entry."""
+    """The key of the entry in an object of this name; None for an object that is not an entry."""
     rest = name.removeprefix(FOLDER)
     if rest == name or not _NAME.fullmatch(rest):
         return None

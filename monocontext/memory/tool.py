@@ -148,7 +148,7 @@ class MemoryTool:
 
 
 def _times(entry: Entry) -> dict[str, Any]:
-    """The three fields of the protocol, and three of ours behind them."""
+    """The three fields of the protocol, and three of ours after them."""
     left = entry.remaining_seconds
     return {
         "added_utc": _rfc3339(entry.added_utc),

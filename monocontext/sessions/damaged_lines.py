@@ -1,7 +1,7 @@
 """Find the records in a line that is not a JSON object: the remains of a crash, a killed agent or a shell.
 
 - NULs around a record, where a file was longer than its written part
-- several records with no newline between them, also behind one that broke off
+- several records with no newline between them, also after one that broke off
 - UTF-16, which a shell appended to UTF-8
 """
 
@@ -16,7 +16,7 @@ _BETWEEN = re.compile(r"[\0\s\ufeff]*")
 _START = re.compile(r'\{\s*"')
 _NULS = re.compile("\0+")
 _MOST_STARTS = 50
-"""Places at which a record may begin behind one that broke off: each is tried."""
+"""Places at which a record may begin after one that broke off: each is tried."""
 _MOST_CHARACTERS = 8 << 20
 """Longest line that is searched for records after a truncated one, in characters."""
 

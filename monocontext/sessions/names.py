@@ -47,7 +47,7 @@ def key_part(name: str, what: str = "name") -> str:
 
 
 def name_of(part: str) -> str:
-    """The name behind a part of a key."""
+    """The name that `key_part` made a part of a key."""
     return unquote(part, errors="surrogatepass")
 
 
@@ -62,7 +62,7 @@ def session_path(session_id: str) -> str:
 
 
 def session_of(path: str) -> str:
-    """The id behind the parts of a key."""
+    """The id that `session_path` made parts of a key."""
     return "/".join(name_of(part) for part in path.split("/"))
 
 

@@ -62,7 +62,7 @@ class _Root:
     pages: tuple[str, ...] = ()
     paged_frames: int = 0
     entries: tuple[_Entry, ...] = ()
-    """The rows behind those of the pages."""
+    """The rows after those of the pages."""
     waiting: tuple[_Entry, ...] = ()
     filters: tuple[FilterRef, ...] = ()
 

@@ -1,7 +1,7 @@
 """Find all occurrences of many words in a text, in one pass.
 
 A search by the first letters of many words would stop at nearly every letter. This one stops at the rarest letter of a
-word, and looks behind and ahead for the rest of the word there.
+word, and looks before and after for the rest of the word there.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def _take_lines(
             break
         hashed.update(line.digest)
         new.lines += 1
-        # A last line that was cut off is stored already; the text written behind it is not.
+        # A last line that was cut off is stored already; the text written after it is not.
         if is_wanted(line) and not (line.problem and line.digest.hex() == before.tail):
             if new.lines > before.lines:
                 _add_line(line, new, redactor)

@@ -90,7 +90,7 @@ class CachedLines:
         span, frame = self._span, text.frame
         low, high = max(frame.start, span.start), min(frame.stop, span.stop)
         lines = text.slice(low - frame.start, high - frame.start).split("\n")
-        lines.pop()  # it ends behind this frame, or at the end of the text without a newline
+        lines.pop()  # it ends after this frame, or at the end of the text without a newline
         number = frame.start_newline + text.newlines_before(text.to_byte(low - frame.start)) - self._lines_before
         if low > span.start and lines:  # the first may begin before this frame
             low += len(lines.pop(0)) + 1

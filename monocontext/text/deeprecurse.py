@@ -188,7 +188,7 @@ class DeepRecurseContext:
             yield from reversed(lines) if reverse else lines
 
     def _segments_between(self, start: int, stop: int) -> list[int]:
-        """The segments with lines in [start, stop). An earlier segment may have lines behind those of later ones."""
+        """The segments with lines in [start, stop). An earlier segment may have lines after those of later ones."""
         candidates = range(bisect_right(self._reach, start), bisect_right(self._starts, stop - 1))
         return [n for n in candidates if self._segments[n].start_line + self._segments[n].line_count > start]
 

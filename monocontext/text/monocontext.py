@@ -734,7 +734,7 @@ class Monocontext(StrLike, Sequence[str]):
         """Fetch characters [start, stop) of each pair, in this order, before code reads them (returns at once).
 
         Ranges beyond half of the cache (beyond all of it if the text fits in) are fetched as the others are used.
-        Ranges behind the end are skipped. `ValueError` for anything but a pair of 0 <= start <= stop.
+        Ranges after the end of the text are skipped. `ValueError` for anything but a pair of 0 <= start <= stop.
         """
         from monocontext.text.code_prefetch import check_ranges, prefetch
 

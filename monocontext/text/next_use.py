@@ -1,4 +1,4 @@
-"""Tell from the code behind a call whether its result is only searched: `text.lower().find(x)`, `x in text.lower()`.
+"""Tell from the code after a call that its result is only searched: `text.lower().find(x)`, `x in text.lower()`.
 
 No other code sees such a result, so it need not be a real `str`. The answer is no where the code cannot tell, as
 for a result that gets a name, or a method that is called by other means than its name.

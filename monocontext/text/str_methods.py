@@ -608,7 +608,7 @@ class StrLike(LazyText):
         return self._pad(self._padding_width(width, fillchar), 0, fillchar)
 
     def zfill(self, width: SupportsIndex, /) -> str | Self:
-        """Zeros on the left, behind a sign."""
+        """Zeros on the left, after a sign."""
         zeros = self._padding_width(width, "0")
         sign = self._part(0, 1) if zeros and len(self) and self.span.read(0, 1) in "+-" else ""
         return self._join(sign + "0" * zeros, self._rest(len(sign))) if zeros else self._part(0, self._end_after(0))

@@ -37,7 +37,7 @@ class Batch:
     """Neighbouring frames, and the text after them."""
 
     frames: list[bytes]
-    behind: bytes
+    text_after: bytes
     """Folded text after the last frame, for its column."""
 
 
@@ -134,9 +134,9 @@ def _cut_batches(frames: Iterable[bytes], columns: Columns | None) -> Iterator[B
             waiting.append([])
         waiting[-1].append(frame)
         if len(waiting) > 1:
-            behind = fold_head((one for batch in waiting[1:] for one in batch), reach)
-            if len(behind) == reach:
-                yield Batch(waiting.pop(0), behind)
+            text_after = fold_head((one for batch in waiting[1:] for one in batch), reach)
+            if len(text_after) == reach:
+                yield Batch(waiting.pop(0), text_after)
     while waiting:
         first = waiting.pop(0)
         if first:
@@ -178,8 +178,8 @@ def compute_columns(batch: Batch, reach: int) -> Iterator[tuple[bytes, int]]:
     import numpy as np
 
     for number, frame in enumerate(batch.frames):
-        behind = fold_head(batch.frames[number + 1 :], reach)
-        made = compute_column(frame, (behind + batch.behind)[:reach])
+        text_after = fold_head(batch.frames[number + 1 :], reach)
+        made = compute_column(frame, (text_after + batch.text_after)[:reach])
         yield np.packbits(made.rows, bitorder="little").tobytes(), made.folded_bytes
 
 
@@ -190,7 +190,7 @@ def unpack_rows(rows: bytes) -> Any:
 
 
 def border_in(data: bytes) -> int:
-    """Where text may be cut: the first byte behind the first one that begins a character, and is no LF behind CR."""
+    """Where text may be cut: the first byte after the first one that begins a character, and is no LF after CR."""
     near = 1
     while near < len(data) - 1 and (data[near] & 0xC0 == 0x80 or data[near - 1 : near + 1] == b"\r\n"):
         near += 1

@@ -67,7 +67,7 @@ def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False)
     metadata a mapping that JSON can hold, at most 64 KiB. A document without a name (None) gets its number as its name.
     Of several documents with one name a dict has the last; `unique` refuses them.
 
-    A document that does not end in a newline gets one behind it, which belongs to no document. Raises `InvalidText` for
+    A document that does not end in a newline gets one after it, which belongs to no document. Raises `InvalidText` for
     anything that is not a document, before anything is committed.
     """
     return DocumentInputs(
@@ -161,7 +161,7 @@ class DocumentRows:
 
     def add_passed(self, found: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
         """Documents whose text follows: name, metadata, characters, bytes and newlines of each, and the length of the
-        newline behind it, which belongs to none."""
+        newline after it, which belongs to none."""
         characters, passed_bytes = self._passed
         newlines = self._count()
         end, last_line = self._end

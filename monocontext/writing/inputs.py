@@ -306,7 +306,7 @@ def _file_name(path: Path) -> str:
 
 
 def document_name(path: Path, prefix: str) -> str:
-    """The name of the document from a file that is named by itself, behind a prefix of `prefixes_of`."""
+    """The name of the document from a file that is named by itself, after a prefix of `prefixes_of`."""
     return displayable(prefix + path.name if prefix else _file_name(path))
 
 

@@ -1,7 +1,7 @@
 """Index plain text objects by workers that read them: the driver lists names, and receives records of frames.
 
 A part is some neighbouring objects, or a range of a large one. Each begins a frame, as each object does; only the
-letters behind a part, which the columns of its last frames cover, are read twice. Workers leave columns in the store.
+letters after a part, which the columns of its last frames cover, are read twice. Workers leave columns in the store.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from monocontext.writing.segments import SegmentLayout, Written
 _MOST = 256
 """Objects in a part."""
 _FOLLOWING = 16
-"""The number of ranges behind a part that its worker knows."""
+"""The number of ranges after a part that its worker knows."""
 
 
 _HEAD_BYTES = 64 << 10
-"""Read of a range behind a part: columns cover some 4 KB of it."""
+"""Read of a range after a part: columns cover some 4 KB of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Task:
 
     ranges: Sequence[ObjectRange]
     following: Sequence[ObjectRange]
-    """Ranges behind them."""
+    """Ranges after them."""
     is_all: bool
     """None follows `following`."""
 
@@ -118,7 +118,7 @@ def _task(parts: Sequence[ObjectRange], first: int, stop: int, following: int) -
 
 
 def _read_here(task: _Task, parts: Sequence[ObjectRange], work: Callable[..., Found | None]) -> Found:
-    """The result of a task that a worker gave back: it found another file, or too little text behind its own."""
+    """The result of a task that a worker gave back: it found another file, or too little text after its own."""
     found = work(task, is_driver=True)
     if found is None:
         stop = parts.index(task.ranges[-1]) + 1
@@ -149,7 +149,7 @@ def _read_part(
 ) -> Found | None:
     """Cut the objects of a task into frames, and leave their columns in the store.
 
-    None: too little text is known behind them, or a worker does not find a file as it was listed.
+    None: too little text is known after them, or a worker does not find a file as it was listed.
     """
     found = Found()
     frames: list[bytes] = []
@@ -166,21 +166,21 @@ def _read_part(
                     etag = text.source.info.etag
                     found.runs.append(FrameRun(text.source.url, text.offset, len(frames) - count, "raw", etag))
                     found.end_byte = text.offset + sum(map(len, frames[count:]))
-            behind = b""
+            text_after = b""
             for following in task.following if reach else ():  # one after the other: the first is nearly always enough
-                behind += _fold_head(following, store, reach - len(behind))
-                if len(behind) == reach:
+                text_after += _fold_head(following, store, reach - len(text_after))
+                if len(text_after) == reach:
                     break
         except (NotFound, ContextChanged):
             if is_driver or not task.ranges[0].place.startswith("file:"):
                 raise
             return None
-    if len(behind) < reach and not task.is_all:
+    if len(text_after) < reach and not task.is_all:
         return None
     found.final_newline = bool(frames) and frames[-1].endswith(b"\n")
     if reach and frames:
         with opened(url, options) as own:
-            found.columns_key = leave_columns(own, list(compute_columns(Batch(frames, behind), reach)))
+            found.columns_key = leave_columns(own, list(compute_columns(Batch(frames, text_after), reach)))
     return found
 
 

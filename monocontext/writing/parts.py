@@ -1,7 +1,7 @@
 """Publish files by workers that read them: the driver lists names and sizes, and receives counts and columns.
 
 A part is a file, or a range of a large one. A batch of parts begins a frame, so workers need not know each other's
-text; only the letters just behind a batch, which the columns of its last frames cover, are read twice. A worker that
+text; only the letters just after a batch, which the columns of its last frames cover, are read twice. A worker that
 does not find a file as it was listed gives its batch back, and the driver packs it.
 """
 
@@ -55,7 +55,7 @@ from monocontext.writing.reuse import Stored
 from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames
 
 _FOLLOWING = 64
-"""The number of parts behind a batch that its worker knows."""
+"""The number of parts after a batch that its worker knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Task:
 
     parts: tuple[Part, ...]
     following: tuple[Part, ...]
-    """Parts behind them."""
+    """Parts after them."""
     is_all: bool
     """No part follows `following`."""
     ends_line: bool
@@ -264,13 +264,13 @@ def _cut_file(origin: Origin, name: str, path: str) -> Iterator[Part]:
 
 
 def _border(opened: IO[bytes], at: int) -> int:
-    """The first byte from `at` on that begins a character, and is no LF behind CR."""
+    """The first byte from `at` on that begins a character, and is no LF after CR."""
     opened.seek(at - 1)
     return at - 1 + border_in(opened.read(BORDER_BYTES))
 
 
 def _cut_tasks(parts: Iterable[Part]) -> Iterator[Task]:
-    """Each task is made once the parts behind it are known."""
+    """Each task is made once the parts after it are known."""
     rest, ready = iter(parts), deque[Part]()
     ends_line = begins = True
     while True:
@@ -312,9 +312,9 @@ def _ends_line(parts: Sequence[Part], before: bool) -> bool:
 def _pack_here(task: Task, work: Callable[..., Found | None], paths: Sequence[Path], reading: InputOptions) -> Found:
     """The result of a task that a worker gave back."""
     found = work(task, is_driver=True)
-    if found is None:  # the parts that it knows behind it hold too little text
-        behind = dropwhile(lambda part: part != task.parts[-1], _parts(paths, replace(reading, note=_no_note)))
-        found = work(replace(task, following=tuple(islice(behind, 1, None)), is_all=True), is_driver=True)
+    if found is None:  # the parts that it knows after it hold too little text
+        from_last = dropwhile(lambda part: part != task.parts[-1], _parts(paths, replace(reading, note=_no_note)))
+        found = work(replace(task, following=tuple(islice(from_last, 1, None)), is_all=True), is_driver=True)
     assert found is not None
     return found
 
@@ -328,7 +328,7 @@ def read_and_pack(
 ) -> Found | None:  # fmt: skip
     """Read the parts of a task, encode their text and store it.
 
-    None: too little text is known behind them, or a worker does not find a file as it was listed. For the driver a file
+    None: too little text is known after them, or a worker does not find a file as it was listed. For the driver a file
     that has grown is as it was; one that has shrunk, or of which other workers read other ranges, is InvalidText.
     """
     notes: list[str] = []
@@ -337,7 +337,7 @@ def read_and_pack(
     try:
         frames = list(cut_frames(_texts(task.parts, task.ends_line, ours, counts, is_driver), layout.frame_bytes))
         ends_line = frames[-1].endswith(b"\n") if frames else task.ends_line
-        behind = fold_head(_texts(task.following, ends_line, quiet, [], is_driver), reach) if reach else b""
+        text_after = fold_head(_texts(task.following, ends_line, quiet, [], is_driver), reach) if reach else b""
     except _Changed as exc:
         if is_driver:
             raise InvalidText(f"{exc}: it changed while it was read; start again") from None
@@ -346,11 +346,11 @@ def read_and_pack(
         if is_driver:
             raise
         return None
-    if len(behind) < reach and not task.is_all:
+    if len(text_after) < reach and not task.is_all:
         return None
     packed = Packed()
     if frames:
-        packed = pack(Batch(frames, behind), url=url, options=options, layout=layout, there=there, reach=reach)
+        packed = pack(Batch(frames, text_after), url=url, options=options, layout=layout, there=there, reach=reach)
     if task.following or not task.begins:
         packed.gathered.stored = None  # a text of several batches is not part of its root: do not send it to the driver
     key = ""

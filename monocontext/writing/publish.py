@@ -180,7 +180,7 @@ def _append_long(
     store_options: StoreOptions | None,
     executor: Executor | None,
 ) -> Manifest:
-    """Store a text of more than a few frames while it is read, and commit it behind the text that is there by then."""
+    """Store a text of more than a few frames while it is read, and commit it after what others appended meanwhile."""
     first = before.frames
     layout = records.replace(layout, reuse_after_seconds=fence_seconds(store, before))
     if executor is None:
@@ -209,7 +209,7 @@ def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
 
 
 def _joined(store: Store, base: Manifest | None, rows: DocumentRows | None, root: Manifest) -> Manifest:
-    """A root with the documents of `base` and of the text behind it."""
+    """A root with the documents of `base` and of the text after it."""
     return records.replace(root, documents=join_documents(store, base, rows))
 
 

@@ -52,7 +52,7 @@ def short_bytes(layout: SegmentLayout) -> int:
 
 
 def grow(store: Store, base: Manifest, text: bytes, layout: SegmentLayout) -> Manifest:
-    """Store a short text behind that of `base` and return the root to commit.
+    """Store a short text after that of `base` and return the root to commit.
 
     Costs 1 PUT for the text and 1 for the last page; where neighbours are merged, 1 GET for each of them (3 a tier at
     most), and about once in 4 MiB of text the requests to close the open frames.
@@ -161,7 +161,7 @@ class _Tail:
         taken: Sequence[Sequence[Frame]],
         text: bytes,
     ) -> Manifest:
-        """The root to commit, in which the records `new` replace the pieces `taken` and cover the text behind them."""
+        """The root to commit, in which the records `new` replace the pieces `taken` and cover the text after them."""
         base, write_id = self.base, uuid.uuid4().hex
         ride = self._copies(last_page if len(pages) == 1 else None, stored, taken, text)
         replaced = [piece[0].object for piece in taken]

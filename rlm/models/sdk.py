@@ -184,7 +184,7 @@ class SDKModel(Sampled):
     ) -> bool:
         """Read the body of a response into `heard`; whether it was a stream.
 
-        A failure gets the headers, which may say how long to wait. A connection that breaks behind the end of a reply
+        A failure gets the headers, which may say how long to wait. A connection that breaks after the end of a reply
         does it no harm.
         """
         streamed = False

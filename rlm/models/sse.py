@@ -20,7 +20,7 @@ class Event:
 
 
 def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
-    """The events of a stream, cut anywhere. The last one counts also where the empty line behind it is missing.
+    """The events of a stream, cut anywhere. The last one counts also where the empty line after it is missing.
 
     Lines end in LF, CR or both. Bytes that are no UTF-8 become U+FFFD.
     """

@@ -60,7 +60,7 @@ class Fence:
     used: int
     """The number of lines of the reply that the block takes, fences included."""
     tag: str
-    """The tag in lower case, empty for none; `code` for `<code>`, `bare` for code behind a line that is a tag without a
+    """The tag in lower case, empty for none; `code` for `<code>`, `bare` for code after a line that is a tag without a
     fence."""
     closed: bool
 
@@ -142,7 +142,7 @@ def _is_final(statement: ast.stmt) -> bool:
 
 
 def _read_bare(lines: Sequence[str]) -> Fence | None:
-    """Code behind a line `repl` that lacks the marks of a fence, up to the fence that closes it."""
+    """Code after a line `repl` that lacks the marks of a fence, up to the fence that closes it."""
     if _BARE.fullmatch(lines[0]) is None:
         return None
     at = next((i for i, line in enumerate(lines) if i and line.strip()), len(lines))

@@ -54,7 +54,7 @@ def explain(reply: str, fences: Sequence[Fence]) -> str:
         return _nothing("```repl must begin a line, and the code must stand on the lines below. Send the same code so.")
     looks = [line for line in lines if _CODE_LINE.match(line)]
     if looks and 2 * len(looks) > sum(1 for line in lines if line.strip()):
-        return _nothing(f"your code has no line ```repl before it and no ``` behind it. {_ask(code)}")
+        return _nothing(f"your code has no line ```repl before it and no ``` after it. {_ask(code)}")
     if _IN_LINE.search(reply):
         return _nothing("FINAL(...) counts at the start of a line only. Send it again there, and nothing else.")
     return ""

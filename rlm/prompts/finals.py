@@ -7,7 +7,7 @@ Its parenthesis closes by the first rule that applies:
   If text continues on the same line and closes one more, as in `FINAL(see step 3) and that)`, the last counts
 - else the last parenthesis that ends a paragraph
 
-The text behind it is prose, and not part of the answer.
+The text after it is prose, and not part of the answer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TAKEN_BACK = re.compile(
     r"|i (?:made a mistake|was wrong|miscounted|misread)\b)",
     re.IGNORECASE,
 )
-"""How the words behind an answer begin that take it back."""
+"""How the words after an answer begin that take it back."""
 
 # A model that repeats itself writes thousands of `FINAL(`; one that never closes costs a search to the end.
 FINALS_TRIED = 50
@@ -155,7 +155,7 @@ def _last_on_line(text: str, end: int, smileys: set[int], items: set[int]) -> in
 
 def _items(text: str, start: int) -> set[int]:
     """The parentheses that have no partner: of list items, at least two whose numbers or letters follow each other, of
-    half-open intervals, and behind a backslash."""
+    half-open intervals, and after a backslash."""
     following = FINAL.search(text, start)
     own = text[start : following.start() if following else len(text)]
     found = [(match[1].lower(), start + match.end() - 1) for match in _ITEM.finditer(own)]
@@ -168,7 +168,7 @@ def _items(text: str, start: int) -> set[int]:
 
 
 def _neighbours(mark: str) -> set[str]:
-    """The items before and behind this one."""
+    """The items before and after this one."""
     if mark.isdecimal():
         return {str(int(mark) - 1), str(int(mark) + 1)}
     return {chr(ord(mark) - 1), chr(ord(mark) + 1)} if len(mark) == 1 else set()

@@ -34,7 +34,7 @@ ONLY_THINKING = (
 )
 INVENTED = (
     "Your reply went on to write the next turn itself. That part was left out: outputs come from the REPL alone. End "
-    "your reply behind a block."
+    "your reply after a block."
 )
 NO_STATEMENT = "Nothing was run: this block holds comments only, or is empty. Write Python that looks at `context`."
 CUT_AND_RUN = "[your reply was cut off before the closing fence; the block was complete and ran as it stood]\n"

@@ -3,14 +3,14 @@
 Rules, each with a case in the tests:
 - code stands in fences, as `rlm.prompts.code` reads them; no other language ever runs;
 - where there is no such block and no answer, blocks without a tag run if they act, and so does a reply that is code
-  and nothing else, with a bare line `repl` before it or a lone fence behind it;
+  and nothing else, with a bare line `repl` before it or a lone fence after it;
 - a reply that stops inside a block gives a block marked `cut`, which runs only if it is complete source;
 - `FINAL(...)`, `FINAL_VAR(...)` and `SUBMIT(...)` count at the start of a line, outside fences, where there is no code;
   a fence inside their parentheses, with words around it, is part of the answer;
 - `Final(...)` counts where it is the whole reply, of one line: small models write it so;
 - what stands in closed tags that name a draft (`<plan>`, `<analysis>`) does not count where code or an answer follows;
 - a date or a number with commas alone in a `FINAL(...)` of code is text: as Python it would be another number;
-- a turn that the reply invents ends it: neither code nor answers count behind that;
+- a turn that the reply invents ends it: neither code nor answers count after that;
 - the text of a reply outside its code is its words: they count when an answer was demanded, or none came.
 """
 
@@ -206,5 +206,5 @@ def _strip_fence(text: str) -> str:
 
 
 def _begins_turn(line: str, *, behind_code: bool) -> bool:
-    """Whether a line opens an invented turn; `behind_code`: it is the first one behind a block that ended."""
+    """Whether a line opens an invented turn; `behind_code`: it is the first one after a block that ended."""
     return _TURN.match(line) is not None or (behind_code and _TURN_BEHIND_CODE.match(line) is not None)

@@ -99,7 +99,7 @@ def _place_of(text: Any, claim: Claim, rests: Sequence[Range], cells: Sequence[_
         return _find_quote(text, claim, rests, cells)
     start, stop = claim
     if stop > len(text):
-        return None, f"{start}:{stop} lies behind the end of the text, {len(text)}"
+        return None, f"{start}:{stop} reaches past the end of the text, {len(text)}"
     if stop - start > MOST_CHARACTERS:
         return None, f"{start}:{stop} are more than {MOST_CHARACTERS:,} characters"
     return claim, ""

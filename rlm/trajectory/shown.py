@@ -27,7 +27,7 @@ _SEED_CHARACTERS = 200
 _LEAST = 12
 """The characters of a part of a line that is distinctive by itself; a shorter one must occur at one place only."""
 _AROUND = (24, 8)
-"""Characters before and behind the answer's words that are looked for."""
+"""Characters before and after the answer's words that are looked for."""
 _LINE = 500
 """Characters to both sides of a short find that are shown, as far as its line goes."""
 _NUMBER = re.compile(r"[\d.,:%$+-]*")

@@ -41,7 +41,7 @@ def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
 def row(line: Mapping[str, Any], clock: float, chars: int) -> dict[str, Any]:
     """A turn in numbers. `clock` is when the turn before ended, for writers that do not say when a turn began.
 
-    All times in seconds on one clock: a later question of a session, whose own begins at 0, goes on behind.
+    All times in seconds on one clock: a later question of a session, whose own begins at 0, goes on after.
     """
     blocks = [mapping(block) for block in items(line.get("code_blocks"))]
     ran = sum(number(mapping(block.get("result")).get("execution_time")) or 0.0 for block in blocks)

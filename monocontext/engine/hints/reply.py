@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"""#|'''|\"""|'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[(\[{]|
 _COMPOUND = re.compile(r"(?:for|while|if|with|def|class|try|async)\b|@|match\b[^=]*:\s*$")
 _GOES_ON = re.compile(r"(?:else|elif|except|finally|case)\b")
 _NOISY = re.compile(r"\\|\d[A-Za-z]")
-"""Warnings of the parser: unknown escapes, and words right behind a number."""
+"""Warnings of the parser: unknown escapes, and words right after a number."""
 
 _lock = Lock()
 

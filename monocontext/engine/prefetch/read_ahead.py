@@ -423,7 +423,7 @@ class ReadAhead(Listener):
 
     def _warm_up(self) -> None:
         """The first and the last frame: 68 % of first blocks look at the head, many at the tail. Where the root has the
-        tail, its frame may never be needed; behind the head most go on."""
+        tail, its frame may never be needed; after the head most go on."""
         if not self._is_warm and self._frames:
             self._is_warm = True
             numbers = (0,) if self._has_tail else (0, self._frames - 1)

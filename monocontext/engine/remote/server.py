@@ -302,7 +302,7 @@ class ReaderServer:
                     pairs.append((first, end))
                     before = end
                 case _:
-                    raise BadRequest(f"not a run of frames behind {before}: {str(run)[:50]}")
+                    raise BadRequest(f"not a run of frames after {before}: {str(run)[:50]}")
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 
     def _clip(self, text: FrameText) -> FrameText:

@@ -1,7 +1,7 @@
 """Build search filters from frames, in bounded memory, and store them as objects.
 
 Frames come in the order of the text. A column also covers the first `overlap_bytes` of folded text after its frame, so
-that one column finds a needle that begins in the frame and ends behind it. Columns are gathered in tiles of some
+that one column finds a needle that begins in the frame and ends after it. Columns are gathered in tiles of some
 hundred frames, tiles are written to a temporary file, and at the end rows are read across all tiles and stored.
 """
 
@@ -147,10 +147,10 @@ class Columns:
         if not self._groups and len(self._waiting) < self.least_frames:
             return
         while self._waiting_bytes - len(self._waiting[0]) >= self.reach:
-            behind = fold_head(list(self._waiting)[1:], self.reach)
-            if len(behind) < self.reach:
+            text_after = fold_head(list(self._waiting)[1:], self.reach)
+            if len(text_after) < self.reach:
                 return  # some marks fold to nothing: wait for more text
-            self._compute(behind)
+            self._compute(text_after)
 
     def finish(self) -> None:
         """Compute the columns of the frames that still wait: no frame follows."""
@@ -161,7 +161,7 @@ class Columns:
         for group in self._groups:
             group.flush()
 
-    def _compute(self, behind: bytes) -> None:
+    def _compute(self, text_after: bytes) -> None:
         import numpy as np
 
         frame = self._waiting.popleft()
@@ -169,7 +169,7 @@ class Columns:
         if self._rows is None:
             self._rows = np.empty(HIGHEST, np.uint8)
         self._rows.fill(0)
-        self.add(compute_column(frame, behind, self._rows))
+        self.add(compute_column(frame, text_after, self._rows))
 
     def add(self, computed: Column) -> None:
         """Add the column of the next frame. Its rows are then used up."""
@@ -198,7 +198,7 @@ class Columns:
             border, border_frames = _border_column(last_frames, self.head, self.reach)
         refs: list[FilterRef] = []
         for number, group in enumerate(self._groups):
-            behind = sum(later.folded_bytes for later in self._groups[number + 1 :])
+            bytes_after = sum(later.folded_bytes for later in self._groups[number + 1 :])
             ref = FilterRef(
                 kind=FILTER_KIND,
                 fold=TABLES,
@@ -206,7 +206,7 @@ class Columns:
                 frames=group.frames,
                 bits=group.bits,
                 overlap_bytes=self.overlap_bytes,
-                tail_frames=group.tail_frames(self.reach - behind) if behind < self.reach else 0,
+                tail_frames=group.tail_frames(self.reach - bytes_after) if bytes_after < self.reach else 0,
                 border_frames=border_frames,
                 parts=(),
                 seed=_fresh_seed(),
@@ -298,7 +298,7 @@ class _Group:
         return sum(self._folded)
 
     def tail_frames(self, reach: int) -> int:
-        """The number of last frames within `reach` folded bytes of the end: a needle may begin there and end behind
+        """The number of last frames within `reach` folded bytes of the end: a needle may begin there and end after
         it."""
         total = 0
         for number, size in enumerate(reversed(self._folded), 1):

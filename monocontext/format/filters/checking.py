@@ -104,7 +104,7 @@ class Checker:
         """The frame up to which the column of frame `number` covers the text; None: as far as the column reaches.
 
         At the end of a filter, columns cover only its own text. Where a border covers a frame, the frame's column need
-        not cover the text behind that border.
+        not cover the text after that border.
         """
         last = self._waiting[-1][0]
         for i, ref in enumerate(self._refs):

@@ -65,7 +65,7 @@ _PATTERNS = dict.fromkeys(FILTER_KINDS, (_EARLIER_GRAMS,)) | {
 
 def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -> None:
     """Set the rows of all grams of a text in its column at `MAX_BITS`, zeros before (1 ms for 256 KiB). The rows of
-    words are behind them (`words.set_word_rows`)."""
+    words are after them (`words.set_word_rows`)."""
     import numpy as np
 
     eights = signs.eights[EDGE : EDGE + max(signs.size - 4, 0)]
@@ -77,7 +77,7 @@ def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -
         grams = room[: len(some)]
         np.copyto(grams, some)
         fifths_there[: len(some)] = fifths[start : start + len(some)]
-        # The multiplication shifts out the bytes behind the gram. No loop over bytes.
+        # The multiplication shifts out the bytes after the gram. No loop over bytes.
         grams *= np.uint64(_MULTIPLIER << (64 - _GRAM_BITS))
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
@@ -100,7 +100,7 @@ def _set_short(column: NDArray[np.uint8], signs: Signs) -> None:
         are_grams = are_grams & ascii_only[:-2] & ascii_only[1:-1] & ascii_only[2:]
     for start in range(EDGE, EDGE + signs.size, _AT_ONCE):
         grams = signs.eights[start : start + _AT_ONCE].take(np.flatnonzero(are_grams[start : start + _AT_ONCE]))
-        grams <<= np.uint64(64 - _SHORT_BITS)  # it shifts out the bytes behind the gram
+        grams <<= np.uint64(64 - _SHORT_BITS)  # it shifts out the bytes after the gram
         grams *= np.uint64(_SHORT_MULTIPLIER)
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
@@ -110,7 +110,7 @@ def _set_spans(column: NDArray[np.uint8], signs: Signs) -> None:
     """Set the rows of all spans."""
     import numpy as np
 
-    first, stop = EDGE + 4, EDGE + max(signs.size - 3, 4)  # bytes between words with 4 bytes before and 3 behind them
+    first, stop = EDGE + 4, EDGE + max(signs.size - 3, 4)  # bytes between words with 4 bytes before and 3 after them
     inside = signs.inside
     are_spans = signs.threes[first - 3 : stop - 3] > signs.digits[first - 1 : stop - 1]
     are_spans &= inside[first + 1 : stop + 1] > inside[first:stop]
@@ -121,7 +121,7 @@ def _set_earlier_spans(column: NDArray[np.uint8], signs: Signs) -> None:
     """Set the rows of the spans of `grams-4`."""
     import numpy as np
 
-    inside = signs.inside[EDGE + 3 : EDGE + max(signs.size - 2, 5)]  # a span: 3 bytes before, 2 behind
+    inside = signs.inside[EDGE + 3 : EDGE + max(signs.size - 2, 5)]  # a span: 3 bytes before, 2 after
     _set_eights(column, signs, np.flatnonzero((inside[:-2] > inside[1:-1]) & inside[2:]) + EDGE + 4)
 
 

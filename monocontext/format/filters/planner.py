@@ -66,7 +66,7 @@ class Planner:
 
     def __init__(self, refs: Sequence[FilterRef], frames: int, first: int = 0, stop: int | None = None):
         """`frames`: the number of frames of the text. The filters and the answers cover frames [first, stop), by
-        default all. Text behind these may hold anything."""
+        default all. Text after these may hold anything."""
         self.frames = frames
         self.first, self.stop = first, frames if stop is None else stop
         self.layouts = [FilterLayout(ref) for ref in refs]
@@ -228,7 +228,7 @@ class Planner:
         return rows_to_read(literal.text, ref.bits, near, ref.fold != TABLES, ref.kind) if near > 0 else ()
 
     def _add_open_end(self, holds: Frames, number: int) -> None:
-        """Add the last frames of a filter where no filter covers the border behind them: a needle may begin there."""
+        """Add the last frames of a filter where no filter covers the border after them: a needle may begin there."""
         ref = self.layouts[number].ref
         following = self.layouts[number + 1].ref if number + 1 < len(self.layouts) else None
         closed = (

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EDGE = 8
-"""Zeros before and behind the text: 8 bytes begin and end at every byte of it."""
+"""Zeros before and after the text: 8 bytes begin and end at every byte of it."""
 LEAST_BYTES = 3
 """The least number of bytes in a word."""
 

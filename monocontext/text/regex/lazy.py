@@ -77,7 +77,7 @@ class PatternSplit(LazyList):
         return items
 
     def _blocks(self, place: int, first: int) -> Blocks:
-        """Items from a place on; a block ends behind a match, with a window of the pass."""
+        """Items from a place on; a block ends after a match, with a window of the pass."""
         cuts = first // (1 + self._groups)
         scan = self._passes.at(place)
         piece = _Piece(self._passes.text, place >> 1)

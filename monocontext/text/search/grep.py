@@ -379,7 +379,7 @@ class _LinePass:
             raise ContextTooLarge(
                 f"grep: line {self._first_number + number:,} would make {size:,} characters, the limit is "
                 f"{self._limit:,} (materialize_limit): look at its match, context[{offset}:{offset + 200}], and go on "
-                f"behind the line with start={offset + 1}; or iterate re.finditer(pattern, context)"
+                f"after the line with start={offset + 1}; or iterate re.finditer(pattern, context)"
             )
 
 

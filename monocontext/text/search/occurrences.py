@@ -31,7 +31,7 @@ _LOWERED = _ASCII.lower() + b"?" * 128
 _CHARACTERS_A_MARK = 64
 """Where marks are more frequent, a look at each costs more than a look at every character."""
 _MOST_ENDING = 5
-"""Characters that a form of an English word has behind its beginning at most: `run` + `nings`."""
+"""Characters that a form of an English word has after its beginning at most: `run` + `nings`."""
 
 
 class Found(NamedTuple):
@@ -124,7 +124,7 @@ class Finder:
 
 
 class Occurrences:
-    """The terms of a finder in one text. Matches do not overlap: the leftmost counts, and the next begins behind it."""
+    """The terms of a finder in one text. Matches do not overlap: the leftmost counts, and the next begins after it."""
 
     def __init__(
         self, finder: Finder, text: str, lowered: str, marks: list[int], only: re.Pattern[str] | None, first: int

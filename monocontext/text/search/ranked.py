@@ -203,7 +203,7 @@ def _finish(span: Span, best: list[tuple[float, int, Passage]], unread: int, in_
     )
     found.unread_frames = unread
     if unread:
-        left = "the text behind it, which no search filters rule out" if in_order else f"{unread:,} frames"
+        left = "the text after it, which no search filters rule out" if in_order else f"{unread:,} frames"
         found.note = f"the budget ended before {left}: max_bytes= and max_seconds= allow more"
     return found
 

@@ -85,7 +85,7 @@ class Scorer:
         self._all = (*terms.scoring, *terms.without)
         self._has_spaces = any(Finder((one,)).has_spaces for one in self._all)
         self.reach = PASSAGE_CHARACTERS + 2 * max(len(one.text) for one in self._all)
-        """The characters behind a window in which a word or phrase that begins in it may end."""
+        """The characters after a window in which a word or phrase that begins in it may end."""
         self.least = 0.0
         """Passages below this score may be left out. It may rise between two passages of a window."""
 
@@ -94,7 +94,7 @@ class Scorer:
         return data.endswith(b"\n") and not self._has_spaces and self._finder.rules_out(data, self._needed())
 
     def may_go_on(self, text: str) -> bool:
-        """Whether the text behind a window decides on a word or phrase that begins in it."""
+        """Whether the text after a window decides on a word or phrase that begins in it."""
         if text.endswith("\n") and not self._has_spaces:
             return False
         tail = fold(text[-self.reach :])
@@ -162,7 +162,7 @@ class Scorer:
         if self._without is not None and score >= self.least:
             behind = stop + self.reach
             lacked = self._without.of(text[start:behind]).search(text, start, behind)
-            if lacked is not None and lacked.start() < stop:  # it may end behind the passage
+            if lacked is not None and lacked.start() < stop:  # it may end after the passage
                 return None
         next_cut = bisect_right(cuts, start)
         end = min(max(stop, found[-1].stop), cuts[next_cut] if next_cut < len(cuts) else len(text))

@@ -58,7 +58,7 @@ class Term:
         return self.plain.startswith(r"\b")
 
     def may_go_on(self, tail: str) -> bool:
-        """Whether a term may begin in the folded end of a text and end behind it, or prove there to be part of a longer
+        """Whether a term may begin in the folded end of a text and end after it, or prove there to be part of a longer
         word."""
         if not self.is_spaced:
             return overlap(tail, fold(self.text)) > 0
@@ -104,7 +104,7 @@ def parse(query: str) -> Terms:
             continue
         if found["phrase"] is not None:
             if not found["closed"]:
-                raise ValueError(f"a query needs a quote behind each phrase, as before it: {found[0]}")
+                raise ValueError(f"a query needs a quote after each phrase, as before it: {found[0]}")
             if tokens := found["phrase"].split():
                 (without if found["minus"] else phrases).append(_phrase(tokens))
             continue

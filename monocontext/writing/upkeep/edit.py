@@ -1,7 +1,7 @@
 """Replace and delete documents of a context, as its next generation.
 
 Only frames with changed text are stored again. Index pages and pages of documents without a change keep their objects.
-Search filters keep the columns of frames whose own text, and the text right behind them, stays (`FilterRef.columns`).
+Search filters keep the columns of frames whose own text, and the text right after them, stays (`FilterRef.columns`).
 Readers keep the generation that they opened. If another writer commits first, the edit is worked out again on the
 result of that writer.
 """
@@ -127,7 +127,7 @@ def delete(
 
     The line that an upload of a folder writes before a file is deleted with it, unless that upload had a `header` of
     its own. `names` is a name or a glob, or an iterable of names. All documents with such a name are deleted, and the
-    ones behind them get new numbers. Earlier generations hold the text until `gc` removes them. Parameters and cost as
+    ones after them get new numbers. Earlier generations hold the text until `gc` removes them. Parameters and cost as
     for `replace`; where documents have tables of names (more than 4096) these are written again, 16 bytes a document.
 
     `forget`: leave the text in no object below `url`. Objects that share a segment with it are stored again, and `gc`

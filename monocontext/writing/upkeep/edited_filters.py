@@ -1,4 +1,4 @@
-"""Keep of search filters the columns of frames whose text, and the text right behind them, did not change."""
+"""Keep of search filters the columns of frames whose text, and the text right after them, did not change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_RUNS = 512
 def keep_filters(text: Reader, stretches: Sequence[Stretch]) -> tuple[tuple[FilterRef, ...], bool]:
     """The filters of the new text, and whether one is lost that could be made again.
 
-    A column also covers some text behind its frame. So frames right before a stretch lose theirs, too.
+    A column also covers some text after its frame. So frames right before a stretch lose theirs, too.
     """
     refs = text.manifest.filters
     if not refs:

@@ -56,7 +56,7 @@ class Spot:
     header: int = 0
     """Characters of its header line, which goes with it."""
     newline: int = 0
-    """1 if the newline behind it, which belongs to no document, is removed with it; else 0."""
+    """1 if the newline after it, which belongs to no document, is removed with it; else 0."""
 
     @property
     def low(self) -> int:
@@ -71,7 +71,7 @@ class Spot:
 
     @property
     def new_text(self) -> str:
-        """The document, and a newline behind it if it does not end in one."""
+        """The document, and a newline after it if it does not end in one."""
         text = self.change.text or ""
         return text if not text or text.endswith("\n") else text + "\n"
 
@@ -179,7 +179,7 @@ def _bytes_of(text: Reader, stretch: Stretch) -> int:
 
 
 def _look_around(read: Callable[[int, int], str], spot: Spot) -> None:
-    """Find the newline behind a document, and its header line if it goes."""
+    """Find the newline after a document, and its header line if it goes."""
     if spot.has_more and spot.stop > spot.start:
         spot.newline = int(read(spot.stop - 1, spot.stop) != "\n" and read(spot.stop, spot.stop + 1) == "\n")
     if spot.low < spot.start:
@@ -275,7 +275,7 @@ def write_index(
         if max(at, first) < ref.frames:
             keep(max(at, first), ref.frames)
             at = ref.frames
-    for stretch in left:  # behind all frames that there are
+    for stretch in left:  # after all frames that there are
         count = len(stretch.frames)
         runs_here.extend(new_runs[taken : taken + count])
         rows_here.extend(rows[taken : taken + count])

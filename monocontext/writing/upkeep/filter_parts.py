@@ -27,7 +27,7 @@ from monocontext.writing.left_columns import collect_columns, leave_columns, rem
 from monocontext.writing.place import open_store_at
 
 _BEHIND_BYTES = 1 << 20
-"""Text behind a part, or more, whose pages its worker is told: columns cover some 4 KB of it."""
+"""Text after a part, or more, whose pages its worker is told: columns cover some 4 KB of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Part:
     """Some frames for one worker."""
 
     root: Manifest
-    """The first frame of the pages that hold the part and the text behind it; frames are numbered from there."""
+    """The first frame of the pages that hold the part and the text after it; frames are numbered from there."""
     first: int
     stop: int
     is_all: bool
@@ -75,7 +75,7 @@ def fill_gap(
     earlier: tuple[FilterRef, ...],
     told: Callable[[int], None],
 ) -> tuple[FilterRef, ...]:
-    """Make filters for frames [first, stop) behind earlier ones, and return all of them; `told` receives bytes of
+    """Make filters for frames [first, stop) after earlier ones, and return all of them; `told` receives bytes of
     text."""
     bare = replace(root, text=b"", head="", tail="", filters=(), documents=None)
     leave = partial(_leave, place=place, overlap_bytes=overlap_for(root.frame_bytes))
@@ -135,15 +135,15 @@ def _some(found: tuple[str, int] | None) -> tuple[str, int]:
 
 
 def _leave(part: Part, *, place: Place, overlap_bytes: int) -> tuple[str, int] | None:
-    """Leave the columns of a part in the store; their key, and the bytes of text. None: too little text is known behind
+    """Leave the columns of a part in the store; their key, and the bytes of text. None: too little text is known after
     it."""
     reach = Columns(overlap_bytes, 1).reach
     with place.open(part.root) as (store, text):
         frames = [piece.data for piece in part.frames(text)]
-        behind = fold_head(_frames_from(text, part.stop), reach)
-        if len(behind) < reach and not part.is_all:
+        text_after = fold_head(_frames_from(text, part.stop), reach)
+        if len(text_after) < reach and not part.is_all:
             return None
-        key = leave_columns(store, list(compute_columns(Batch(frames, behind), reach)))
+        key = leave_columns(store, list(compute_columns(Batch(frames, text_after), reach)))
     return key, sum(map(len, frames))
 
 

@@ -76,7 +76,7 @@ def sync(
 
     Reads each file that is new, or whose size or time differ from those recorded, and for the latter the text of its
     document. Changed texts are held in memory, new ones are not. Replaced and deleted documents are one generation, new
-    ones behind them another. Costs as for `replace` and `append`. Raises `NotFound` for a missing path, `InvalidText`
+    ones after them another. Costs as for `replace` and `append`. Raises `NotFound` for a missing path, `InvalidText`
     for what is not text.
     """
     options = InputOptions(**reading)

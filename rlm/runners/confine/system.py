@@ -76,7 +76,7 @@ def drop_capabilities() -> None:
     for capability in range(64):
         try:
             prctl("drop from the bounding set", PR_CAPBSET_DROP, capability)
-        except SystemFailed:  # behind the last one that this kernel knows, or not ours to drop: then we hold none
+        except SystemFailed:  # after the last one that this kernel knows, or not ours to drop: then we hold none
             break
     try:
         prctl("clear ambient capabilities", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
