@@ -245,7 +245,7 @@ class Council:
         if not self.agents:
             raise ValueError(f"the council {self.name!r} has no agents")
         if rounds < 1:
-            raise ValueError(f"rounds is 1 or more, not {rounds}")
+            raise ValueError(f"rounds must be 1 or more, not {rounds}")
 
     def __repr__(self) -> str:
         return f"<Council {self.id!r} {self.name!r} of {len(self.agents)} agents, {self.mode}>"

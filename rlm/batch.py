@@ -235,12 +235,12 @@ class _Threads(Executor):
 def _parse_question(value: object, line: int) -> Question:
     fields = {"question": value} if isinstance(value, str) else value
     if not isinstance(fields, dict):
-        raise ValueError(f"a question is a text or an object, not {type(value).__name__}")
+        raise ValueError(f"a question must be a text or an object, not {type(value).__name__}")
     query, name = fields.get("question", fields.get("query")), fields.get("id", line)
     if not isinstance(query, str) or not query.strip():
         raise ValueError("the field 'question' is missing, or no text")
     if isinstance(name, bool) or not isinstance(name, (str, int)):
-        raise ValueError(f"an id is a text or a number, not {name!r}")
+        raise ValueError(f"an id must be a text or a number, not {name!r}")
     return Question(str(name), query, line)
 
 

@@ -419,7 +419,7 @@ def _budget(options: RLMOptions) -> Budget:
 
 def _models(given: Collection[str] | None) -> frozenset[str] | None:
     if isinstance(given, str) or not all(isinstance(name, str) for name in given or ()):
-        raise TypeError(f"models= is a list of names, not {given!r}")
+        raise TypeError(f"models= must be a list of names, not {given!r}")
     return None if given is None else frozenset(given)
 
 

@@ -93,7 +93,7 @@ class Document:
 def encode_name(name: object, number: int) -> bytes:
     """The bytes of a name. Raises `InvalidText` for an invalid name."""
     if not isinstance(name, str):
-        raise InvalidText(f"document {number}: a name is a str, not {type(name).__name__}: {str(name)[:80]!r}")
+        raise InvalidText(f"document {number}: a name must be a str, not {type(name).__name__}: {str(name)[:80]!r}")
     try:
         data = name.encode()
     except UnicodeEncodeError:

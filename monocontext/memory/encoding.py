@@ -114,9 +114,9 @@ def check_ttl(ttl: Any) -> float | None:
     if ttl is None:
         return None
     if isinstance(ttl, bool) or not isinstance(ttl, int | float):
-        raise InvalidEntry(f"a TTL is a number of seconds, not {ttl!r}")
+        raise InvalidEntry(f"a TTL must be a number of seconds, not {ttl!r}")
     if not 0 <= ttl <= MAX_TTL_SECONDS:  # NaN is neither
-        raise InvalidEntry(f"a TTL is between 0 and {MAX_TTL_SECONDS:,} seconds, not {_describe_number(ttl)}")
+        raise InvalidEntry(f"a TTL must be between 0 and {MAX_TTL_SECONDS:,} seconds, not {_describe_number(ttl)}")
     return int(ttl) if ttl == int(ttl) else ttl
 
 
@@ -124,7 +124,7 @@ def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
     """Names and texts, few. Raises `InvalidEntry`."""
     found = dict(metadata or {})
     if not all(isinstance(each, str) for pair in found.items() for each in pair):
-        raise InvalidEntry(f"metadata are names and texts, not {found!r:.80}")
+        raise InvalidEntry(f"metadata must be a mapping of str to str, not {found!r:.80}")
     size = len(json.dumps(found))
     if size > MAX_METADATA_BYTES:
         raise InvalidEntry(f"metadata take at most {MAX_METADATA_BYTES:,} bytes, not {size:,}")
@@ -139,8 +139,8 @@ def _describe_number(number: float) -> str:
 
 def _encode_utf8(value: str) -> bytes:
     if not isinstance(value, str):
-        raise InvalidEntry(f"a value is a str, not {type(value).__name__}")
+        raise InvalidEntry(f"a value must be a str, not {type(value).__name__}")
     try:
         return value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidEntry(f"a value is text with a UTF-8 form: {value[error.start]!r} has none") from None
+        raise InvalidEntry(f"a value must have a UTF-8 form: {value[error.start]!r} has none") from None

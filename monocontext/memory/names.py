@@ -29,7 +29,7 @@ _NAME = re.compile(r"(?:[a-z0-9\-_.%]|\+/\+)+")
 def name_of(key: str, most_bytes: int) -> str:
     """The name of a key's object. Raises `InvalidEntry` where the name would take more than `most_bytes`."""
     if not isinstance(key, str):
-        raise InvalidEntry(f"a key is a str, not {type(key).__name__}")
+        raise InvalidEntry(f"a key must be a str, not {type(key).__name__}")
     if not key:
         raise InvalidEntry("a key has at least one character")
     name = prefix_of(key) if len(key) <= most_bytes else key

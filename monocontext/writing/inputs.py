@@ -239,7 +239,7 @@ def _parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
             )
     name = str(number) if name is None else name
     if not isinstance(text, str | os.PathLike):
-        raise InvalidText(f"document {number} ({name!r}): its text is a str or a path, not {type(text).__name__}")
+        raise InvalidText(f"document {number} ({name!r}): its text must be a str or a path, not {type(text).__name__}")
     return name, text, metadata
 
 

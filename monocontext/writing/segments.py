@@ -59,7 +59,7 @@ class SegmentLayout:
         object.__setattr__(self, "frame_bytes", check_int("frame_bytes", self.frame_bytes, 1, MAX_FRAME_BYTES - 4))
         object.__setattr__(self, "segment_bytes", check_int("segment_bytes", self.segment_bytes, 1))
         if self.codec not in CODECS:
-            raise ValueError(f"codec is one of {', '.join(CODECS)}, not {self.codec!r}")
+            raise ValueError(f"codec must be one of {', '.join(CODECS)}, not {self.codec!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def _json_rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[st
             if isinstance(row, dict):
                 yield where, row
             elif line.strip():
-                raise InvalidText(f"{where}: a row is a JSON object, not {type(row).__name__}")
+                raise InvalidText(f"{where}: a row must be a JSON object, not {type(row).__name__}")
 
 
 def _csv_rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, dict[str, Any]]]:

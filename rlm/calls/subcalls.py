@@ -271,7 +271,7 @@ class SubCalls:
     def _check_model(self, model: object) -> None:
         """Raise TypeError or LLMError for a model that a cell may not name; its default is always allowed."""
         if model is not None and not isinstance(model, str):
-            raise TypeError(f"model is the name of one, not {type(model).__name__}")
+            raise TypeError(f"model must be the name of a model, not {type(model).__name__}")
         if model and model not in (self._model, getattr(self._lm, "model", None)):
             self.gate.check_model(model)
 
@@ -298,7 +298,7 @@ def _check_prompt(prompt: object) -> str:
     """A prompt as a `str`; a lazy text is read up to its own limit, as by an f-string. Raises TypeError otherwise."""
     if isinstance(prompt, str) or protocol.passes_for_str(prompt):
         return make_printable(f"{prompt}", terminal=False)  # the record has the messages that are sent
-    raise TypeError(f"a prompt is a str, not {type(prompt).__name__}: pass text such as context[a:b]")
+    raise TypeError(f"a prompt must be a str, not {type(prompt).__name__}: pass text such as context[a:b]")
 
 
 def _say_what_fits(error: LLMError, prompt: str, lm: LM) -> LLMError:

@@ -104,7 +104,7 @@ class Interpreter:
                 "an interpreter needs a process of its own: runner 'subprocess', 'wasm', 'docker' or 'modal'"
             )
         if not volume_mount_path.startswith("/") or volume_mount_path.strip("/") == "":
-            raise ValueError(f"volume_mount_path is an absolute path, not {volume_mount_path!r}")
+            raise ValueError(f"volume_mount_path must be an absolute path, not {volume_mount_path!r}")
         self.volume_name = volume_name
         self.volume_mount_path = volume_mount_path.rstrip("/")
         self._timeout = timeout

@@ -21,7 +21,7 @@ class ScriptedLM:
 
     def __init__(self, script: Script, *, model: str = "scripted") -> None:
         if isinstance(script, str):
-            raise TypeError("a script is a list of replies or a function, not one str")
+            raise TypeError("a script must be a list of replies or a function, not one str")
         self._reply = script if callable(script) else None
         self._replies = [] if callable(script) else list(script)
         self._lock = threading.Lock()

@@ -67,8 +67,8 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["k", "v", "--ttl", "nan"], "a TTL is between 0 and 315,360,000 seconds, not nan"),
-        (["k", "v", "--ttl", "-1"], "a TTL is between 0 and 315,360,000 seconds, not -1.0"),
+        (["k", "v", "--ttl", "nan"], "a TTL must be between 0 and 315,360,000 seconds, not nan"),
+        (["k", "v", "--ttl", "-1"], "a TTL must be between 0 and 315,360,000 seconds, not -1.0"),
         (["k", "v", "--ttl", "inf"], "not inf"),
         (["", "v"], "a key has at least one character"),
         (["k" * 2048, "v"], "is too long"),

@@ -200,7 +200,7 @@ def test_other_objects_are_left_alone(any_store: Store) -> None:
 )
 def test_lifetimes_that_are_refused(ttl: float) -> None:
     memory = Memory.open("memory://lifetimes")
-    with pytest.raises(InvalidEntry, match=r"^a TTL is .*not ") as caught:
+    with pytest.raises(InvalidEntry, match=r"^a TTL must be .*not ") as caught:
         memory.put("k", "v", ttl)
     assert "\n" not in str(caught.value)
     assert memory.list() == []
@@ -209,7 +209,7 @@ def test_lifetimes_that_are_refused(ttl: float) -> None:
 @pytest.mark.parametrize("value", [b"bytes", 7, None, ["a"], "\ud800"])
 def test_values_that_are_refused(value: str) -> None:
     memory = Memory.open("memory://values")
-    with pytest.raises(InvalidEntry, match=r"^a value is "):
+    with pytest.raises(InvalidEntry, match=r"^a value must "):
         memory.put("k", value)
     assert memory.list() == []
 
@@ -262,7 +262,7 @@ def test_metadata_stay_with_the_entry(any_store: Store) -> None:
     assert dict(memory.entry("k").metadata) == {}
     with pytest.raises(InvalidEntry, match="at most 2,048 bytes"):
         memory.put("k", "v", metadata={"x": "y" * 3000})
-    with pytest.raises(InvalidEntry, match="names and texts"):
+    with pytest.raises(InvalidEntry, match="mapping of str to str"):
         memory.put("k", "v", metadata={"x": 5})  # type: ignore[dict-item]
 
 

@@ -243,7 +243,7 @@ class ReaderServer:
     def _document_named(self, fields: dict[str, Any]) -> bytes:
         name = fields.get("name")
         if not isinstance(name, str) or not self._is_whole:
-            raise BadRequest("a document of the whole text is asked for by its name")
+            raise BadRequest("`name` must be a str, and the text whole")
         return wire.answer({"number": self._reader.documents.find(name)})
 
     @property
@@ -254,7 +254,7 @@ class ReaderServer:
         """Take the values of names in the worker's namespace."""
         known = fields.get("known")
         if not isinstance(known, dict):
-            raise BadRequest("what is known is a table of names")
+            raise BadRequest("`known` must be a table of names")
         if self._follower:
             self._follower.ran(known)
         return wire.answer({})
@@ -270,7 +270,7 @@ class ReaderServer:
     def _note(self, fields: dict[str, Any], log: ReadLog | None) -> bytes:
         ranges = fields.get("ranges")
         if not isinstance(ranges, list) or len(ranges) > MAX_LOOKED:
-            raise BadRequest(f"ranges are a list of up to {MAX_LOOKED:,}")
+            raise BadRequest(f"`ranges` must be a list of up to {MAX_LOOKED:,}")
         for one in ranges:
             match one:
                 case [int(start), int(stop)] if self._start <= start <= stop <= self._stop:
@@ -293,7 +293,7 @@ class ReaderServer:
         if runs is None:
             return None
         if not isinstance(runs, list):
-            raise BadRequest("runs are a list")
+            raise BadRequest("runs must be a list")
         before, frames = 0, self._reader.manifest.frames
         pairs = []
         for run in runs:
@@ -327,7 +327,7 @@ class ReaderServer:
     def _end(self, numbers: Any) -> None:
         """Close passes that the worker has given up."""
         if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
-            raise BadRequest("passes that ended are a list of numbers")
+            raise BadRequest("`ended` must be a list of numbers")
         with self._lock:
             ended = [self._passes.pop(number, None) for number in numbers]
         for one in ended:
@@ -347,7 +347,7 @@ class ReaderServer:
     def _count_real(self, sizes: Any) -> None:
         """Count the texts that the worker materialized, by their sizes."""
         if not isinstance(sizes, list) or not all(type(size) is int and 0 <= size < _LARGEST for size in sizes):
-            raise BadRequest("texts made real are a list of sizes")
+            raise BadRequest("`real` must be a list of sizes")
         for size in sizes:
             self._reader.made_real(size)
 

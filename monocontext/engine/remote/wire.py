@@ -49,7 +49,7 @@ def number(fields: dict[str, Any], name: str, low: int, high: int) -> int:
     """An integer of a request, within [low, high]. Raises `BadRequest`."""
     value = fields.get(name)
     if type(value) is not int or not low <= value <= high:
-        raise BadRequest(f"{name} is an integer from {low} to {high}, not {str(value)[:50]}")
+        raise BadRequest(f"{name} must be an integer from {low} to {high}, not {str(value)[:50]}")
     return value
 
 

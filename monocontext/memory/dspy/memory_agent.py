@@ -106,7 +106,7 @@ def _told(exploration: Any, synthesis: Any) -> Any:
 def run_limits(search_depth: int) -> dict[str, int]:
     """The limits of `search_depth` explorations: each a step to search and a step to read, and four sub-calls."""
     if isinstance(search_depth, bool) or not isinstance(search_depth, int) or search_depth < 1:
-        raise ValueError(f"search_depth is a number of explorations, 1 or more, not {search_depth!r}")
+        raise ValueError(f"search_depth must be a number of explorations, 1 or more, not {search_depth!r}")
     return {"max_iters": 2 + 2 * search_depth, "max_llm_calls": 4 * search_depth}
 
 
@@ -117,7 +117,9 @@ def text_of(memory: Any, temporal_range: str = "") -> Monocontext:
     if isinstance(memory, str):
         return wrap_str(memory)
     if not callable(getattr(memory, "context", None)):
-        raise TypeError(f"a memory is a Monocontext, a str or has a context(), not {type(memory).__name__}")
+        raise TypeError(
+            f"a memory must be a Monocontext, a str or an object with a context(), not {type(memory).__name__}"
+        )
     ends = ends_of(temporal_range, datetime.now(UTC))
     narrows = ends is not None and "since" in inspect.signature(memory.context).parameters
     text = memory.context(since=ends[0], until=ends[1]) if ends and narrows else memory.context()

@@ -142,7 +142,7 @@ def delete(
         raise TypeError(f"names must be a name, a glob or an iterable of names, not {type(names).__name__}")
     wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
     if wrong := [name for name in wanted if not isinstance(name, str)]:
-        raise TypeError(f"the name of a document is a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
+        raise TypeError(f"the name of a document must be a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
     is_glob = isinstance(names, str)
 
     def changes(there: Sequence[bytes]) -> Mapping[int, Change]:
@@ -182,7 +182,9 @@ def _wait_for_clock(store: Store, generation: int) -> None:
 def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]:
     """The new texts by name. Raises `InvalidText`, `TypeError`."""
     if isinstance(documents, str | bytes) or not isinstance(documents, Iterable | DocumentInputs):
-        raise TypeError(f"documents are a mapping of name to text, or tuples of these, not {type(documents).__name__}")
+        raise TypeError(
+            f"documents must be a mapping of name to text, or (name, text) tuples, not {type(documents).__name__}"
+        )
     items = documents.items if isinstance(documents, DocumentInputs) else as_inputs(documents).items
     found: dict[str, Change] = {}
     for number, item in enumerate(items):
@@ -190,7 +192,9 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
             raise InvalidText(f"document {number}: expected (name, text) or (name, text, metadata)")
         name, text = item[0], item[1]
         if not isinstance(text, str | os.PathLike):
-            raise InvalidText(f"document {number} ({name!r}): its text is a str or a path, not {type(text).__name__}")
+            raise InvalidText(
+                f"document {number} ({name!r}): its text must be a str or a path, not {type(text).__name__}"
+            )
         if isinstance(text, str):
             text = b"".join(read_pieces(text, InputOptions())).decode()
         else:

@@ -300,7 +300,7 @@ def test_models_lists_what_cells_may_name(dollars: float | None) -> None:
     rlm = RLM(lm=ScriptedLM([code], model="root"), sub_lm=sub, models=["mine"], max_dollars=dollars)
     refusal = "this run may not ask the model gpt-5-nano (models=mine): leave `model` out"
     assert rlm.completion("q", "text").answer == repr(["X", "X", refusal, "X"])
-    with pytest.raises(TypeError, match="models= is a list of names"):
+    with pytest.raises(TypeError, match="models= must be a list of names"):
         RLM(lm=ScriptedLM([]), models="gpt-5")
 
 

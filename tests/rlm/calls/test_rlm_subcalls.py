@@ -77,9 +77,9 @@ def test_what_is_no_prompt_is_a_type_error_before_any_call() -> None:
     calls = SubCalls(lm, Usage())
     with pytest.raises(TypeError, match="a list of prompts, not one str"):
         calls.llm_query_batched("abc")
-    with pytest.raises(TypeError, match="a prompt is a str, not int"):
+    with pytest.raises(TypeError, match="a prompt must be a str, not int"):
         calls.llm_query_batched(["a", 1])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="a prompt is a str, not list"):
+    with pytest.raises(TypeError, match="a prompt must be a str, not list"):
         calls.llm_query(["a"])  # type: ignore[arg-type]
     assert lm.calls == []
 

@@ -165,5 +165,5 @@ def test_a_prompt_above_the_limit_says_what_to_write(contexts: dict[str, Monocon
     calls = SubCalls(ScriptedLM(str.upper), Usage())
     with pytest.raises(ContextTooLarge, match=r"context\[a:b\]"):
         calls.llm_query(contexts["small"])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a prompt is a str, not LineView"):
+    with pytest.raises(TypeError, match="a prompt must be a str, not LineView"):
         calls.llm_query(contexts["default"].lines)  # type: ignore[arg-type]

@@ -367,7 +367,7 @@ def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -
     with pytest.raises(TypeError, match="mapping of name to text"):
         replace(store, "a")  # type: ignore[arg-type]
     for wrong_names in (5, b"a", [5]):
-        with pytest.raises(TypeError, match=r"names must be a name|name of a document is a str"):
+        with pytest.raises(TypeError, match=r"names must be a name|name of a document must be a str"):
             delete(store, wrong_names)  # type: ignore[arg-type]
     assert delete(store, []).generation == 1
     with Monocontext.open(store) as context:

@@ -98,7 +98,7 @@ def test_a_failed_call_is_an_error_that_the_model_can_catch(sandbox: Make) -> No
     assert "1 of 2 calls failed" in runner.run("llm_query_batched(['a', 'b'])").stderr
     shown = runner.run("[type(x).__name__ for x in llm_query_batched(['a', 'b'], return_exceptions=True)]")
     assert shown.stdout == "['str', 'LLMError']\n"
-    assert "TypeError: a prompt is a str, not int" in runner.run("llm_query(5)").stderr
+    assert "TypeError: a prompt must be a str, not int" in runner.run("llm_query(5)").stderr
 
 
 @pytest.mark.slow
@@ -549,7 +549,7 @@ def test_nothing_beyond_a_view_is_served(sandbox: Make, stored: Monocontext, tex
         f"200000 {text[100_000:100_009]} True\n"
     )
     reach = "r = context._source.reader\nprint(r.within(100_000, 100_001).frame.start)\nr.read(99_990, 100_010)"
-    with pytest.raises(ChannelAbuse, match="start is an integer from 100000"):
+    with pytest.raises(ChannelAbuse, match="start must be an integer from 100000"):
         runner.run(reach)
 
 
