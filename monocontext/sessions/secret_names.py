@@ -144,7 +144,7 @@ def names_a_secret(name: str) -> bool:
 def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure: bool = True) -> bool:
     """Whether `value`, of a name of that strength, is a secret.
 
-    `is_sure` is said of a value that stands where only values stand: in `NAME=value`, alone on its line, in JSON.
+    `is_sure` is true of a value in a place where only values can be: in `NAME=value`, alone on its line, in JSON.
     """
     if len(value) < 4 or is_dummy(value) or len(value) > 20_000:
         return False

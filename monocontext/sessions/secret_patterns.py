@@ -67,7 +67,7 @@ _OPTIONS = (
 )
 _KEY = r"(?P<secret>[A-Za-z0-9_.=+~-]{16,2000})(?![\w/:@-])"
 
-# Kind, how it begins (case counts, no letter or digit stands before it), how it goes on. `secret_rules` has those of
+# Kind, how it begins (case counts, no letter or digit comes before it), how it goes on. `secret_rules` has those of
 # gitleaks; here are providers it does not know, and looser forms: tokens that were cut, or that are longer today.
 BEGINNINGS: tuple[tuple[str, str, str], ...] = (
     ("anthropic", "sk-ant-", _W + "{16,300}"),
@@ -246,7 +246,7 @@ SHAPELESS: tuple[tuple[str, str], ...] = (
     ("named-secret", r"[A-Z](?<![\w$.-].)[A-Z0-9_]{1,40}=[\"']?(?P<secret>(?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[A-Za-z0-9_-]{32,200})(?![A-Za-z0-9+/=_.-])"),
 )  # fmt: skip
 
-# Kind, pieces that stand within (case counts), characters before it, pattern.
+# Kind, pieces that it holds (case counts), characters before it, pattern.
 PIECES: tuple[tuple[str, str, int, str], ...] = (
     ("mailchimp", "-us", 32, r"(?<![A-Za-z0-9])[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])"),
     ("telegram", ":A", 16, r"(?<![A-Za-z0-9_])\d{5,16}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])"),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 _KEY_MARK = re.compile(r"-----(BEGIN|END)[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----")
 _KEY_SPAN = 20_000
-# What stands before a line of a key in a listing, a diff, a quotation or code; then its base64; then what may follow.
+# The text before a line of a key in a listing, a diff, a quotation or code; its base64; the text that may follow.
 _KEY_LINE = re.compile(
     r"[ \t]*(?:[+>#*|-][ \t]*){0,2}(?:[\w./-]{1,100}[:-](?=\d{1,6}[:-]))?(?:\d{1,6}(?:[ \t]*[:|\u2192-]|\t|[ ]{1,4})[ \t]*){0,2}[\"'`]?(?P<body>[A-Za-z0-9+/]{1,200}={0,2})"
     r"(?:\\?n)?[\"'`]?[ \t]*[+,\\$.)]{0,3}[ \t\r]*"

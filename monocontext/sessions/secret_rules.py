@@ -1,8 +1,8 @@
 """Rules of providers' tokens, from gitleaks. Data, converted once; pure.
 
 Source: `config/gitleaks.toml` of https://github.com/gitleaks/gitleaks, release 8.30 (commit 09242ce9c8a6), MIT licence,
-Copyright (c) 2019 Zachary Rice; the licence stands in LICENSE. Names, values and thresholds of entropy are theirs.
-The syntax is that of `re`, repetitions are bounded, and what must stand before and behind a token is said by
+Copyright (c) 2019 Zachary Rice; the licence is in LICENSE. Names, values and thresholds of entropy are theirs.
+The syntax is that of `re`, repetitions are bounded, and the text that must come before and after a token is said by
 `secret_search`. Left out are the rules that `secret_patterns` or `secret_search` covers with less said around a value
 (`generic-api-key`, `jwt`, `private-key`, those of curl, Kubernetes and Terraform).
 """

@@ -213,7 +213,7 @@ class PerCharacter:
 class InContext:
     """A case mapping that depends on neighbouring characters: `lower`, `swapcase`, `title`, `capitalize`.
 
-    Two rules look at neighbours. A capital sigma gets its final form if a cased letter stands before it and none after
+    Two rules look at neighbours. A capital sigma gets its final form if a cased letter comes before it and none after
     it, where both looks skip case-ignorable characters. `title` checks whether the character before is cased. So a
     piece is mapped together with the deciding neighbours, which are then cut off.
     """

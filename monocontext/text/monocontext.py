@@ -592,7 +592,7 @@ class Monocontext(StrLike, Sequence[str]):
         - `rerank`: a function from a prompt to the reply of a model, such as `llm_query` in a cell. It is called once,
           with the best 50 passages (or `k`, if that is more), and decides their order. Scores stay those of the words
 
-        A passage has a few lines. BM25 gives its score, with a bonus for words that stand near each other. The result
+        A passage has a few lines. BM25 gives its score, with a bonus for words that are near each other. The result
         is deterministic; where `note` is empty, no passage of the text scores more.
 
         GETs: the rows of the filters in one wave, then frames that may hold the words, best first, in waves of 6 MB and

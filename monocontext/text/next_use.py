@@ -24,7 +24,7 @@ def is_searched(frame: FrameType, method: str) -> bool:
     """Whether the frame is at a plain call `x.method()`, and what it does next with the result is a search (2 us)."""
     code = frame.f_code
     units, names, at = code.co_code, code.co_names, frame.f_lasti
-    while at > 0 and units[at] == _CACHE:  # where Python calls Python, 3.11 stands behind the instruction
+    while at > 0 and units[at] == _CACHE:  # for a call of Python code, 3.11 points after the instruction
         at -= 2
     if units[at] != _CALL or units[at + 1]:
         return False

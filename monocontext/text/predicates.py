@@ -48,7 +48,7 @@ def is_upper(texts: Iterable[str]) -> bool:
 
 
 def is_title(texts: Iterable[str]) -> bool:
-    """Upper case stands only at the beginning of runs of cased letters; a run may span pieces."""
+    """Upper case occurs only at the beginning of runs of cased letters; a run may span pieces."""
     cased = inside = False
     for text in texts:
         if not (("A" if inside else "A ") + text).istitle():

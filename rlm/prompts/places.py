@@ -52,7 +52,7 @@ def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[in
             for name, lines in _describe(text, start, stop):
                 places.setdefault(name, []).append(lines)
     except Exception as exc:  # a context is any object: whatever its reading raises, the output is there
-        log(WARNING, "where an output stands is not told: %s", type(exc).__name__)
+        log(WARNING, "the place of an output in the context was not found: %s", type(exc).__name__)
         return ""
     told = []
     for name, found_lines in places.items():
@@ -102,7 +102,7 @@ def _find(printed: str, chunks: Sequence[tuple[int, str]]) -> Iterator[tuple[int
 
 
 def _match(printed: str, at: int, probe: str, chunks: Sequence[tuple[int, str]]) -> tuple[int, int, int] | None:
-    """Where a probe, which stands at `at` in what was printed, stands in the context, as far as both go on alike: the
+    """The place in the context of a probe, which is at `at` in the printed text, as far as both go on alike: the
     character of the context, and the span of what was printed. None where that is nowhere, or not one place."""
     most, matches = len(printed), set[tuple[int, int, int]]()
     for base, chunk in chunks:

@@ -1,14 +1,14 @@
 """Parse a reply of the model: code blocks to run, or a final answer in text. Pure.
 
 Rules, each with a case in the tests:
-- code stands in fences, as `rlm.prompts.code` reads them; no other language ever runs;
+- code is in fences, as `rlm.prompts.code` reads them; no other language ever runs;
 - where there is no such block and no answer, blocks without a tag run if they act, and so does a reply that is code
   and nothing else, with a bare line `repl` before it or a lone fence after it;
 - a reply that stops inside a block gives a block marked `cut`, which runs only if it is complete source;
 - `FINAL(...)`, `FINAL_VAR(...)` and `SUBMIT(...)` count at the start of a line, outside fences, where there is no code;
   a fence inside their parentheses, with words around it, is part of the answer;
 - `Final(...)` counts where it is the whole reply, of one line: small models write it so;
-- what stands in closed tags that name a draft (`<plan>`, `<analysis>`) does not count where code or an answer follows;
+- text in closed tags that name a draft (`<plan>`, `<analysis>`) does not count where code or an answer follows;
 - a date or a number with commas alone in a `FINAL(...)` of code is text: as Python it would be another number;
 - a turn that the reply invents ends it: neither code nor answers count after that;
 - the text of a reply outside its code is its words: they count when an answer was demanded, or none came.
@@ -102,7 +102,7 @@ def parse_reply(text: str) -> ParsedReply:
 
 
 def _end_of_draft(text: str) -> int:
-    """Where sections end that name themselves a draft; 0 where code or an answer stands before."""
+    """The end of sections that name themselves a draft; 0 where code or an answer comes before."""
     end = 0
     while opening := _DRAFT.search(text, end):
         before = text[end : opening.start()]

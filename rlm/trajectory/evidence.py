@@ -119,7 +119,7 @@ def _find_quote(text: Any, quote: str, rests: Sequence[Range], cells: Sequence[_
         if at >= 0:
             return (at, at + len(wanted)), ""
     where = "where the run has read" if known else "there"
-    return None, f"{quote[:80]!r} does not stand {where}"
+    return None, f"{quote[:80]!r} is not {where}"
 
 
 def _cells(line: Mapping[str, Any]) -> Iterator[_Cell]:

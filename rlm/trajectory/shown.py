@@ -41,7 +41,7 @@ def find_shown(
 ) -> list[Range]:
     """The places in `ranges` of what was shown: of lines with words of the answer, where some have any.
 
-    `has_numbers`: a number that stands alone was read; else it may have been counted, and is not looked for.
+    `has_numbers`: a number alone was read; else it may have been counted, and is not looked for.
 
     Costs searches of `ranges`, together at most twice `MOST_SEARCHED`, and no GET for what is in the cache; where it is
     not, the search ends soon.

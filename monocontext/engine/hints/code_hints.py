@@ -54,7 +54,7 @@ class CodeHints:
     """Predicts the reads of a conversation's code; the context has `characters` and goes by `names`.
 
     `lines` is its number of lines, if known: without it lines counted from the end are left out. `fenced=False` says
-    that replies are code all through, `True` that code always stands in fences; None looks at how a reply begins.
+    that replies are code all through, `True` that code is always in fences; None looks at how a reply begins.
 
     Hints do not depend on where a reply is cut into deltas. Memory and work of a reply are bounded; nothing is ever run
     and nothing raises. Not thread-safe: one stream feeds it.

@@ -14,7 +14,7 @@
 
 `ask` gets the current value of the callee's name and returns the callee and arguments for `call`, which is C: except
 for lazy values this is the call that was written, in the frame that wrote it. Order of
-evaluation and scopes are unchanged, since each name and argument is still evaluated once, where it stood.
+evaluation and scopes are unchanged, since each name and argument is still evaluated once, in its old place.
 Annotations are left as they are: some are only ever shown.
 """
 

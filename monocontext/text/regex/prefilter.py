@@ -53,7 +53,7 @@ def _fold_for_find(literal: Literal, window: str) -> tuple[str, str] | None:
 def _at_literals(
     pattern: re.Pattern[str], window: str, at: int, hay: str, needle: str, offset: int
 ) -> Iterator[re.Match[str]]:
-    """The literal stands at a fixed offset in every match: try there only."""
+    """The literal is at a fixed offset in every match: try there only."""
     begin = at
     tries = 0
     found = find(hay, needle, at + offset)
@@ -75,7 +75,7 @@ def _at_literals(
 def _near_literals(
     pattern: re.Pattern[str], window: str, at: int, hay: str, needle: str, literal: Literal
 ) -> Iterator[re.Match[str]]:
-    """The literal stands in a known range, or in the match's line: begin where the next one can be reached from."""
+    """The literal is in a known range, or in the match's line: begin where the next one can be reached from."""
     begin = at
     tries = 0
     while (found := find(hay, needle, at + literal.earliest)) >= 0:

@@ -133,7 +133,7 @@ def any_character() -> Group:
 
 
 def with_own_flags(char: Char) -> Group:
-    """The character as it matches where it stands, for use elsewhere."""
+    """The character as it matches in its place, for use elsewhere."""
     return Group(None, char.flags & int(re.I | re.S | re.A | re.U), 0, (char,))
 
 

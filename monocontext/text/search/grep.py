@@ -82,7 +82,7 @@ class Hit(_Line):
     def _document(self) -> Document | None:
         if self._documents is None:
             return None
-        # A match of nothing may stand at the end of a document's last line.
+        # An empty match may be at the end of a document's last line.
         return self._documents.at(self.offset) or self._documents.ending_at(self.offset)
 
 

@@ -1,4 +1,4 @@
-"""Tell what a piece of text looks like, and find the lines in it that say what stands around them. Pure."""
+"""Tell what a piece of text looks like, and find its headings and definitions. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Mark(NamedTuple):
 def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, Found]:
     """The kind of a piece (empty if it has no line), and at most `most` of its lines, evenly taken.
 
-    Unless it begins a line, what stands before its first newline is no line of its own.
+    Unless it begins a line, the text before its first newline is no line of its own.
     """
     first = 0 if begins_line else text.find("\n") + 1
     lines = [line for _, line in islice(_lines(text, first), _HEAD_LINES)]
@@ -98,7 +98,7 @@ def _ends(text: str, first: int, what: str) -> Found:
 
 
 def _level(line: str) -> int:
-    """How deep a heading or a definition stands, from 0."""
+    """The depth of a heading or a definition, from 0."""
     return len(line) - len(line.lstrip(" \t")) if line[0] != "#" else len(line) - len(line.lstrip("#")) - 1
 
 

@@ -1,7 +1,7 @@
-"""Find where the words of a query stand in a window of text, and how often at most, without a look at every character.
+"""Find the words of a query in a window of text, each up to a number of times, without a look at every character.
 Pure.
 
-A word is matched by a regular expression, and only where it may begin: where its first letters stand in lower case, or
+A word is matched by a regular expression, and only where it may begin: where its first letters are in lower case, or
 near a letter with diacritics. Those places are found by `find`, ten times faster than by the expression.
 """
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from monocontext.text.search.terms import Term
 
 _MARKED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff\u212a\u212b]")
-"""What is, or stands behind, a letter of ASCII with diacritics or in another case. In text without these the plain
+"""Letters of ASCII with diacritics or in another case, and marks that may follow one. In text without these the plain
 expression of a term finds what the other one finds."""
 _LETTERS = [*(bytes([first]) for first in range(0xC3, 0xCA)), *(bytes([0xE1, second]) for second in range(0xB8, 0xBC))]
 _COMBINING = [b"\xcc", b"\xcd"]
@@ -89,7 +89,7 @@ class Finder:
         return not self.has_case or data.isascii() or not self._marks(data, sought)
 
     def look(self, text: str, data: bytes, first: int = 0) -> Occurrences:
-        """Where terms stand in a text, which is `data` in UTF-8, from a character on."""
+        """The places of terms in a text from a character on; `data` is the text in UTF-8."""
         lowered, marks = text, list[int]()
         if self.has_case and text.isascii():
             lowered = text.lower()
@@ -141,8 +141,8 @@ class Occurrences:
         """Where the next match may begin, if all before it are known."""
 
     def next(self, beginnings: Iterable[str], start: int) -> int:
-        """The first place, from `start` on, where a term may stand that begins so; the end: there is none. `start` does
-        not fall from call to call."""
+        """The first place, from `start` on, where a term with this beginning may be; else the end. `start` never falls
+        from call to call."""
         end = len(self._text)
         if self._only is not None:
             found = self._only.search(self._text, start)

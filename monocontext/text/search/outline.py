@@ -37,7 +37,7 @@ class DocumentPlaces(Protocol):
 
 
 class Heading(NamedTuple):
-    """A line that says what stands around it."""
+    """A line that says what the text around it is about."""
 
     start: int
     """The line's first character in the text."""

@@ -114,7 +114,7 @@ _NOT_WITH: tuple[tuple[tuple[int, int], int, tuple[int, ...]], ...] = (
     ((72, 25), 1, (8, 10, 15, 1024, 1026, 1031)),
     # madvise: of a huge page of which a part is unmapped all stays. MADV_MERGEABLE, MADV_HUGEPAGE, MADV_COLLAPSE.
     ((28, 233), 2, (12, 14, 25)),
-    # futex: the kinds that hand down priorities look up the process whose number stands in the word, any process.
+    # futex: the kinds that hand down priorities look up the process whose number is in the word, any process.
     ((202, 98), 1, tuple(kind | flags for kind in (6, 8, 11, 12, 13) for flags in (0, 128, 256, 384))),
     # ioctl: TIOCSTI and TIOCLINUX write to terminals; FIOSETOWN and SIOCSPGRP are F_SETOWN again.
     ((16, 29), 1, (0x5412, 0x541C, 0x8901, 0x8902)),

@@ -1,4 +1,4 @@
-"""What an answer rests on: cited places are read back, and what does not stand there is left out with a note."""
+"""What an answer rests on: cited places are read back, and what is not there is left out with a note."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_each_way_to_answer_may_cite(place: Path, lazy: bool, finish: str) -> No
         ("(5, 5)", "it is no pair of characters and no quote"),
         ("(9, 5)", "it is no pair"), ("(-9, 5)", "it is no pair"), ("7", "it is no pair"), ("''", "it is no pair"),
         ("(True, 5)", "it is no pair"), ("(0, 10**30)", "it is no pair"), ("None", "it is no pair"),
-        ("(0, 10**9)", "reaches past the end"), ("'nobody said this'", "does not stand where the run has read"),
-        ("'line 19999: the value'", "does not stand where the run has read"),
+        ("(0, 10**9)", "reaches past the end"), ("'nobody said this'", "is not where the run has read"),
+        ("'line 19999: the value'", "is not where the run has read"),
     ],
 )  # fmt: skip
 def test_a_claim_that_does_not_hold_is_left_out_with_a_note(place: Path, claim: str, why: str) -> None:
