@@ -9,7 +9,6 @@ The source is a public report in which such bytes, or their kin, are described.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -944,19 +943,16 @@ def ROWS_PLAIN() -> Answer:
 
 # --- the page ------------------------------------------------------------------------------------------------------
 
-_WORD = re.compile(r"`|[A-Z]|\d{3}|\w\.\w")
-"""A name with one of these has a word to look for: a field, a reason, a maker, a status."""
-
 
 def table() -> str:
-    """The rows as Markdown: what comes out, and the names of what is sent that have a word to look for."""
+    """The rows as Markdown: each result, and the names of the rows that quote a field or a reason."""
     alike: dict[str, list[str]] = {}
     for row in ROWS:
-        name = row.name.removeprefix("too long a prompt: ").removeprefix("the reason ").replace("\n", " ")
+        name = row.name.removeprefix("the reason ").replace("\n", " ")
         alike.setdefault(row.out.describe(), []).append(name)
     lines = []
     for out, names in alike.items():
-        shown = [] if out == Out().describe() else list(dict.fromkeys(filter(_WORD.search, names)))
+        shown = [] if out == Out().describe() else list(dict.fromkeys(name for name in names if "`" in name))
         if shown:
             lines.append(f"- **{out}**: {'; '.join(shown)}")
     return "\n".join(lines) + "\n"
