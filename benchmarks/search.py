@@ -14,20 +14,18 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks import search_peers
 from benchmarks.corpora import NAMES, CorpusMissing, corpus, folder, sha256, tiles
-from benchmarks.endpoint import Distance, DistantStore
 from benchmarks.machine import cpu_seconds, machine_line
 from benchmarks.needles import Needle, choose
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
-from benchmarks.search_peers import Places
+from benchmarks.search_peers import Places, distant
 from monocontext import Monocontext, publish, regex
 from monocontext.stores.local import LocalStore
-from monocontext.testing import CountingStore
 
 PUBLISH_ROUNDS = 3
 
@@ -42,7 +40,8 @@ class Plan:
     """Of each kind."""
     peer_rounds: int = 3
     seed: int = 4
-    distance: Distance = field(default_factory=Distance)
+    latency_seconds: float = 0.030
+    """Before the first byte of each GET."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +110,11 @@ def _measure(name: str, path: Path, plan: Plan) -> tuple[list[Search], list[sear
         places = Places(*(Path(work) / each for each in ("text", "plain", "filtered")))
         stored_bytes = _publish(path, places)
         needles = choose(path.read_bytes(), times, plan.needles, plan.seed)
-        searches = list(_searches(places.filtered, needles, stored_bytes, plan.distance))
+        searches = list(_searches(places.filtered, needles, stored_bytes, plan.latency_seconds))
         _print_searches(searches)
         places.text.mkdir()
         (places.text / search_peers.TEXT).hardlink_to(path)
-        peers = search_peers.measure(places, list(_pairs(needles)), plan.distance, plan.peer_rounds)
+        peers = search_peers.measure(places, list(_pairs(needles)), plan.latency_seconds, plan.peer_rounds)
         _print_peers(peers)
     return searches, peers
 
@@ -147,11 +146,11 @@ def _size_bytes(place: Path) -> int:
     return sum(info.size_bytes for info in LocalStore(place).list())
 
 
-def _searches(place: Path, needles: Sequence[Needle], stored_bytes: int, distance: Distance) -> Iterator[Search]:
+def _searches(place: Path, needles: Sequence[Needle], stored_bytes: int, latency_seconds: float) -> Iterator[Search]:
     """Each operation in a context of its own. Raises `AssertionError` where an answer is wrong."""
     for kind, operation in ASKED:
         for needle in (each for each in needles if each.kind == kind):
-            counted = CountingStore(DistantStore(LocalStore(place), distance))
+            counted = distant(place, latency_seconds)
             began = time.perf_counter()
             with Monocontext.open(counted) as context:
                 found = _OPERATIONS[operation](context, needle.query)

@@ -14,21 +14,27 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.endpoint import Distance, DistantStore, download
 from benchmarks.machine import cpu_seconds
 from benchmarks.needles import Needle
 from benchmarks.processes import peers_folder
 from monocontext import Monocontext
 from monocontext.stores.local import LocalStore
-from monocontext.testing import CountingStore
+from monocontext.stores.protocol import Store
+from monocontext.testing import CountingStore, Profile, ThrottledStore
+from monocontext.testing.profiles import ProfilePart
 
 Count = Callable[[str], int]
 """In how many places a literal is."""
 TEXT = "text"
+LINK_BYTES_PER_SECOND = 600e6
+"""Of all connections together: a c5.large or t3. Assumed, not measured."""
+PART_BYTES = 8 << 20
+CONNECTIONS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +72,11 @@ class Row:
     """For another needle of the kind after it."""
 
 
-def measure(places: Places, pairs: Sequence[tuple[Needle, Needle]], distance: Distance, rounds: int) -> list[Row]:
+def measure(places: Places, pairs: Sequence[tuple[Needle, Needle]], latency_seconds: float, rounds: int) -> list[Row]:
     """Every way with every needle, in turns. Raises `AssertionError` where an answer is wrong."""
     rows = []
     for first, second in pairs:
-        ways = list(_ways(places, distance))
+        ways = list(_ways(places, latency_seconds))
         taken: dict[str, list[tuple[float, float, int, float]]] = {way.name: [] for way in ways}
         for _ in range(rounds):
             for way in ways:
@@ -96,16 +102,30 @@ def _one(way: Way, first: Needle, second: Needle) -> tuple[float, float, int, fl
     return seconds, cpu, size, after
 
 
-def _ways(places: Places, distance: Distance) -> Iterator[Way]:
-    text, plain, filtered = (
-        CountingStore(DistantStore(LocalStore(place), distance))
-        for place in (places.text, places.plain, places.filtered)
-    )
+def distant(place: Path, latency_seconds: float) -> CountingStore:
+    """A directory as a store at a distance: connections of 90 MB/s that share one link."""
+    latency = Profile("constant", (ProfilePart(1, latency_seconds, 0),))
+    return CountingStore(ThrottledStore(LocalStore(place), latency, link_bytes_per_second=LINK_BYTES_PER_SECOND))
+
+
+def _ways(places: Places, latency_seconds: float) -> Iterator[Way]:
+    text, plain, filtered = (distant(place, latency_seconds) for place in (places.text, places.plain, places.filtered))
     yield Way("download over 16 connections, str.count", text, lambda: _download(text))
     if command := _ripgrep():
         yield Way("download over 16 connections, ripgrep", text, lambda: _grep(text, command))
     yield Way("monocontext without filters", plain, lambda: _open(plain))
     yield Way("monocontext with filters", filtered, lambda: _open(filtered))
+
+
+def _download_parts(store: Store, keep: Callable[[int, bytes], object]) -> None:
+    """Read the text in parts of 8 MiB over 16 connections; call `keep` with each part and its first byte."""
+    size = store.head(TEXT).size_bytes
+
+    def fetch(start: int) -> None:
+        keep(start, store.get_range(TEXT, start, min(PART_BYTES, size - start)).data)
+
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        list(pool.map(fetch, range(0, size, PART_BYTES)))
 
 
 @contextmanager
@@ -115,14 +135,14 @@ def _download(store: CountingStore) -> Iterator[Count]:
     def keep(start: int, data: bytes) -> None:
         whole[start : start + len(data)] = data
 
-    download(store, TEXT, keep)
+    _download_parts(store, keep)
     yield str(whole, "utf-8").count
 
 
 @contextmanager
 def _grep(store: CountingStore, command: str) -> Iterator[Count]:
     with tempfile.NamedTemporaryFile() as file:
-        download(store, TEXT, lambda start, data: os.pwrite(file.fileno(), data, start))
+        _download_parts(store, lambda start, data: os.pwrite(file.fileno(), data, start))
 
         def count(literal: str) -> int:
             arguments = ["--no-config", "--fixed-strings", "--count-matches", "--regexp", literal, file.name]

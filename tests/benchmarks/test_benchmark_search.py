@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import search
-from benchmarks.endpoint import Distance
 from benchmarks.logs import make_logs
 from benchmarks.needles import choose
 from benchmarks.search import Plan
@@ -50,7 +49,7 @@ def test_needles_are_what_they_say(haystack: bytes) -> None:
 def test_a_run_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("MONOCONTEXT_CORPORA", str(tmp_path))
     monkeypatch.setenv("MONOCONTEXT_PEERS", str(tmp_path / "none"))
-    plan = Plan(4_000_000, ("logs", "novel"), needles=2, peer_rounds=1, distance=Distance(latency_seconds=0.0))
+    plan = Plan(4_000_000, ("logs", "novel"), needles=2, peer_rounds=1, latency_seconds=0.0)
     (searches, peers), *others = search.run(plan).values()
     assert not others
     assert {(each.kind, each.operation) for each in searches} == set(search.ASKED)
