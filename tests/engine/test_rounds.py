@@ -2,31 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import pytest
 
-from benchmarks.first_second import (
-    NEEDLE,
-    Look,
-    SlowRoot,
-    find,
-    gigabyte,
-    head,
-    rounds,
-    text,
-    window,
-)
+from benchmarks.first_second import AT, text
+from benchmarks.first_second_client import WINDOW
+from benchmarks.logs import NEEDLE, make_logs
 from monocontext import Monocontext, publish
 from monocontext import regex as re
 from monocontext.engine.fetch.listeners import FIRST_WAVE_BYTES, Link, wave_bytes
+from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores.memory import MemoryStore
-from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore, SimulatedWorkers, VirtualClock
+from monocontext.stores.protocol import Blob, Store
+from monocontext.testing import CountingStore, SimulatedWorkers, VirtualClock, WrappedStore, virtual_context
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
 from tests.engine.counted import memory
 
 pytestmark = pytest.mark.usefixtures("stores_are_measured")
+Look = Callable[[Monocontext], object]
+
+
+def gigabyte() -> Store:
+    """A virtual context of 4,000 frames with the line in one of them, as `publish` would write it."""
+    filler = b"".join(make_logs(256 << 10, 6)).decode("ascii")
+    planted = {int(4000 * AT): f"{filler[:100_000]}{NEEDLE}{filler[100_000:]}"}
+    return virtual_context(4000, filler, planted, filters=True)
+
+
+def find(context: Monocontext) -> int:
+    at = context.find(NEEDLE)
+    if at < 0:
+        raise AssertionError("the planted line is not found")
+    return at
+
+
+def window(context: Monocontext) -> None:
+    at = find(context)
+    if NEEDLE not in context[max(at - WINDOW, 0) : at + WINDOW]:
+        raise AssertionError("the window is another text")
+
+
+def head(context: Monocontext) -> None:
+    if len(context[:500]) != 500:
+        raise AssertionError("the head is another text")
+
+
+class SlowRoot(WrappedStore):
+    """A store whose roots take as long as all other requests."""
+
+    def __init__(self, store: Store, clock: VirtualClock, seconds: float) -> None:
+        super().__init__(store)
+        self._clock, self._seconds = clock, seconds
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        self._clock.advance(self._seconds)
+        return super().get(key, most_bytes=most_bytes)
+
+
+def rounds(
+    store: Store, *looks: Look, seconds: float = 0.15, bytes_per_second: float | None = None
+) -> tuple[list[float], int]:
+    """The requests in a row of opening and of each look, and the GETs of all."""
+    clock = VirtualClock()
+    counting = CountingStore(SlowRoot(store, clock, seconds))
+
+    def answer(request: RangeRequest) -> float:
+        return seconds + (request.stored_bytes / bytes_per_second if bytes_per_second else 0.0)
+
+    context = Monocontext.open(counting, workers=SimulatedWorkers(answer, clock), hedge=None)
+    taken, began = [clock.now() / seconds], clock.now()
+    for look in looks:
+        look(context)
+        taken.append(round((clock.now() - began) / seconds, 3))
+        began = clock.now()
+    return taken, counting.gets
 
 
 def seconds_on_the_wire(data: str) -> tuple[float, float]:
