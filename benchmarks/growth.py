@@ -1,18 +1,36 @@
-"""Measure what use, size and script cost: the tables of the modules `growth_*`, each with what was asked."""
+"""Measure growth: ten thousand appends of 1 KB, and 100 TB of text (`growth_scale`), each row with its limit."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import time
+import uuid
+from collections.abc import Iterator
+from random import Random
 
-from benchmarks import growth_appends, growth_scale
+from benchmarks import growth_scale
 from benchmarks.options import Commands, head_line, row_line
+from monocontext import Monocontext
+from monocontext.format.manifest import Manifest
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.testing import CountingStore
+from monocontext.writing.publish import append, publish
 
-PARTS = {"appends": growth_appends.rows, "scale": growth_scale.rows}
+Row = tuple[str, str, str, bool]
+"""What, asked, measured, whether it holds."""
+APPENDS = 10_000
+PIECE_BYTES = 1024
+NEAR = 5
+"""Appends on either side of one whose processor time is the median of all of them."""
+TIMES = 10
+"""Such medians of which the least counts, of the 10th append of as many texts and of as many last appends: eleven
+appends are over in 5 ms, which another process can take twice as long."""
 
 
 def add(commands: Commands) -> None:
     """Add the sub-command."""
-    command = commands.add_parser("growth", help="what use and size cost: appends, scale")
+    command = commands.add_parser("growth", help="what appends and size cost")
     command.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; without any, all")
     command.set_defaults(run=main)
 
@@ -26,3 +44,87 @@ def main(arguments: argparse.Namespace) -> int:
             print(row_line(what, asked, measured, "yes" if is_met else "NO"), flush=True)
             holds = holds and is_met
     return 0 if holds else 1
+
+
+def rows() -> Iterator[Row]:
+    """Appends without clearing, then with it."""
+    yield from _grow(None)
+    yield from _grow(0.0)
+
+
+def _grow(drop_older_than_seconds: float | None) -> Iterator[Row]:
+    random = Random(1)
+    words = ["".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randrange(2, 10))) for _ in range(5000)]
+    name = uuid.uuid4().hex
+    store = CountingStore(MemoryStore(name, "context"))
+    root, largest, seconds = _append(store, random, words, APPENDS, drop_older_than_seconds)
+    text, stored = root.text_bytes, sum(info.size_bytes for info in store.list())
+    times = f"{stored / text:.1f} x text of {text / 1e6:.1f} MB"
+    if drop_older_than_seconds is not None:
+        yield "stored, after the writer's clearing", "3 x + 5 MB", times, stored <= 3 * text + 5e6
+        yield _slowest("with clearing", seconds)
+    else:
+        tenth = min(_around(_fresh(random, words), 9) for _ in range(TIMES))
+        last = min(_around(seconds, APPENDS - 1 - 2 * NEAR * number) for number in range(TIMES))
+        yield (
+            "processor time of the last append",
+            "3 x the 10th",
+            f"{last / tenth:.1f} x ({last * 1e3:.2f} ms)",
+            last <= 3 * tenth,
+        )
+        yield _slowest("without clearing", seconds)
+        yield "root without copies of text, largest", "8 KB", f"{largest:,} bytes", largest <= 8 << 10
+        yield "stored, without clearing", "40 x", times, stored <= 40 * text
+        store.reset()
+        with Monocontext.open(store, cache_bytes=0) as context:
+            opened = len(store.log)
+            yield "open", "1 GET", f"{opened}", opened == 1
+            read = sum(len(piece) for piece in context.chunks())
+            gets = len(store.log) - opened
+            yield "a scan", "60 GETs", f"{gets}", gets <= 60 and read == root.characters
+    forget(name)
+
+
+def _fresh(random: Random, words: list[str]) -> list[float]:
+    """The first appends of another text."""
+    name = uuid.uuid4().hex
+    *_, seconds = _append(CountingStore(MemoryStore(name, "context")), random, words, 10 + NEAR, None)
+    forget(name)
+    return seconds
+
+
+def _append(
+    store: CountingStore, random: Random, words: list[str], count: int, drop_older_than_seconds: float | None
+) -> tuple[Manifest, int, list[float]]:
+    """Publish a piece and append so many: the last root, the bytes of the largest, and the seconds of each append."""
+    root, largest, seconds = publish(_piece(random, words), store), 0, []
+    for _ in range(count):
+        piece = _piece(random, words)
+        began = time.process_time()
+        root = append(piece, store, drop_older_than_seconds=drop_older_than_seconds)
+        seconds.append(time.process_time() - began)
+        store.reset()
+        largest = max(largest, len(dataclasses.replace(root, text=b"", head="", tail="").to_bytes()))
+    return root, largest, seconds
+
+
+def _piece(random: Random, words: list[str]) -> str:
+    piece = ""
+    while len(piece) < PIECE_BYTES:
+        piece += random.choice(words) + " "
+    return piece[: PIECE_BYTES - 1] + "\n"
+
+
+def _around(seconds: list[float], at: int) -> float:
+    near = sorted(seconds[max(at - NEAR, 0) : at + NEAR + 1])
+    return near[len(near) // 2]
+
+
+def _slowest(which: str, seconds: list[float]) -> Row:
+    ordered = sorted(seconds)
+    late = sum(seconds[-1000:]) / sum(seconds[1000:2000])
+    measured = f"99 % within {ordered[-len(ordered) // 100] * 1e3:.1f} ms, slowest {ordered[-1] * 1e3:.0f} ms"
+    return f"all appends, {which}", "last 1,000 <= 2 x the second", f"{late:.1f} x; {measured}", late <= 2
+
+
+PARTS = {"appends": rows, "scale": growth_scale.rows}

@@ -1,21 +1,27 @@
-"""Write the report of a folder of runs: Markdown with tables."""
+"""Write the report of a folder of runs, as tables in Markdown.
+
+Arms are compared question by question: by the exact McNemar test, and by the first turn in which transcripts differ.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.options import head_line, row_line
-from benchmarks.quality import compare
 from benchmarks.quality.running import Outcome
 
 Row = Mapping[str, Any]
 Groups = Mapping[tuple[int, str], Sequence[Row]]
 """By size and arm."""
 _AGAINST, _OTHER = "rlm", "rlm-str"
+FEWEST = 10
+"""Questions below which no percentage is written."""
 
 
 def write(out: Path, outcome: Outcome) -> Path:
@@ -52,7 +58,7 @@ def _table(groups: Groups) -> Iterator[str]:
         read = [row["bytes_read"] for row in group if row["bytes_read"] is not None]
         yield row_line(
             f"{arm}, {_size(size)}",
-            compare.share(sum(row["right"] for row in group), len(group)),
+            share(sum(row["right"] for row in group), len(group)),
             f"{median(row['turns'] for row in group):g}",
             f"{median(row['tokens'] for row in group):,.0f}",
             "-" if None in costs else f"{sum(costs):.4f}",
@@ -67,29 +73,27 @@ def _by_family(groups: Groups) -> Iterator[str]:
     yield head_line("arm, size", *families)
     for (size, arm), group in groups.items():
         found = [[row["right"] for row in group if row["family"] == family] for family in families]
-        yield row_line(f"{arm}, {_size(size)}", *(compare.share(sum(right), len(right)) for right in found))
+        yield row_line(f"{arm}, {_size(size)}", *(share(sum(right), len(right)) for right in found))
 
 
 def _pairs(groups: Groups) -> Iterator[str]:
     """`rlm` against each other arm of a size, and each of its sizes against its smallest."""
-    yield head_line("first / second", "questions", "only first right", "only second right", "McNemar p", "95 %, points")
+    yield head_line("first / second", "questions", "only first right", "only second right", "McNemar p")
     smallest = min((size for size, arm in groups if arm == _AGAINST), default=0)
     for (size, arm), group in groups.items():
         first = (smallest if arm == _AGAINST else size, _AGAINST)
         both = _paired(groups.get(first, []), group)
         if first == (size, arm) or not both:
             continue
-        found = compare.pair([bool(a["right"]) for a, _ in both], [bool(b["right"]) for _, b in both])
-        low, high = found.interval
-        shown = f"{100 * low:+.0f} to {100 * high:+.0f}" if found.questions >= compare.FEWEST else "-"
+        found = pair([bool(a["right"]) for a, _ in both], [bool(b["right"]) for _, b in both])
         name = f"{_AGAINST}, {_size(first[0])} / {arm}, {_size(size)}"
-        yield row_line(name, found.questions, found.only_first, found.only_second, f"{found.p:.3f}", shown)
+        yield row_line(name, found.questions, found.only_first, found.only_second, f"{found.p:.3f}")
 
 
 def _transcripts(groups: Groups) -> Iterator[str]:
     for size in dict.fromkeys(size for size, _ in groups):
         both = _paired(groups.get((size, _AGAINST), []), groups.get((size, _OTHER), []))
-        parted = [(a["question"], how) for a, b in both if (how := compare.parting(a["transcript"], b["transcript"]))]
+        parted = [(a["question"], how) for a, b in both if (how := parting(a["transcript"], b["transcript"]))]
         yield f"- {_size(size)}: the same replies and outputs in {len(both) - len(parted)} of {len(both)}"
         yield from (f"  - {question}: {how}" for question, how in parted)
 
@@ -101,3 +105,41 @@ def _paired(first: Sequence[Row], second: Sequence[Row]) -> list[tuple[Row, Row]
 
 def _size(size: int) -> str:
     return f"{size / 1e9:g} GB" if size >= 1e9 else f"{size / 1e6:g} MB"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Two arms over the same questions."""
+
+    questions: int
+    only_first: int
+    """Right on the first arm alone."""
+    only_second: int
+    p: float
+    """The probability that the arms differ this much by chance: exact McNemar test, two-sided."""
+
+
+def pair(first: Sequence[bool], second: Sequence[bool]) -> Pairing:
+    """Whether each question was right on one arm and on the other, in the same order."""
+    if len(first) != len(second) or not first:
+        raise ValueError(f"{len(first)} and {len(second)} results are no pairs")
+    only_first = sum(a and not b for a, b in zip(first, second, strict=True))
+    only_second = sum(b and not a for a, b in zip(first, second, strict=True))
+    differing = only_first + only_second
+    tail = sum(comb(differing, k) for k in range(min(only_first, only_second) + 1)) / 2**differing
+    return Pairing(len(first), only_first, only_second, min(1.0, 2 * tail))
+
+
+def share(right: int, of: int) -> str:
+    """`17 of 20 (85 %)`; no percentage of few."""
+    return f"{right} of {of}" + (f" ({100 * right / of:.0f} %)" if of >= FEWEST else "")
+
+
+def parting(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]]) -> str:
+    """Where two transcripts differ first; empty where they are the same."""
+    for turn, (one, other) in enumerate(zip(first, second, strict=False), 1):
+        if one["reply"] != other["reply"]:
+            return f"turn {turn}: another reply"
+        if one["output"] != other["output"]:
+            return f"turn {turn}: the same reply, another output"
+    return "" if len(first) == len(second) else f"{len(first)} and {len(second)} turns"

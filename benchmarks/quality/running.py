@@ -18,8 +18,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.quality import arms, families
 from benchmarks.quality.haystack import Sources, prepare, read_whole
 from benchmarks.quality.oracle import make_oracle
-from benchmarks.quality.questions import Question
-from benchmarks.quality.scoring import is_right, score
+from benchmarks.quality.questions import Question, is_right, score
 from monocontext import Monocontext
 from rlm import RLM
 from rlm.calls.prices import dollars as price

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.quality import arms, compare, report, running
+from benchmarks.quality import arms, report, running
 from benchmarks.quality.families import FAMILIES, make
 from benchmarks.quality.haystack import Sources, build
-from benchmarks.quality.questions import Planted, Question, Rule
+from benchmarks.quality.questions import Planted, Question, Rule, score
 from benchmarks.quality.running import BadPlan, Plan, run
-from benchmarks.quality.scoring import score
 from rlm import ScriptedLM
 from rlm.prompts.examples import conversation
 
@@ -85,7 +84,7 @@ def test_the_loops_answer_all_and_say_the_same_over_a_str_and_a_lazy_text(ran: A
     assert all(row["right"] for arm in loops for row in by_arm[arm].values())
     for question, row in by_arm["rlm"].items():
         for other in loops[1:]:
-            assert compare.parting(row["transcript"], by_arm[other][question]["transcript"]) == ""
+            assert report.parting(row["transcript"], by_arm[other][question]["transcript"]) == ""
         assert (row["turns"], row["refused"], row["reason"]) == (2, 0, "answer")
         assert 0 < row["bytes_read"] < SIZE
     assert [row["bytes_read"] for row in by_arm["rlm-str"].values()] == [None] * 12
@@ -167,13 +166,12 @@ def test_a_bad_plan_is_said_before_anything_is_asked(tmp_path: Path, change: Any
 
 
 def test_pairs() -> None:
-    same = compare.pair([True] * 8 + [False] * 2, [True] * 8 + [False] * 2)
-    assert (same.p, same.interval, same.only_first) == (1.0, (0.0, 0.0), 0)
-    apart = compare.pair([True] * 10, [False] * 9 + [True])
+    same = report.pair([True] * 8 + [False] * 2, [True] * 8 + [False] * 2)
+    assert (same.p, same.only_first) == (1.0, 0)
+    apart = report.pair([True] * 10, [False] * 9 + [True])
     assert (apart.only_first, apart.only_second) == (9, 0)
     assert isclose(apart.p, 2 / 2**9)
-    assert 0.5 < apart.interval[0] <= 0.9 <= apart.interval[1] <= 1.0
-    assert (compare.share(3, 9), compare.share(3, 10)) == ("3 of 9", "3 of 10 (30 %)")
+    assert (report.share(3, 9), report.share(3, 10)) == ("3 of 9", "3 of 10 (30 %)")
 
 
 def test_the_outline_is_in_the_opening_message_and_nothing_else_differs(
