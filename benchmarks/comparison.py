@@ -11,7 +11,6 @@ import re
 import statistics
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from benchmarks import comparison_client
 from benchmarks.logs import NEEDLE, make_incident
 from benchmarks.machine import machine_line
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
-from benchmarks.processes import peers_folder, run_client
+from benchmarks.processes import in_turns, peers_folder, run_client
 from monocontext import publish
 from monocontext.testing import S3StandIn
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
@@ -68,7 +67,6 @@ def main(arguments: argparse.Namespace) -> int:
 
 def run(size: int, latency: str, link: float, rounds: int, ways: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """What each way took in each round. Raises `AssertionError` where a way gives another answer."""
-    taken: dict[str, list[dict[str, Any]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         data = make_incident(size, 0.7).decode("ascii")
         counts = [str(data.count("\n")), str(data.count(COMMON))]
@@ -81,22 +79,21 @@ def run(size: int, latency: str, link: float, rounds: int, ways: Sequence[str]) 
         with S3StandIn(
             folder, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND, link_bytes_per_second=link
         ) as server:
-            for way in list(ways) * rounds:
-                server.reset_counts()
-                found = _one(way, server.endpoint)
-                if found is None:
-                    print(f"(not installed here: {way})")
-                    continue
-                _, window, lines, common, *answer = found["printed"]
-                if [lines, common] != counts or not all(NEEDLE in each for each in (window, *answer)):
-                    raise AssertionError(f"{way}: gave {found['printed']}, expected {NEEDLE} and {counts}")
-                taken[way].append(found | {"gets": server.counts["GET"], "bytes": server.bytes_sent})
-    return taken
+            return in_turns(ways, rounds, lambda way: _measure(way, server, counts))
 
 
-def _one(way: str, endpoint: str) -> dict[str, Any] | None:
+def _measure(way: str, server: S3StandIn, counts: list[str]) -> dict[str, Any] | None:
+    server.reset_counts()
     ours = way in IN_OURS
     path = f"{peers_folder() / 'bin'}:/usr/bin:/bin"
     with tempfile.TemporaryDirectory() as folder:
         setup = f"import os; os.chdir({folder!r})\n{_SETUP_OURS if ours else _SETUP}"
-        return run_client(comparison_client.__file__, setup, blocks()[way], endpoint=endpoint, ours=ours, PATH=path)
+        found = run_client(
+            comparison_client.__file__, setup, blocks()[way], endpoint=server.endpoint, ours=ours, PATH=path
+        )
+    if found is None:
+        return None
+    _, window, lines, common, *answer = found["printed"]
+    if [lines, common] != counts or not all(NEEDLE in each for each in (window, *answer)):
+        raise AssertionError(f"{way}: gave {found['printed']}, expected {NEEDLE} and {counts}")
+    return found | {"gets": server.counts["GET"], "bytes": server.bytes_sent}

@@ -7,15 +7,15 @@ link. `tests/engine/test_rounds.py` counts the requests in a row, on a virtual c
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from benchmarks import first_second_client as client
 from benchmarks.logs import NEEDLE, make_incident
 from benchmarks.machine import machine_line
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
-from benchmarks.processes import run_client
+from benchmarks.processes import in_turns, run_client
 from monocontext import publish
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
@@ -50,18 +50,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
-    """The least by way, since others use this machine too; a way whose package is not here is left out and named."""
-    taken: dict[str, list[dict[str, float]]] = defaultdict(list)
-    missing: set[str] = set()
+    """The least of each figure by way, since others use this machine too."""
     with _server(size) as endpoint:
-        for _ in range(samples):
-            for way in (way for way in client.WAYS if way not in missing):
-                found = run_client(client.__file__, way, "ctx", NEEDLE, endpoint=endpoint, ours=True)
-                if found is None:
-                    missing.add(way)
-                    print(f"(not installed here: {way})")
-                else:
-                    taken[way].append(found)
+        measure = partial(run_client, client.__file__, endpoint=endpoint, ours=True)
+        taken = in_turns(client.WAYS, samples, lambda way: measure(way, "ctx", NEEDLE))
     return {way: {kind: min(run[kind] for run in runs) for kind in runs[0]} for way, runs in taken.items()}
 
 

@@ -1,4 +1,4 @@
-"""Run a client in a process of its own: nothing that this one has imported, read or been told of counts for it."""
+"""Run clients in processes of their own, in turns: no import or cache of this process counts for them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,34 @@ KEYS = {"AWS_ACCESS_KEY_ID": "access", "AWS_SECRET_ACCESS_KEY": "secret"}
 
 
 def peers_folder() -> Path:
-    """The virtual environment with the clients of others: $MONOCONTEXT_PEERS, else ~/.venvs/peers."""
+    """The virtual environment with other clients: $MONOCONTEXT_PEERS, else ~/.venvs/peers."""
     return Path(os.environ.get("MONOCONTEXT_PEERS") or Path.home() / ".venvs" / "peers")
 
 
-def run_client(script: str, *words: object, endpoint: str, ours: bool, **environment: str) -> dict[str, Any] | None:
-    """The JSON that a script prints; `None` where it lacks a package. Ours run in this environment, others in theirs.
+def in_turns(
+    ways: Iterable[str], rounds: int, measure: Callable[[str], dict[str, Any] | None]
+) -> dict[str, list[dict[str, Any]]]:
+    """The result of `measure` for each way in each round. Each round goes through all ways, so all meet the same load.
 
-    It has the stand-in's keys and endpoint, and none of this process's own. Raises `AssertionError` where it fails.
+    A way for which `measure` returns `None` is not installed: it is named once and left out.
+    """
+    taken: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    installed = list(ways)
+    for _ in range(rounds):
+        for way in list(installed):
+            if (found := measure(way)) is None:
+                installed.remove(way)
+                print(f"(not installed here: {way})")
+            else:
+                taken[way].append(found)
+    return dict(taken)
+
+
+def run_client(script: str, *words: object, endpoint: str, ours: bool, **environment: str) -> dict[str, Any] | None:
+    """The JSON that a script prints; `None` if it lacks a package. With `ours` it runs in this environment.
+
+    It gets the keys and the endpoint of the stand-in, and no AWS settings of this process. Raises `AssertionError` if
+    it fails.
     """
     python = Path(sys.executable) if ours else peers_folder() / "bin" / "python"
     if not python.exists():

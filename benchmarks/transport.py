@@ -18,15 +18,16 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.machine import machine_line
 from benchmarks.options import Commands, head_line, row_line
-from benchmarks.processes import run_client
+from benchmarks.processes import in_turns, run_client
 from benchmarks.wall import client
 
 _RANGE = re.compile(rb"(?i)\r\nrange: *bytes=(\d+)-(\d+)")
@@ -60,29 +61,23 @@ def add(commands: Commands) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure and print the table."""
-    taken: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    versions: dict[str, str] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         certificate = _make_certificate(folder)
         cases = [case for case in CASES if certificate or not case.tls]
         servers = {tls: stack.enter_context(_server(certificate if tls else None)) for tls in {c.tls for c in cases}}
         bundle = {"AWS_CA_BUNDLE": str(certificate)} if certificate else {}
-        for case in cases:
-            for _ in range(arguments.rounds):
-                for name in client.TRANSPORTS:
-                    words = name, case.length_bytes, case.gets, arguments.threads
-                    ours = name != "obstore"
-                    found = run_client(client.__file__, *words, endpoint=servers[case.tls], ours=ours, **bundle)
-                    if found:
-                        versions[name] = found["version"]
-                        taken[name][case.name].append(1000 * found["cpu_seconds"])
+
+        def measure(case: Case, name: str) -> dict[str, Any] | None:
+            words = name, case.length_bytes, case.gets, arguments.threads
+            return run_client(client.__file__, *words, endpoint=servers[case.tls], ours=name != "obstore", **bundle)
+
+        taken = [in_turns(client.TRANSPORTS, arguments.rounds, partial(measure, case)) for case in cases]
     print(f"Client CPU of one GET, {arguments.threads} threads; median of {arguments.rounds}\n({machine_line()})\n")
     print(head_line("client", *(f"{case.name}, ms" for case in cases)))
-    for name, found_ms in taken.items():
-        print(
-            row_line(f"{name} {versions[name]}", *(f"{statistics.median(found_ms[case.name]):.3f}" for case in cases))
-        )
+    for name, (first, *_) in taken[0].items():
+        milliseconds = (1000 * statistics.median(run["cpu_seconds"] for run in of[name]) for of in taken)
+        print(row_line(f"{name} {first['version']}", *(f"{each:.3f}" for each in milliseconds)))
     return 0
 
 

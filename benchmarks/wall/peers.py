@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 from benchmarks.machine import machine_line
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
-from benchmarks.processes import run_client
+from benchmarks.processes import in_turns, run_client
 from benchmarks.wall import client
 from benchmarks.wall.session import session, text
 from monocontext import publish
@@ -57,7 +56,7 @@ def main(arguments: argparse.Namespace) -> int:
     ways = [name for name in client.WAYS if any(part in name for part in arguments.way)]
     plan = Plan(arguments.size, rounds=arguments.rounds, ways=ways)
     print(f"{plan}\n({machine_line()})\n")
-    rows = run(plan, print)
+    rows = run(plan)
     print(head_line("reader", "waiting, s", "open, s", "requests", "MB", "peak MiB", "CPU, s"))
     for each in sorted(rows, key=lambda each: float(each["stall_seconds"])):
         seconds = f"{each['stall_seconds']:.2f}", f"{each['open_seconds']:.2f}"
@@ -67,28 +66,23 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run(plan: Plan, told: Callable[[str], object] = lambda line: None) -> list[dict[str, Any]]:
+def run(plan: Plan) -> list[dict[str, Any]]:
     """The medians of each way that is installed. Raises `AssertionError` where one read another text."""
     data = text(plan.size_bytes)
     played = session(data, plan.seed, plan.think_seconds)
-    taken: dict[str, list[dict[str, Any]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, _server(plan, data) as server:
         path = Path(folder) / "session.json"
         path.write_text(played.to_json())
         (Path(folder) / client.TEXT).write_bytes(data)
-        for number in range(plan.rounds):
-            for name in plan.ways:
-                server.reset_counts()
-                ours = name.startswith(OURS)
-                found = run_client(client.__file__, name, path, endpoint=server.endpoint, ours=ours)
-                if found is None:
-                    told(f"not installed here: {name}")
-                    continue
-                if found["found"] != played.answers:
-                    raise AssertionError(f"{name}: gave {found['found']}, expected {played.answers}")
-                found |= {"requests": server.requests, "bytes": server.bytes_sent}
-                taken[name].append(found)
-                told(f"round {number + 1}: {name:34} {found['stall_seconds']:8.3f} s of waiting")
+
+        def measure(name: str) -> dict[str, Any] | None:
+            server.reset_counts()
+            found = run_client(client.__file__, name, path, endpoint=server.endpoint, ours=name.startswith(OURS))
+            if found is not None and found["found"] != played.answers:
+                raise AssertionError(f"{name}: gave {found['found']}, expected {played.answers}")
+            return found and found | {"requests": server.requests, "bytes": server.bytes_sent}
+
+        taken = in_turns(plan.ways, plan.rounds, measure)
     return [
         {"way": name, "version": runs[0]["version"]}
         | {figure: statistics.median(run[figure] for run in runs) for figure in _FIGURES}
