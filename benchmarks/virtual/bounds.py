@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.virtual.crew import Distance
-from benchmarks.virtual.traced import Operation
+from benchmarks.virtual.play import Operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@ from benchmarks.patterns.texts import count_in, filler, text_of
 from benchmarks.virtual import suite
 from benchmarks.virtual.bounds import Bounds, bounds
 from benchmarks.virtual.crew import Distance, LinkedCrew
-from benchmarks.virtual.play import ideal, play
+from benchmarks.virtual.play import Operation, ideal, play
 from benchmarks.virtual.suite import POLICIES, Plan
-from benchmarks.virtual.traced import Operation
 from monocontext import Monocontext
 from monocontext.engine.fetch.scheduler import FetchItem, RangeRequest
 

@@ -9,7 +9,7 @@ from zlib import crc32
 import pytest
 
 from benchmarks.wall import client, peers
-from benchmarks.wall.session import NEEDLE, session, text
+from benchmarks.wall.peers import NEEDLE, session, text
 
 
 def test_a_session_knows_its_answers() -> None:
