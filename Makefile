@@ -34,7 +34,7 @@ demo: $(VENV)/.demo  ## a question answered from a real text behind the S3 proto
 demo-local: $(VENV)/.all  ## the same loop with a real small model on this machine; downloads some 530 MB once
 	@echo "== a small model (Qwen2.5-Coder) behind an endpoint here; optional, skips when the weights cannot be had"
 	$(PIP) install --quiet --only-binary :all: "xllamacpp==2026.10.11549"
-	$(BIN)/python -m benchmarks.local_model
+	$(BIN)/python examples/local_model.py
 
 test: $(VENV)/.test  ## the quick suites: three minutes on two cores, SUITES=tests/text for some
 	@echo "== the quick suites: some three minutes on two idle cores"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from benchmarks.patterns.ordered import RECORD_BYTES, day_of
 from benchmarks.patterns.program import Conversation, Program, numbers
-from benchmarks.patterns.texts import WIDTH, Text, count_in, text_of
+from benchmarks.patterns.texts import WIDTH, Text, count_in, planted, text_of
 
 CHUNKS = 40
 CHUNK = 400_000
@@ -53,13 +53,11 @@ def _chunk_scan(text: Text) -> Conversation:
     return " ".join(re.findall("|".join(_CODE_WORDS), printed))
 
 
-def _grep_text(frames: int) -> Text:
-    text = text_of("logs", frames)
-    for share in (0.21, 0.48, 0.77):
-        text.plant(share, "2026-03-01T12:00:00 ERROR incident-4711 volume vol-93 detached")
-    text.plant(0.7701, "2026-03-01T12:00:01 ERROR followed by operator-zebra signing off incident")
-    text.truth = "3 operator-zebra"
-    return text
+_INCIDENT = "2026-03-01T12:00:00 ERROR incident-4711 volume vol-93 detached"
+_SIGNED_OFF = "2026-03-01T12:00:01 ERROR followed by operator-zebra signing off incident"
+_grep_text = planted(
+    "logs", "3 operator-zebra", (0.21, _INCIDENT), (0.48, _INCIDENT), (0.77, _INCIDENT), (0.7701, _SIGNED_OFF)
+)
 
 
 def _grep_and_zoom(text: Text) -> Conversation:
@@ -121,14 +119,15 @@ def _bisection(text: Text) -> Conversation:
 _HOPS = ("project Nightjar", "warehouse Alkonost", "captain Veridian", "harbour Quillon", "ledger Obsidian")
 
 
-def _hop_text(frames: int) -> Text:
-    text = text_of("prose", frames)
-    places = (0.62, 0.17, 0.83, 0.41, 0.71)
-    for number, (share, term) in enumerate(zip(places, _HOPS, strict=True)):
-        then = f"see {_HOPS[number + 1]}" if number + 1 < len(_HOPS) else "the sum was 77421"
-        text.plant(share, f"on the record of {term} all is known: {then} !")
-    text.truth = "77421"
-    return text
+_NEXT = (*(f"see {term}" for term in _HOPS[1:]), "the sum was 77421")
+_hop_text = planted(
+    "prose",
+    "77421",
+    *(
+        (place, f"on the record of {term} all is known: {then} !")
+        for place, term, then in zip((0.62, 0.17, 0.83, 0.41, 0.71), _HOPS, _NEXT, strict=True)
+    ),
+)
 
 
 def _multi_hop(text: Text) -> Conversation:
@@ -166,12 +165,6 @@ def _tail_first(text: Text) -> Conversation:
     return found[1] if found else "lost"
 
 
-def _sample_text(frames: int) -> Text:
-    text = text_of("logs", frames)
-    text.truth = "INFO"
-    return text
-
-
 def _random_sampling(text: Text) -> Conversation:
     yield _PEEK
     printed = yield (
@@ -200,12 +193,15 @@ def _full_pass(text: Text) -> Conversation:
 CHAPTERS = 24
 
 
-def _outline_text(frames: int) -> Text:
-    text = text_of("prose", frames)
-    for number in range(CHAPTERS):
-        text.plant((number + 0.37) / CHAPTERS, f"# Chapter {number + 1}: on the matter of stone {number * 37 % 101}")
-    text.truth = " ".join(str(number * 37 % 101) for number in range(CHAPTERS))
-    return text
+_STONES = [number * 37 % 101 for number in range(CHAPTERS)]
+_outline_text = planted(
+    "prose",
+    " ".join(map(str, _STONES)),
+    *(
+        ((number + 0.37) / CHAPTERS, f"# Chapter {number + 1}: on the matter of stone {stone}")
+        for number, stone in enumerate(_STONES)
+    ),
+)
 
 
 def _heading(prompt: str) -> str:
@@ -228,11 +224,7 @@ def _outline(text: Text) -> Conversation:
     return printed.strip()
 
 
-def _verify_text(frames: int) -> Text:
-    text = text_of("prose", frames)
-    text.plant(0.44, "the treaty of Marrowgate was signed by nine delegates in the end")
-    text.truth = "nine"
-    return text
+_TREATY = "the treaty of Marrowgate was signed by nine delegates in the end"
 
 
 def _verify(text: Text) -> Conversation:
@@ -261,8 +253,8 @@ FAMILIES = (
     Program("bisection", _bisected_text, _bisection, 1.02, ordered=True),
     Program("multi-hop search", _hop_text, _multi_hop, 0.30, prunable=True),
     Program("tail first", _tail_text, _tail_first, 0.30, prunable=True),
-    Program("random sampling", _sample_text, _random_sampling, 1.02),
+    Program("random sampling", planted("logs", "INFO"), _random_sampling, 1.02),
     Program("full pass", _pass_text, _full_pass, 1.02, full_pass=True),
     Program("outline navigation", _outline_text, _outline, 0.10, _heading, prunable=True),
-    Program("re-read and verify", _verify_text, _verify, 0.10, _delegates, prunable=True),
+    Program("re-read and verify", planted("prose", "nine", (0.44, _TREATY)), _verify, 0.10, _delegates, prunable=True),
 )

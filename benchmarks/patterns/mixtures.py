@@ -6,7 +6,7 @@ import re
 from random import Random
 
 from benchmarks.patterns.program import Conversation, Program, numbers
-from benchmarks.patterns.texts import Text, text_of
+from benchmarks.patterns.texts import Text, planted, text_of
 
 SESSIONS = 30
 
@@ -34,13 +34,6 @@ def _symbol_search(text: Text) -> Conversation:
     return f"{said[1] if said else 'lost'} {len(uses)}"
 
 
-def _cjk_text(frames: int) -> Text:
-    text = text_of("cjk", frames)
-    text.plant(0.57, "黑龍江畔有一座燈塔名為𠮷祥塔建於甲子年")
-    text.truth = "甲子"
-    return text
-
-
 def _cjk(text: Text) -> Conversation:
     yield "print(len(context))\nprint(context[:1000])\n"
     printed = yield "at = context.find('燈塔名為')\nprint(at)\n"
@@ -48,15 +41,6 @@ def _cjk(text: Text) -> Conversation:
     printed = yield f"for i in range({at - 9000}, {at + 9000}, 3000):\n    print(context[i:i + 3200])\n"
     found = re.search(r"建於(\w\w)年", printed)
     return found[1] if found else "lost"
-
-
-def _session_text(frames: int) -> Text:
-    text = text_of("prose", frames)
-    for number in range(SESSIONS):
-        told = f"## Session {number:03d} begins; the favourite colour is {'green' if number < 17 else 'maroon'} now"
-        text.plant((number + 0.5) / SESSIONS, told)
-    text.truth = "17 maroon"
-    return text
 
 
 def _sessions(text: Text) -> Conversation:
@@ -70,13 +54,6 @@ def _sessions(text: Text) -> Conversation:
     told = re.findall(r"Session (\d+) begins; the favourite colour is (\w+)", printed)
     first = min(int(number) for number, colour in told if colour == told[0][1])
     return f"{first} {told[0][1]}"
-
-
-def _naive_text(frames: int) -> Text:
-    text = text_of("logs", frames)
-    text.plant(0.66, "2026-03-01T12:00:00 ERROR the Password of the vault is Heliotrope")
-    text.truth = "heliotrope"
-    return text
 
 
 def _naive(text: Text) -> Conversation:
@@ -110,12 +87,6 @@ def _ends(text: Text) -> Conversation:
 
 def _sign(prompt: str) -> str:
     return " ".join(re.findall(r"(?:opened by Ms\.|countersigned by Mr\.) (\w+)", prompt))
-
-
-def _zoom_text(frames: int) -> Text:
-    text = text_of("code", frames)
-    text.truth = "24"
-    return text
 
 
 def _literal_zooms(text: Text) -> Conversation:
@@ -165,12 +136,22 @@ def _interleave(text: Text) -> Conversation:
     return printed.strip()[2:-2]
 
 
+_CJK_LINE = "黑龍江畔有一座燈塔名為𠮷祥塔建於甲子年"
+_NAIVE_LINE = "2026-03-01T12:00:00 ERROR the Password of the vault is Heliotrope"
+_SESSION_LINES = [
+    (
+        (number + 0.5) / SESSIONS,
+        f"## Session {number:03d} begins; the favourite colour is {'green' if number < 17 else 'maroon'} now",
+    )
+    for number in range(SESSIONS)
+]
+
 MIXTURES = (
     Program("symbol search", _symbol_text, _symbol_search, 0.30, prunable=True),
-    Program("CJK windows", _cjk_text, _cjk, 0.30, prunable=True),
-    Program("session memory", _session_text, _sessions, 0.30, prunable=True),
-    Program("naive misuse", _naive_text, _naive, 0.30, prunable=True),
+    Program("CJK windows", planted("cjk", "甲子", (0.57, _CJK_LINE)), _cjk, 0.30, prunable=True),
+    Program("session memory", planted("prose", "17 maroon", *_SESSION_LINES), _sessions, 0.30, prunable=True),
+    Program("naive misuse", planted("logs", "heliotrope", (0.66, _NAIVE_LINE)), _naive, 0.30, prunable=True),
     Program("head + tail summaries", _ends_text, _ends, 0.10, _sign),
-    Program("literal zooms", _zoom_text, _literal_zooms, 0.10),
+    Program("literal zooms", planted("code", "24"), _literal_zooms, 0.10),
     Program("interleaved scans", _scans_text, _interleave, 1.00, cache_bytes=64 << 20),
 )

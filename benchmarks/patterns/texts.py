@@ -6,6 +6,7 @@ frame has as many characters as the filler. Frames are some 256 KiB, the size th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
@@ -66,6 +67,19 @@ class Text:
 def text_of(kind: str, frames: int) -> Text:
     """An unplanted text of `logs`, `prose`, `code` or `cjk`."""
     return Text(frames, filler(kind), CJK_WIDTH if kind == "cjk" else WIDTH)
+
+
+def planted(kind: str, truth: str, *lines: tuple[float, str]) -> Callable[[int], Text]:
+    """A function from a number of frames to a text with these lines, each at its share of the whole."""
+
+    def make(frames: int) -> Text:
+        text = text_of(kind, frames)
+        for place, line in lines:
+            text.plant(place, line)
+        text.truth = truth
+        return text
+
+    return make
 
 
 @cache

@@ -17,7 +17,7 @@ def add(commands: Commands) -> None:
     """Add the sub-command."""
     plan = Plan()
     command = commands.add_parser("quality", help="right answers, tokens, dollars: rlm beside other ways, by size")
-    command.add_argument("--model", default=plan.model, help="any of `rlm run`; oracle: scripted; local: a small one")
+    command.add_argument("--model", default=plan.model, help="as in `rlm run`; oracle: a scripted model")
     command.add_argument("--base-url", help="of an OpenAI-compatible endpoint")
     command.add_argument("--arms", type=parse_list, default=plan.arms, help=f"of {','.join(ARMS)}")
     command.add_argument("--sizes", type=parse_list, default=("1MB",), help="of the haystack, as 1MB,50MB,1GB,10GB")

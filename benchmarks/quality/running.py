@@ -26,11 +26,6 @@ from rlm.models.lm import LM, Reply
 from rlm.runners.template import warm_workers
 
 ORACLE = "oracle"
-LOCAL = "local"
-_REPEATABLE = {"temperature": 0, "seed": 0, "cache_prompt": False, "max_tokens": 512}
-"""For the server of the small model: where it has the beginning of a prompt from another request, it sums in another
-order, and at temperature 0 the reply is another. A small model may also copy what it was shown, for minutes, until its
-window is full: no reply that does its work is longer than 512 tokens."""
 _OUTPUT_TOKENS, _TURN_TOKENS, _TURNS = 400, 2_500, 6
 """Guesses for the estimate: of a reply, of a prompt of the loop, turns of a run."""
 
@@ -151,14 +146,6 @@ def _run_size(
 def _model(plan: Plan, questions: Sequence[Question]) -> Iterator[LM]:
     if plan.model == ORACLE:
         yield make_oracle(questions)
-    elif plan.model == LOCAL:
-        from benchmarks import local_model
-
-        try:
-            with local_model.serve_model() as base_url, local_model.model_at(base_url) as lm:
-                yield lm.with_sampling(_REPEATABLE)
-        except local_model.Unavailable as exc:
-            raise BadPlan(f"no local model: {exc}") from None
     else:
         with RLM(plan.model, base_url=plan.base_url, sampling={"temperature": 0}) as rlm:
             yield rlm._setup.root
@@ -168,7 +155,7 @@ def _check(plan: Plan) -> None:
     for kind, given, known in (("arm", plan.arms, arms.ARMS), ("family", plan.families, families.FAMILIES)):
         if unknown := [name for name in given if name not in known]:
             raise BadPlan(f"no {kind} is called {unknown[0]!r}; there are {', '.join(known)}")
-    is_paid = plan.model not in (ORACLE, LOCAL) and not plan.base_url
+    is_paid = plan.model != ORACLE and not plan.base_url
     if plan.max_dollars is not None and is_paid and _price(plan, 1, 1) is None:
         raise BadPlan(f"no price is known for {plan.model}: --max-dollars would stop nothing")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks import local_model
+from examples import local_model
 from rlm import LLMError, OpenAILM
 
 pytestmark = [pytest.mark.local_llm, pytest.mark.timeout(600)]

