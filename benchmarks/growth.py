@@ -18,25 +18,24 @@ from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
 
 Row = tuple[str, str, str, bool]
-"""What, asked, measured, whether it holds."""
+"""What was measured, its limit, the figure, and whether it is within the limit."""
 APPENDS = 10_000
 PIECE_BYTES = 1024
 NEAR = 5
-"""Appends on either side of one whose processor time is the median of all of them."""
+"""The processor time of an append is the median of it and of this many on either side."""
 TIMES = 10
-"""Such medians of which the least counts, of the 10th append of as many texts and of as many last appends: eleven
-appends are over in 5 ms, which another process can take twice as long."""
+"""The least of this many medians counts, for the 10th append as for the last one: eleven appends take 5 ms, in which
+another process can easily interfere."""
 
 
 def add(commands: Commands) -> None:
-    """Add the sub-command."""
-    command = commands.add_parser("growth", help="what appends and size cost")
-    command.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; without any, all")
+    command = commands.add_parser("growth", help="the cost of many appends, and of 100 TB")
+    command.add_argument("parts", nargs="*", help=f"parts to measure: {', '.join(PARTS)}; default: all")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the table of each part; 1 where a row does not hold."""
+    """Print the table of each part; returns 1 if a row is not within its limit."""
     holds = True
     for name in arguments.parts or PARTS:
         print(f"\n{name}\n{head_line('what', 'asked', 'measured', 'holds')}")
@@ -86,7 +85,7 @@ def _grow(drop_older_than_seconds: float | None) -> Iterator[Row]:
 
 
 def _fresh(random: Random, words: list[str]) -> list[float]:
-    """The first appends of another text."""
+    """The seconds of the first appends to a new text."""
     name = uuid.uuid4().hex
     *_, seconds = _append(CountingStore(MemoryStore(name, "context")), random, words, 10 + NEAR, None)
     forget(name)
@@ -96,7 +95,10 @@ def _fresh(random: Random, words: list[str]) -> list[float]:
 def _append(
     store: CountingStore, random: Random, words: list[str], count: int, drop_older_than_seconds: float | None
 ) -> tuple[Manifest, int, list[float]]:
-    """Publish a piece and append so many: the last root, the bytes of the largest, and the seconds of each append."""
+    """Publish a piece and append `count` more.
+
+    Returns the last root, the size of the largest root without its copies of text, and the seconds of each append.
+    """
     root, largest, seconds = publish(_piece(random, words), store), 0, []
     for _ in range(count):
         piece = _piece(random, words)

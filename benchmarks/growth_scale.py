@@ -1,6 +1,6 @@
-"""Measure 100 TB on a virtual store and clock: the root, an open, a slice, and a rare needle by 64 workers.
+"""Measure 100 TB on a virtual store and clock: the root, an open, a slice, and a search for a rare needle.
 
-Requests and bytes are those of the engine; a request takes 30 ms and what its bytes take at 600 MB/s of its machine.
+The real engine sends the requests. Each takes 30 ms, plus its bytes at the 600 MB/s of its machine.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ NEEDLE = "3f0c1d4e-7a52-4b8e-9c61-0d2f5b7a9e13"
 ROUND_TRIP_SECONDS = 0.030
 BYTES_PER_SECOND = 600e6
 GET_DOLLARS = 0.4e-6
-"""Of S3 in its own region, where traffic costs nothing."""
+"""The price of S3 within its region, where traffic costs nothing."""
 WORKER_DOLLARS_PER_HOUR = 0.10
 
 
 def text_of(terabytes: float) -> tuple[VirtualStore, list[int]]:
-    """A store with so much text, and the frames that hold the needle: three of them."""
+    """A store with this much text, and the three frames that hold the needle."""
     frames = int(terabytes * 1e12 / len(FRAME))
     middle = len(FRAME) // 2 // len(LINE) * len(LINE)
     planted = f"{FRAME[:middle]}2026-11-22 ERROR request {NEEDLE} failed\n{FRAME[middle:]}"
@@ -36,22 +36,22 @@ def text_of(terabytes: float) -> tuple[VirtualStore, list[int]]:
 
 
 def simulated() -> SimulatedWorkers:
-    """The requests of one machine."""
+    """The workers of one machine, with a clock of its own."""
     return SimulatedWorkers(
         lambda request: ROUND_TRIP_SECONDS + request.stored_bytes / BYTES_PER_SECOND, VirtualClock()
     )
 
 
 class SimulatedExecutor(Executor):
-    """So many workers, each a machine with a clock of its own. A part goes to the one that is free first; what of its
-    arguments is a text it opens itself, as a process would."""
+    """Runs each part on the machine that is free first. Each machine has its own clock, and opens the text itself, as a
+    worker process would."""
 
     def __init__(self, store: CountingStore, workers: int):
         self._store = store
         self._free = [(0.0, number) for number in range(workers)]
         self._texts: dict[int, tuple[SimulatedWorkers, Monocontext]] = {}
         self.seconds = 0.0
-        """Until the last part is done."""
+        """The time at which the last part is done."""
         self.cpu_seconds = 0.0
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -73,7 +73,7 @@ class SimulatedExecutor(Executor):
 
 
 def rows(terabytes: float = TERABYTES) -> Iterator[tuple[str, str, str, bool]]:
-    """What, what was asked, what was measured, and whether it holds."""
+    """What was measured, its limit, the figure, and whether it is within the limit."""
     made, places = text_of(terabytes)
     root_bytes = made.head("manifest.json").size_bytes
     store = CountingStore(made)

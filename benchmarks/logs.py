@@ -1,9 +1,9 @@
-"""Generate logs: any size, the same for the same seed on every machine.
+"""Generate logs of any size; a seed gives the same bytes on every machine.
 
-They are made in blocks, each computed from the seed and its number alone. Shaped after the logpai/loghub samples:
-median line 97 to 140 characters, ten commonest templates 70 to 100 % of lines, runs of one template, request ids (UUID)
-shared by neighbouring lines, bursts, timestamps that never go back, a traceback now and then. ASCII throughout, so a
-character is a byte.
+Each block is computed from the seed and its number alone. The logs resemble the samples of logpai/loghub: the median
+line has 97 to 140 characters, the ten most frequent templates make 70 to 100 % of the lines, templates come in runs,
+neighbouring lines share request ids (UUIDs), lines come in bursts, timestamps never go back, and there are some
+tracebacks. All of it is ASCII, so a character is a byte.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _BLOCK_SECONDS = 40
 _EPOCH_SECONDS = int(datetime(2026, 3, 1, tzinfo=UTC).timestamp())
 _LINES_A_REQUEST = 4
 _STICKY = 0.3
-"""Share of lines that have the template of the line before for no other reason."""
+"""The probability that a line repeats the template of the line before."""
 _TRACEBACK = 0.004
-"""Share of entries that are tracebacks."""
+"""The share of entries that are tracebacks."""
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.uint64]
@@ -105,12 +105,12 @@ class _Hole:
 @dataclass(frozen=True, slots=True)
 class _Template:
     row: Bytes
-    """The line, its newline included, with zeros in the holes."""
+    """The line with its newline, and zeros in the holes."""
     holes: tuple[_Hole, ...]
 
 
 def make_logs(size_bytes: int, seed: int) -> Iterator[bytes]:
-    """A log in order, in blocks of whole lines, the last one what is left."""
+    """A log in blocks of whole lines, in order; the last block may be shorter."""
     for number in range(-(-size_bytes // BLOCK_BYTES)):
         size = min(BLOCK_BYTES, size_bytes - number * BLOCK_BYTES)
         data = _block(seed, number)
@@ -118,7 +118,7 @@ def make_logs(size_bytes: int, seed: int) -> Iterator[bytes]:
 
 
 def make_incident(size_bytes: int, share: float) -> bytes:
-    """A log with one line more, which holds NEEDLE, behind that share of it."""
+    """A log with one more line, which holds NEEDLE, after that share of it."""
     data = b"".join(make_logs(size_bytes, _INCIDENT_SEED))
     at = data.index(b"\n", int(share * size_bytes)) + 1
     return data[:at] + f"2026-03-01T12:00:00 ERROR {NEEDLE}\n".encode() + data[at:]
@@ -189,7 +189,7 @@ def _times(dice: np.random.Philox, number: int, count: int) -> Bytes:
 
 
 def _kinds(dice: np.random.Philox) -> NDArray[np.int64]:
-    """Template numbers, one a line: commoner the earlier they stand above, with runs of one."""
+    """The template number of each line, in runs; earlier templates are more frequent."""
     count = BLOCK_BYTES // 90
     plain = len(_TEMPLATES)
     weights = np.concatenate([1 / (np.arange(plain) + 1.0) ** 1.35, np.zeros(len(_TRACEBACKS))])
@@ -215,7 +215,7 @@ def _uuids(dice: np.random.Philox, count: int) -> Bytes:
 
 
 def _hex(dice: np.random.Philox, count: int, width: int) -> Bytes:
-    """Rows of random hexadecimal digits; the first rows do not depend on how many follow."""
+    """Rows of random hexadecimal digits; the first rows do not depend on the number of rows."""
     words = -(-width // 16)
     octets = _raw(dice, count * words).astype("<u8").view(np.uint8).reshape(count, words * 8)
     return _HEX[np.stack([octets >> 4, octets & 15], axis=2).reshape(count, words * 16)[:, :width]]
@@ -228,7 +228,7 @@ def _digits(numbers: Numbers, width: int) -> Bytes:
 
 @lru_cache(maxsize=32)
 def _words(width: int) -> Bytes:
-    """Pronounceable words of one length, the commoner ones several times."""
+    """Pronounceable words of one length; frequent words are repeated."""
     dice = _dice(width, 1 << 40)
     picks = (_raw(dice, 8 * 600) % np.uint64(len(_SYLLABLES))).reshape(600, 8)
     words = ["".join(_SYLLABLES[int(pick)] for pick in row)[:width] for row in picks]
@@ -261,5 +261,5 @@ def _dice(seed: int, number: int) -> np.random.Philox:
 
 
 def _raw(dice: np.random.Philox, count: int) -> Numbers:
-    """Random bits. Of numpy's generators only these are the same in every version."""
+    """Random bits: the only output of numpy's generators that is the same in every version."""
     return np.asarray(dice.random_raw(count), np.uint64)

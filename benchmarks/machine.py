@@ -1,4 +1,4 @@
-"""Describe the machine and the versions of a measurement."""
+"""The machine and the versions on which a measurement ran."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def describe_machine() -> dict[str, str | int | float]:
-    """Enough to know whether two results may be compared."""
+    """The facts that decide whether two results are comparable."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
@@ -26,7 +26,6 @@ def describe_machine() -> dict[str, str | int | float]:
 
 
 def machine_line() -> str:
-    """The same in a line, to stand above a table."""
     return ", ".join(f"{name} {value}" for name, value in describe_machine().items())
 
 
@@ -39,7 +38,7 @@ def cpu_seconds() -> float:
 
 
 def _commit() -> str:
-    """Of the checkout that runs, short, with a + where it has changes; `unknown` outside of one."""
+    """The short commit of this checkout, with a + if it has changes; `unknown` outside a checkout."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     try:
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)

@@ -1,15 +1,15 @@
-"""Draw needles from a text by rule and seed, and count their places in the text itself.
+"""Draw needles from a text by rule and seed, and count the places of each in the text.
 
 | kind | rule |
 |---|---|
 | rare identifier | 8 to 20 letters, digits and underscores (Chinese: 4 to 7 characters), in 1 to 5 places |
 | absent identifier | 8 to 20 letters and digits at random (Chinese: 4 to 7 characters of the text), in no place |
-| word | 8 to 11 letters (Chinese: 3 characters), each of the sampled words as likely as any other |
-| common word | the commonest of 5 letters or more (Chinese: 2 characters) |
-| phrase | 15 to 29 bytes of one line, from the beginning of a word on |
-| regex | from rare identifiers: one and a `\\W` behind it, the ends of one with `\\w*` between, one or another |
+| word | 8 to 11 letters (Chinese: 3 characters), drawn uniformly from the distinct words of a sample |
+| common word | the most frequent words of 5 letters or more (Chinese: 2 characters) |
+| phrase | 15 to 29 bytes of one line, beginning with a word |
+| regex | made of rare identifiers: one followed by `\\W`, both ends of one around `\\w*`, or an alternation of two |
 
-In a text of several tiles a place is one in each tile.
+A text of several tiles repeats its source, so a needle has as many places in each tile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 PLACES = 5
-"""In which a rare identifier may be, in each tile."""
+"""The most places of a rare identifier in each tile."""
 _WINDOW_BYTES = 4096
 _WINDOWS = 200
 _TRIES = 4000
@@ -46,7 +46,7 @@ class Needle:
 
 
 def choose(data: bytes, tiles: int, each: int, seed: int) -> list[Needle]:
-    """Up to `each` needles of every kind from a text in UTF-8."""
+    """Up to `each` needles of every kind, from a text in UTF-8."""
     dice = random.Random(seed)
     windows = [_window(data, dice) for _ in range(_WINDOWS)]
     chinese = sum(map(len, windows)) < 2 * sum(len(window.encode()) for window in windows) // 3
@@ -72,12 +72,13 @@ def choose(data: bytes, tiles: int, each: int, seed: int) -> list[Needle]:
         return said if len(said.encode()) >= 15 and "  " not in said else ""
 
     seen = [found for window in windows for found in word.findall(window)]
+    common = Counter(found for window in windows for found in _COMMON.findall(window))
     rare = _distinct(draw_rare, each)
     drawn = {
         "rare identifier": rare,
         "absent identifier": _distinct(draw_absent, each),
         "word": dice.sample(sorted(set(seen)), min(each, len(set(seen)))),
-        "common word": _commonest(windows, min(each, 2)),
+        "common word": [found for found, _ in common.most_common(min(each, 2))],
         "phrase": _distinct(draw_phrase, each),
     }
     needles = [Needle(kind, query, data.count(query.encode())) for kind, some in drawn.items() for query in some]
@@ -85,7 +86,7 @@ def choose(data: bytes, tiles: int, each: int, seed: int) -> list[Needle]:
 
 
 def _pattern(data: bytes, rare: list[str], number: int) -> Needle:
-    """The regular expression number `number`: three forms in turn."""
+    """A regular expression in one of three forms, by its number."""
     found, other = rare[number], rare[number - 1]
     head = found[: 2 * len(found) // 3]  # at least five bytes: shorter ones no filter has
     match number % 3:
@@ -100,7 +101,7 @@ def _pattern(data: bytes, rare: list[str], number: int) -> Needle:
 
 
 def _lines(data: bytes, literal: bytes) -> list[tuple[int, int]]:
-    """Where the lines with a literal begin and end, their newlines included."""
+    """The first and last positions of the lines that hold a literal, newlines included."""
     found, at = [], data.find(literal)
     while at >= 0:
         stop = data.find(b"\n", at) + 1 or len(data)
@@ -110,7 +111,7 @@ def _lines(data: bytes, literal: bytes) -> list[tuple[int, int]]:
 
 
 def _is_rare(data: bytes, needle: bytes, most: int) -> bool:
-    """Whether it is in so many places at most; looks no further than that."""
+    """Whether the needle is in at most `most` places; stops at the next one."""
     at = -len(needle)
     for _ in range(most + 1):
         at = data.find(needle, at + len(needle))
@@ -119,13 +120,8 @@ def _is_rare(data: bytes, needle: bytes, most: int) -> bool:
     return False
 
 
-def _commonest(windows: list[str], most: int) -> list[str]:
-    seen = Counter(found for window in windows for found in _COMMON.findall(window))
-    return [found for found, _ in seen.most_common(most)]
-
-
 def _distinct(draw: Callable[[], str], most: int) -> list[str]:
-    """Up to so many different draws; an empty one is a miss."""
+    """Up to `most` different results of `draw`; an empty one is a miss."""
     seen: dict[str, None] = {}
     for _ in range(_TRIES):
         if len(seen) == most:

@@ -1,4 +1,4 @@
-"""What the commands share: how amounts and lists are given, and how a table is printed."""
+"""Parse amounts and lists from the command line, and format tables in Markdown, for all commands."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def amount(text: str) -> int:
-    """Bytes of `0.2GB`, `100MB/s`, `64M` or `1000`. Raises `ValueError`."""
+    """The bytes in `0.2GB`, `100MB/s`, `64M` or `1000`. Raises `ValueError`."""
     found = re.fullmatch(r"([\d.]+)([KMGT]?)B?(?:/s)?", text)
     if found is None:
-        raise ValueError(f"{text!r} is no amount of bytes, as 64M or 0.2GB")
+        raise ValueError(f"{text!r} is not an amount of bytes such as 64M or 0.2GB")
     return round(float(found[1]) * _UNITS[found[2]])
 
 
@@ -24,10 +24,10 @@ def parse_list(names: str) -> tuple[str, ...]:
 
 
 def head_line(*names: str) -> str:
-    """The first two lines of a table in Markdown: names on the left, then figures."""
+    """The first two lines of a table: the left column holds names, the others figures."""
     return f"{row_line(*names)}\n|---|" + "---:|" * (len(names) - 1)
 
 
 def row_line(*cells: object) -> str:
-    """A line of it."""
+    """One row of a table."""
     return f"| {' | '.join(map(str, cells))} |"

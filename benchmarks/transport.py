@@ -1,8 +1,8 @@
-"""Measure the client CPU of one GET: ours, boto3's and obstore's, against one server, in one run.
+"""Measure the CPU time that one GET costs a client: our transport, boto3 and obstore, against one server.
 
-The server is a stand-in in a process of its own: it answers any range of one object and looks at no signature. Each
-client is a process of its own as well; rounds take turns, and the median counts. obstore comes from the environment of
-the peers ($MONOCONTEXT_PEERS), and is left out where it is missing.
+The server runs in a process of its own, answers any range of one object and ignores signatures. Each client runs in a
+process of its own as well; the clients take turns, and the table shows medians. obstore comes from the environment of
+the peers ($MONOCONTEXT_PEERS), and is left out if it is missing.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _RANGE = re.compile(rb"(?i)\r\nrange: *bytes=(\d+)-(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is asked for."""
+    """One kind of request."""
 
     name: str
     length_bytes: int
     gets: int
-    """In one round."""
+    """Requests of one round."""
     tls: bool = False
 
 
@@ -52,15 +52,13 @@ CASES = (
 
 
 def add(commands: Commands) -> None:
-    """Add the sub-command."""
-    command = commands.add_parser("transport", help="client CPU of one GET, beside boto3 and obstore")
-    command.add_argument("--rounds", type=int, default=3, help="medians count")
-    command.add_argument("--threads", type=int, default=8, help="of each client")
+    command = commands.add_parser("transport", help="CPU of one GET, against boto3 and obstore")
+    command.add_argument("--rounds", type=int, default=3, help="rounds; the table shows medians")
+    command.add_argument("--threads", type=int, default=8, help="threads of each client")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure and print the table."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         certificate = _make_certificate(folder)
@@ -82,7 +80,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _make_certificate(folder: Path) -> Path | None:
-    """A certificate for 127.0.0.1 with its key, in one file; `None` without the command `openssl`."""
+    """A file with a certificate for 127.0.0.1 and its key; `None` without the command `openssl`."""
     if shutil.which("openssl") is None:
         return None
     path = folder / "server.pem"
@@ -105,7 +103,7 @@ def _server(certificate: Path | None) -> Iterator[str]:
 
 
 def _serve(certificate: str) -> None:
-    context: ssl.SSLContext | None = None
+    context = None
     if certificate != "plain":
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
@@ -119,7 +117,7 @@ def _serve(certificate: str) -> None:
 
 def _answer(sock: socket.socket, data: memoryview, context: ssl.SSLContext | None) -> None:
     with suppress(OSError):
-        # bbr, the default on some systems, would bill the client for its pace.
+        # bbr, the default on some systems, paces its output, and that would count as time of the client.
         with suppress(OSError, AttributeError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -32,17 +32,17 @@ from monocontext.text.search.terms import STOP_WORDS
 
 BEST = 10
 SHARE = 0.05
-"""Of the stored bytes that a search with a budget reads."""
+"""The share of the stored bytes that a search may read."""
 _LESS, _TRIES = 0.99, 6
-"""A budget is cut so far below what would read that share, until it does. Small texts read more in one frame."""
+"""A search that read too much is repeated with a budget this far below its due, at most this many times."""
 _SEED = 3
 _SAME = 1e-9
-"""Scores that differ by less are the same."""
+"""Scores that differ by less are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """What tantivy made of the passages."""
+    """The index of tantivy."""
 
     searcher: Any
     seconds: float
@@ -50,16 +50,14 @@ class _Index:
 
 
 def add(commands: Commands) -> None:
-    """Add the sub-command."""
     command = commands.add_parser("words", help="search by words, against a scan of everything and tantivy")
-    command.add_argument("--size", type=amount, default=64_000_000, help="bytes of text, as 64M")
-    command.add_argument("--corpora", type=parse_list, default=NAMES, help=f"of {','.join(NAMES)}")
-    command.add_argument("--queries", type=int, default=200, help="of each text")
+    command.add_argument("--size", type=amount, default=64_000_000, help="bytes of text, such as 64M")
+    command.add_argument("--corpora", type=parse_list, default=NAMES, help=f"texts: {','.join(NAMES)}")
+    command.add_argument("--queries", type=int, default=200, help="queries of each text")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print a table for each corpus."""
     for name in arguments.corpora:
         path = corpus(name, arguments.size)
         asked = _queries(path, name, arguments.queries)
@@ -73,7 +71,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _measure(path: Path, queries: list[str], folder: Path) -> None:
     sizes, seconds = {}, {}
     with path.open("rb") as file:
-        publish(file.read(4 << 20).decode(errors="ignore"), folder / "first")  # what is imported counts for neither
+        publish(file.read(4 << 20).decode(errors="ignore"), folder / "first")  # imports count for neither
     for filters in (False, True):
         began = time.process_time()
         with path.open("rb") as file:
@@ -84,7 +82,7 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
     print(head_line("what", "ours", "tantivy"))
     build, size = (f"{index.seconds:.1f} s", f"{index.size_bytes:,}") if index else ("missing", "missing")
     print(row_line("CPU to build", f"{seconds[True] - seconds[False]:.1f} s", build))
-    print(row_line("bytes beside the text", f"{sizes[True] - sizes[False]:,}", size), flush=True)
+    print(row_line("bytes added", f"{sizes[True] - sizes[False]:,}", size), flush=True)
     with Monocontext.open(folder / "True") as context:
         best = ranked.scan(context.span, queries, BEST)
     budget = SHARE * path.stat().st_size
@@ -98,7 +96,7 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
 def _within_share(
     folder: Path, budget: float, stored_bytes: int, query: str, every: Sequence[Any]
 ) -> tuple[float, float]:
-    """Recall and seconds of a search that reads at most SHARE of the stored bytes, beginning with `budget`."""
+    """The recall and seconds of a search that reads at most SHARE of the stored bytes; `budget` is a first guess."""
     for _ in range(_TRIES):
         store = CountingStore(LocalStore(folder / "True"))
         with Monocontext.open(store) as context:
@@ -109,7 +107,7 @@ def _within_share(
         if share <= SHARE:
             break
         budget *= _LESS * SHARE / share
-    # Of passages that score the same any is as good.
+    # Passages with equal scores are interchangeable.
     enough = [one for one in some if one.score >= every[-1].score - _SAME] if every else []
     return len(enough) / len(every) if every else 1.0, seconds
 
@@ -155,7 +153,7 @@ def _build(path: Path, folder: Path) -> _Index | None:
 
 
 def _milliseconds(index: _Index, queries: Sequence[str]) -> float:
-    """Of tantivy for a query, the places of its passages included."""
+    """The time of one query in tantivy, the places of its passages included."""
     began = time.process_time()
     for query in queries:
         searcher = index.searcher.searcher()

@@ -1,4 +1,4 @@
-"""Imitate what models do with a `context` by small programs: the code of each turn, and the truth to find."""
+"""Programs that imitate models at work on a `context`: the code of each turn, and the answer to find."""
 
 from benchmarks.patterns.families import FAMILIES
 from benchmarks.patterns.mixtures import MIXTURES

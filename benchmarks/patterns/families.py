@@ -1,13 +1,13 @@
-"""Define the ten families of programs that most runs of most models consist of, each a text and a conversation."""
+"""Ten families of programs, which make up most runs of most models. Each has a text and a conversation."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from benchmarks.patterns.ordered import RECORD_BYTES, day_of
 from benchmarks.patterns.program import Conversation, Program, numbers
-from benchmarks.patterns.texts import WIDTH, Text, count_in, planted, text_of
+from benchmarks.patterns.texts import RECORD_BYTES, WIDTH, Text, count_in, day_of, planted, text_of
 
 CHUNKS = 40
 CHUNK = 400_000
@@ -20,7 +20,7 @@ _PEEK = "print(type(context), len(context))\nprint(context[:2000])\n"
 
 
 def _pieces(text: Text, wanted: int, size: int) -> tuple[int, int]:
-    """How many chunks of which size there are to look at: fewer of the same size in a small text."""
+    """The number and the size of chunks to read: a small text has fewer of the same size."""
     return min(wanted, text.characters // size), size
 
 
@@ -28,18 +28,18 @@ def _notes(prompt: str) -> str:
     return " ".join(re.findall(r"code word part \d+ is (\w+)", prompt)) or "nothing"
 
 
-def _chunk_text(frames: int) -> Text:
-    return _with_code_words(frames, CHUNKS, CHUNK, (0.3, 0.6, 0.9))
-
-
 def _with_code_words(frames: int, wanted: int, size: int, places: Sequence[float]) -> Text:
-    """Three words, at these shares of what so many chunks hold."""
+    """A text with three words, at these shares of the chunks."""
     text = text_of("prose", frames)
     count, size = _pieces(text, wanted, size)
     for number, (share, word) in enumerate(zip(places, _CODE_WORDS, strict=True)):
         text.plant(count * size * share / text.characters, f"the code word part {number} is {word}")
     text.truth = " ".join(_CODE_WORDS)
     return text
+
+
+_chunk_text = partial(_with_code_words, wanted=CHUNKS, size=CHUNK, places=(0.3, 0.6, 0.9))
+_map_text = partial(_with_code_words, wanted=MAP_CHUNKS, size=MAP_CHUNK, places=(0.15, 0.55, 0.95))
 
 
 def _chunk_scan(text: Text) -> Conversation:
@@ -76,10 +76,6 @@ def _grep_and_zoom(text: Text) -> Conversation:
     zoom = f"window = context[{last - 500}:{last + around}]"
     printed = yield f"import re\n{zoom}\nprint(re.findall('operator-[a-z]+', window))\n"
     return f"{len(hits)} {printed.strip()[2:-2]}"
-
-
-def _map_text(frames: int) -> Text:
-    return _with_code_words(frames, MAP_CHUNKS, MAP_CHUNK, (0.15, 0.55, 0.95))
 
 
 def _map_reduce(text: Text) -> Conversation:
@@ -204,11 +200,6 @@ _outline_text = planted(
 )
 
 
-def _heading(prompt: str) -> str:
-    found = re.search(r"matter of stone (\d+)", prompt)
-    return found[1] if found else "nothing"
-
-
 def _outline(text: Text) -> Conversation:
     yield _PEEK
     printed = yield (
@@ -225,6 +216,7 @@ def _outline(text: Text) -> Conversation:
 
 
 _TREATY = "the treaty of Marrowgate was signed by nine delegates in the end"
+_verify_text = planted("prose", "nine", (0.44, _TREATY))
 
 
 def _verify(text: Text) -> Conversation:
@@ -241,9 +233,14 @@ def _verify(text: Text) -> Conversation:
     return "nine" if "nine" in printed else "lost"
 
 
-def _delegates(prompt: str) -> str:
-    found = re.search(r"signed by (\w+) delegates", prompt)
-    return found[1] if found else "nothing"
+def _reads(pattern: str) -> Callable[[str], str]:
+    """A sub-model that replies with the first group of a pattern, if the prompt matches it."""
+
+    def reply(prompt: str) -> str:
+        found = re.search(pattern, prompt)
+        return found[1] if found else "nothing"
+
+    return reply
 
 
 FAMILIES = (
@@ -255,6 +252,13 @@ FAMILIES = (
     Program("tail first", _tail_text, _tail_first, 0.30, prunable=True),
     Program("random sampling", planted("logs", "INFO"), _random_sampling, 1.02),
     Program("full pass", _pass_text, _full_pass, 1.02, full_pass=True),
-    Program("outline navigation", _outline_text, _outline, 0.10, _heading, prunable=True),
-    Program("re-read and verify", planted("prose", "nine", (0.44, _TREATY)), _verify, 0.10, _delegates, prunable=True),
+    Program("outline navigation", _outline_text, _outline, 0.10, _reads(r"matter of stone (\d+)"), prunable=True),
+    Program(
+        "re-read and verify",
+        planted("prose", "nine", (0.44, _TREATY)),
+        _verify,
+        0.10,
+        _reads(r"signed by (\w+) delegates"),
+        prunable=True,
+    ),
 )

@@ -1,4 +1,4 @@
-"""Define programs that cross families: code, Chinese, a memory of sessions, misuse, summaries of both ends."""
+"""Programs that cross families: code, Chinese, a memory of sessions, misuse, summaries of both ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _cjk(text: Text) -> Conversation:
 
 
 def _sessions(text: Text) -> Conversation:
-    """Reads back to where a fact last changed."""
+    """Reads backwards to the session in which a fact last changed."""
     yield "print(len(context))\nprint(context[-4000:])\n"
     printed = yield (
         "end, seen = len(context), []\nfor _ in range(20):\n    at = context.rfind('## Session ', 0, end)\n"
@@ -57,8 +57,11 @@ def _sessions(text: Text) -> Conversation:
 
 
 def _naive(text: Text) -> Conversation:
-    """Looks for words of which one is there. Frames of filler are alike, so that where a filter errs in one it errs in
-    all: these words are such that it does not."""
+    """Searches for three phrases, of which the text has one.
+
+    All frames of filler are equal, so a filter errs in none of them or in all. These phrases are chosen so that it errs
+    in none.
+    """
     yield "print(type(context), len(context))\nprint('\\n'.join(context.splitlines()[:20]))\n"
     printed = yield (
         "for keyword in ['password of the vault', 'hidden-passphrase', 'secret-vault-key']:\n"
@@ -90,7 +93,7 @@ def _sign(prompt: str) -> str:
 
 
 def _literal_zooms(text: Text) -> Conversation:
-    """Two zooms a turn at addresses that only the code names, then eight of them again."""
+    """Two zooms a turn to literal addresses, then eight of them again."""
     yield "print(len(context))\n"
     dice, places, seen = Random(11), [], 0
     for _ in range(12):
@@ -123,7 +126,7 @@ def _scans_text(frames: int) -> Text:
 
 
 def _interleave(text: Text) -> Conversation:
-    """Eight readers in turns, through a cache that is smaller than what reading ahead for all of them would like."""
+    """Eight scans in turns, through a cache that is too small to read far ahead for all of them."""
     yield _HEAD
     step = _step(text)
     printed = yield (

@@ -1,16 +1,15 @@
-"""Define a program: a conversation whose turns are code over `context`, and the truth that it must come to."""
+"""A program: a text, and a conversation whose turns are code over `context`, with the answer that it must find."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
-from benchmarks.patterns.ordered import ordered_context
-from benchmarks.patterns.texts import Text
+from benchmarks.patterns.texts import Text, ordered_context
 from monocontext.testing import VirtualStore
 
 Conversation = Generator[str, str, str]
-"""Yields the code of each turn, is sent what that code printed, and returns the answer."""
+"""Yields the code of each turn, receives its printed output, and returns the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +18,28 @@ class Program:
 
     name: str
     text: Callable[[int], Text]
-    """Makes the text, of so many frames."""
+    """Makes the text, given its number of frames."""
     talk: Callable[[Text], Conversation]
-    """What the model does. It knows of the text only what the code printed, and its length."""
+    """What the model does. It knows the length of the text and the output of its code, nothing else."""
     regret: float
-    """The most that reading ahead may leave at 0.2 GB: 0 is the oracle, 1 no reading ahead."""
+    """The most regret with reading ahead at 0.2 GB: 0 is the oracle, 1 no reading ahead."""
     answer: Callable[[str], str] = lambda prompt: "noted"
     """The sub-model."""
     prunable: bool = False
-    """Whether a search filter can spare its passes."""
+    """Whether search filters let it skip most frames."""
     full_pass: bool = False
     """Whether it must read everything."""
     ordered: bool = False
-    """Over fixed-width records in order instead of the text."""
+    """Whether it works on `ordered_context` in place of the text."""
     cache_bytes: int | None = None
-    """A cache of its own, where the point is a small one."""
+    """The size of its cache, if it needs a small one."""
 
     def store(self, text: Text, *, filters: bool) -> VirtualStore:
-        """Where its context lies."""
+        """The store with its context."""
         return ordered_context(text.frames) if self.ordered else text.store(filters=filters)
 
 
 def numbers(printed: str) -> list[int]:
-    """The integers among what was printed, as a model reads them off."""
+    """The integers in the printed output."""
     cleaned = "".join(each if each.isdigit() else " " for each in printed)
     return [int(each) for each in cleaned.split()]

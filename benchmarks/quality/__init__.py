@@ -1,1 +1,50 @@
-"""Measure answers: `rlm` over lazy texts beside other ways to answer, at any size, with any model."""
+"""Measure answers: `rlm` over lazy texts against other ways to answer, at any size, with any model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.options import Commands, amount, parse_list
+from benchmarks.quality import report
+from benchmarks.quality.arms import ARMS
+from benchmarks.quality.families import FAMILIES
+from benchmarks.quality.running import BadPlan, Plan, run
+
+
+def add(commands: Commands) -> None:
+    plan = Plan()
+    command = commands.add_parser("quality", help="answers, tokens and dollars of rlm and of other ways, by size")
+    command.add_argument("--model", default=plan.model, help="as in `rlm run`; oracle: a scripted model")
+    command.add_argument("--base-url", help="URL of an OpenAI-compatible endpoint")
+    command.add_argument("--arms", type=parse_list, default=plan.arms, help=f"arms: {','.join(ARMS)}")
+    command.add_argument("--sizes", type=parse_list, default=("1MB",), help="sizes of the haystack, such as 1MB,10GB")
+    command.add_argument("--families", type=parse_list, default=plan.families, help=f"families: {','.join(FAMILIES)}")
+    command.add_argument("--each", type=int, default=plan.each, help="questions of each family")
+    command.add_argument("--seed", type=int, default=plan.seed, help="seed of the questions")
+    command.add_argument("--max-dollars", type=float, help="cap on the cost of all runs in OUT")
+    command.add_argument("--max-iterations", type=int, default=plan.max_iterations, help="turns of a run")
+    command.add_argument("--window-tokens", type=int, default=plan.window_tokens, help="window of the model")
+    command.add_argument("--runner", default=plan.runner, help="where the code of the model runs")
+    command.add_argument(
+        "--out", type=Path, default=Path("results/quality"), help="folder for report.md and a file for each run"
+    )
+    command.set_defaults(run=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run and report; returns 1 if the cap left runs out, 2 for a plan that the user must change."""
+    plan = Plan(
+        model=arguments.model, base_url=arguments.base_url, arms=tuple(arguments.arms),
+        sizes_bytes=tuple(amount(size) for size in arguments.sizes), families=tuple(arguments.families),
+        each=arguments.each, seed=arguments.seed, max_dollars=arguments.max_dollars,
+        max_iterations=arguments.max_iterations, window_tokens=arguments.window_tokens, runner=arguments.runner,
+    )  # fmt: skip
+    try:
+        outcome = run(plan, arguments.out)
+    except BadPlan as exc:
+        print(f"quality: {exc}", file=sys.stderr)
+        return 2
+    print(f"written to {report.write(arguments.out, outcome)}")
+    return 1 if outcome.unasked else 0

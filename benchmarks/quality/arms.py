@@ -1,4 +1,4 @@
-"""The ways to answer that are compared, each a function from a question to a `Run`."""
+"""The arms: ways to answer a question, each of which gives a `Run`."""
 
 from __future__ import annotations
 
@@ -19,60 +19,60 @@ ARMS = {
     "prompt": "as much of the text as fits, from its beginning, in one prompt",
     "search": "the best passages of context.search in one prompt",
 }
-"""By name."""
+"""Descriptions of the arms by name."""
 IN_MEMORY = "rlm-str"
 STR_BYTES = 200_000_000
-"""The largest text that the arm with the text in memory takes: each question copies it to its sandbox."""
+"""The largest text for the arm with the text in memory, which copies it to a sandbox for each question."""
 PASSAGES = 20
 SEARCHED_BYTES = 8 << 20
-"""Of text that a search may look at, best frames first: a question of common words costs a second for each MB."""
+"""The most bytes that a search may read, best frames first: common words cost a second for each MB."""
 _ASK = "Text:\n\n{text}\n\nAnswer from the text alone, as short as you can, or say: unknown.\n\n{query}"
 _SHARE = 0.8
-"""Of the window that a text may fill; the rest is for the question and the answer."""
+"""The share of the window for the text; the rest is for the question and the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of one question on one arm."""
+    """The result of one question on one arm."""
 
     answer: str | None
     reason: str
     turns: int = 1
     tokens: int = 0
     dollars: float | None = None
-    """None where no price is known."""
+    """`None` if the price is not known."""
     seconds: float = 0.0
     bytes_read: int | None = None
-    """From storage, opening included; None where the text was in memory."""
+    """Bytes read from storage, opening included; `None` if the text was in memory."""
     refused: int = 0
-    """Cells that a limit of the text refused an operation (`ContextTooLarge`)."""
+    """Cells that failed with `ContextTooLarge`."""
     transcript: list[dict[str, Any]] = field(default_factory=list)
-    """Of each turn the reply and what its cells printed."""
+    """The reply and the output of its cells for each turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all arms share."""
+    """The input of all arms."""
 
     make_rlm: Callable[..., RLM]
-    """Of the dollars that a question may cost, and other options of `RLM` by keyword."""
+    """Makes an `RLM`, given the most dollars for a question and other options by keyword."""
     context: Monocontext
     text: str | None
-    """The same text in memory, where an arm takes it."""
+    """The text in memory, if an arm needs it."""
     window_tokens: int
 
     def fitting(self) -> int:
-        """Characters of text that fit into a prompt."""
+        """The number of characters of text that fit into a prompt."""
         return int(_SHARE * self.window_tokens * CHARACTERS_PER_TOKEN)
 
 
 def is_left_out(arm: str, size_bytes: int) -> bool:
-    """Whether an arm would copy too large a text to a sandbox for each question."""
+    """Whether the text is too large for this arm."""
     return arm == IN_MEMORY and size_bytes > STR_BYTES
 
 
 def answer(arm: str, question: Question, setting: Setting, dollars: float | None) -> Run:
-    """One question on one arm, for at most so many dollars; a failure of the model is a result."""
+    """Ask one question on one arm, for at most `dollars`; a failure of the model is a result."""
     began = time.monotonic()
     context = setting.context
     try:

@@ -1,14 +1,22 @@
-"""Make the questions of each family by a seed: what is planted, what is asked, the answer, and cells that find it."""
+"""Make the questions of each family by a seed, with their evidence, the answer, and cells that find it.
+
+The oracle is a scripted model that knows the answers, so that the benchmark runs from end to end without a key. As the
+root model it writes the cells of the question. For a single prompt it gives the right answer if the prompt holds all of
+the evidence.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
+from typing import Any
 
 from benchmarks.quality.haystack import Sources
 from benchmarks.quality.questions import Planted, Question
+from rlm import ScriptedLM
+from rlm.prompts.examples import QUESTION_OPENS, conversation
 
 _CITIES = ("Lisbon", "Oslo", "Lima", "Cairo", "Quito", "Riga", "Accra", "Hanoi", "Turin", "Perth")
 _PEOPLE = ("Ada", "Boris", "Chen", "Dora", "Emre", "Fatou", "Goro", "Hana", "Ines", "Jomo")
@@ -23,12 +31,12 @@ MEANINGS = {
     "delivery": ("The parcel never came.", "The box stood in the rain for a day.", "The courier rang at another door."),
     "thanks": ("You made my mother very happy.", "Best support that I ever had.", "I will come back for sure."),
 }
-"""Messages by what they are about; no message says it in that word."""
+"""Messages by subject; no message contains the word."""
 CLASSIFY = "Is this message about money, delivery or thanks? Answer with one word.\n\n"
 
 
 def make(families: tuple[str, ...], each: int, seed: int, sources: Sources) -> list[Question]:
-    """`each` questions of each family: first one of each, so that a run that was stopped has asked all families."""
+    """`each` questions of each family, in turns: a run that is stopped early has asked all families."""
     made = (FAMILIES[family](each, Random(f"{family} {seed}"), sources) for family in families)
     return [question for one_of_each in zip(*made, strict=True) for question in one_of_each]
 
@@ -124,7 +132,7 @@ def _two_hop(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
 
 
 def _code(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
-    """Of the standard library: which file defines a function, which function calls one; names of their own."""
+    """Questions about the standard library: which file defines a function, which function calls it."""
     facts = list(_facts(sources))
     dice.shuffle(facts)
     used: set[str] = set()
@@ -155,14 +163,14 @@ def _code(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
 
 
 def _facts(sources: Sources) -> Iterator[tuple[str, str, str]]:
-    """File, function, caller: functions of a module that one function of it calls once, the nearest `def` before it."""
+    """File, function and caller of functions that are called once, inside the nearest `def` before the call."""
     for path in sources.paths:
         text = sources.read(path)
         if not 2_000 < len(text) < 30_000 or "\n==== " in text:
             continue
         try:
             tree = ast.parse(text)
-        except SyntaxError:  # a test of Python's own errors
+        except SyntaxError:  # tests of Python's own errors
             continue
         for function in tree.body:
             if isinstance(function, ast.FunctionDef) and sources.words[function.name] == 2:
@@ -184,4 +192,31 @@ FAMILIES: dict[str, Callable[[int, Random, Sources], Iterator[Question]]] = {
     "needle": _needle, "needles": _needles, "counting": _counting, "meaning": _meaning, "two-hop": _two_hop,
     "code": _code,
 }  # fmt: skip
-"""By name."""
+"""The functions that make questions, by family."""
+
+
+def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
+    """A model that knows the answers to these questions."""
+    by_query = {question.query: question for question in questions}
+
+    def reply(messages: Any) -> str:
+        if isinstance(messages, str):
+            return _read(messages, questions)
+        said = conversation(messages)
+        query = said[0]["content"].removeprefix(QUESTION_OPENS)
+        (question,) = [found for text, found in by_query.items() if query.startswith(f'{text}"')]
+        turn = sum(message["role"] == "assistant" for message in said)
+        return f"```repl\n{question.cells[min(turn, len(question.cells) - 1)]}\n```"
+
+    return ScriptedLM(reply, model="oracle")
+
+
+def _read(prompt: str, questions: Sequence[Question]) -> str:
+    if prompt.startswith(CLASSIFY):
+        message = prompt.removeprefix(CLASSIFY)
+        return next((kind for kind, said in MEANINGS.items() if message in said), "unknown")
+    for question in questions:
+        if prompt.endswith(question.query):
+            found = all(line in prompt for each in question.evidence for line in each.text.splitlines())
+            return question.answer if found else "unknown"
+    return "unknown"

@@ -1,6 +1,7 @@
-"""Build haystacks: the source of Python's standard library, a header line a file, then generated logs; uploaded once.
+"""Build haystacks and publish each once: the source of Python's standard library, then generated logs.
 
-Nothing is fetched. The real text is what this interpreter has (some 30 MB); the rest is made by `benchmarks.logs`.
+Each file of source follows a header line. Nothing is downloaded: the source is that of this interpreter (some 30 MB),
+and `benchmarks.logs` makes the rest.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from random import Random
 
 from benchmarks.logs import make_logs
 from benchmarks.quality.questions import Planted, Question
-from monocontext import Monocontext, publish
+from monocontext import publish
 
 _LOGS_SEED = 19
 
@@ -26,27 +27,27 @@ class Sources:
     """The files of a source tree."""
 
     def __init__(self, root: Path | None = None) -> None:
-        """`root`: by default the standard library."""
+        """`root` is by default the standard library."""
         self._root = root or Path(sysconfig.get_paths()["stdlib"])
         found = sorted(path for path in self._root.rglob("*.py") if "site-packages" not in path.parts)
         self.paths = [path.relative_to(self._root).as_posix() for path in found]
-        """From the root."""
+        """Paths of the files, relative to the root."""
 
     def read(self, path: str) -> str:
-        """The text of a file; empty where it is not UTF-8."""
+        """The text of a file; empty if it is not UTF-8."""
         try:
             return (self._root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             return ""
 
     def document(self, path: str) -> str:
-        """The text under its header line, ended by a newline."""
+        """A header line and the text of a file; ends with a newline."""
         text = self.read(path)
         return f"==== {path}\n{text}" + "\n" * (not text.endswith("\n"))
 
     @cached_property
     def words(self) -> Counter[str]:
-        """How often each word of more than five letters stands in all files."""
+        """The number of occurrences of each word of more than five letters, in all files."""
         counted: Counter[str] = Counter()
         for path in self.paths:
             counted.update(re.findall(r"\b\w{6,}\b", self.read(path)))
@@ -54,7 +55,7 @@ class Sources:
 
 
 def build(size_bytes: int, planted: Iterable[Planted], sources: Sources) -> Iterator[str]:
-    """Whole lines, `size_bytes` of UTF-8 in all or what the evidence takes; evidence where it belongs."""
+    """Whole lines with the evidence in its place, `size_bytes` of UTF-8 in all (more if the evidence is larger)."""
     waiting = sorted(planted, key=lambda each: each.share)
     own = sum(len(each.text.encode()) for each in waiting)
     evidence = {each.text for each in waiting}
@@ -68,7 +69,7 @@ def build(size_bytes: int, planted: Iterable[Planted], sources: Sources) -> Iter
 
 
 def _fill(room: int, sources: Sources, without: set[str]) -> Iterator[str]:
-    """Blocks of whole lines: files in an order by chance, then logs. A file that is evidence is left out."""
+    """Blocks of whole lines: files in random order, then logs. Files that are evidence are left out."""
     order = list(sources.paths)
     Random(_LOGS_SEED).shuffle(order)
     for path in order:
@@ -93,13 +94,13 @@ def _blocks(lines: Sequence[str], each: int = 50) -> Iterator[str]:
 
 
 def _cut(block: str, room: int) -> str:
-    """The whole lines of a block that fit."""
+    """The whole lines of a block that fit into `room` bytes."""
     data = block.encode()
     return block if len(data) <= room else data[: data.rfind(b"\n", 0, room) + 1].decode()
 
 
 def prepare(folder: Path, size_bytes: int, questions: Sequence[Question], sources: Sources) -> Path:
-    """The folder of the context; made where it is not there. Takes 1.2 times the size on disk at most."""
+    """The folder of the context, published if it is missing. It takes at most 1.2 times the size on disk."""
     planted = sorted({each for question in questions for each in question.evidence}, key=lambda each: each.text)
     name = hashlib.sha256(json.dumps([(each.text, each.share) for each in planted]).encode()).hexdigest()[:12]
     place = folder / f"{size_bytes}-{name}"
@@ -107,9 +108,3 @@ def prepare(folder: Path, size_bytes: int, questions: Sequence[Question], source
         publish(build(size_bytes, planted, sources), place, replace=True)
         done.touch()
     return place
-
-
-def read_whole(place: Path) -> str:
-    """The text in memory."""
-    with Monocontext.open(place, materialize_limit=1 << 40) as context:
-        return str(context)

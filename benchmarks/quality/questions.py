@@ -17,30 +17,30 @@ _OOLONG = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """Evidence: whole lines, and where they stand in every haystack."""
+    """Evidence: whole lines, and their place in every haystack."""
 
     text: str
     share: float
-    """Of the haystack before it, 0 to 1."""
+    """The share of the haystack before it, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question; it and its evidence are the same at every size."""
+    """One question, with the same evidence at every size of the haystack."""
 
     id: str
     family: str
     query: str
     answer: str
-    """Of a set: its members, separated by commas."""
+    """The right answer; for the rule `set` its members, separated by commas."""
     rule: Rule
     evidence: tuple[Planted, ...]
     cells: tuple[str, ...]
-    """What the scripted model writes, turn by turn."""
+    """The code of the scripted model, turn by turn."""
 
 
 def score(question: Question, answer: str | None) -> float:
-    """0 to 1. Of a count: 0.75 to the power of how far off it is, as OOLONG has it; of all others 0 or 1."""
+    """0 or 1, but for a count 0.75 to the power of its error, as in OOLONG."""
     if answer is None:
         return 0.0
     match question.rule:
@@ -55,13 +55,8 @@ def score(question: Question, answer: str | None) -> float:
             return _OOLONG ** abs(said - right) if question.rule == "count" else float(said == right)
 
 
-def is_right(question: Question, answer: str | None) -> bool:
-    """Whether the score is whole: what pairs are compared by."""
-    return score(question, answer) == 1.0
-
-
 def normalise(text: str) -> str:
-    """Case, quotes, spaces and the punctuation at both ends do not count."""
+    """The text without case, quotes, surplus spaces, and punctuation at both ends."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(folded.split()).strip(" .,;:!\"'`()[]{}")
 
@@ -71,6 +66,6 @@ def _members(text: str) -> frozenset[str]:
 
 
 def _number(text: str) -> float | None:
-    """The number that the whole answer is: `1,234`, `**12**`, `12.`; not one among other words."""
+    """The number, if the whole answer is one (`1,234`, `**12**`, `12.`); `None` for a number among words."""
     bare = normalise(text).replace(",", "").strip("* ")
     return float(bare) if _NUMBER.fullmatch(bare) else None

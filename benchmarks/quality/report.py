@@ -18,14 +18,14 @@ from benchmarks.quality.running import Outcome
 
 Row = Mapping[str, Any]
 Groups = Mapping[tuple[int, str], Sequence[Row]]
-"""By size and arm."""
+"""Rows by size and arm."""
 _AGAINST, _OTHER = "rlm", "rlm-str"
 FEWEST = 10
 """Questions below which no percentage is written."""
 
 
 def write(out: Path, outcome: Outcome) -> Path:
-    """`report.md`."""
+    """Write `report.md` and return its path."""
     about = json.loads((out / "plan.json").read_text())
     machine, plan = about["machine"], about["plan"]
     groups: dict[tuple[int, str], list[Row]] = {}
@@ -40,10 +40,10 @@ def write(out: Path, outcome: Outcome) -> Path:
         *_by_family(groups),
         "\n## Pairs\n",
         *_pairs(groups),
-        f"\n## `{_AGAINST}` beside `{_OTHER}`, turn by turn\n",
+        f"\n## `{_AGAINST}` and `{_OTHER}`, turn by turn\n",
         *_transcripts(groups),
         "\n## Left out\n",
-        *(f"- {name}: so large a text is not copied to a sandbox for each question" for name in outcome.left_out),
+        *(f"- {name}: too large to copy to a sandbox for each question" for name in outcome.left_out),
         *([f"- {outcome.unasked} runs: the cap on dollars was reached"] if outcome.unasked else []),
     ]
     path = out / "report.md"
@@ -77,7 +77,7 @@ def _by_family(groups: Groups) -> Iterator[str]:
 
 
 def _pairs(groups: Groups) -> Iterator[str]:
-    """`rlm` against each other arm of a size, and each of its sizes against its smallest."""
+    """`rlm` against the other arms at each size, and against itself at its smallest size."""
     yield head_line("first / second", "questions", "only first right", "only second right", "McNemar p")
     smallest = min((size for size, arm in groups if arm == _AGAINST), default=0)
     for (size, arm), group in groups.items():
@@ -109,20 +109,20 @@ def _size(size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Two arms over the same questions."""
+    """The comparison of two arms over the same questions."""
 
     questions: int
     only_first: int
-    """Right on the first arm alone."""
+    """Questions that only the first arm answered right."""
     only_second: int
     p: float
     """The probability that the arms differ this much by chance: exact McNemar test, two-sided."""
 
 
 def pair(first: Sequence[bool], second: Sequence[bool]) -> Pairing:
-    """Whether each question was right on one arm and on the other, in the same order."""
+    """Compare two arms, given whether each question was answered right on the first and on the second."""
     if len(first) != len(second) or not first:
-        raise ValueError(f"{len(first)} and {len(second)} results are no pairs")
+        raise ValueError(f"{len(first)} and {len(second)} results are not pairs")
     only_first = sum(a and not b for a, b in zip(first, second, strict=True))
     only_second = sum(b and not a for a, b in zip(first, second, strict=True))
     differing = only_first + only_second
@@ -131,12 +131,12 @@ def pair(first: Sequence[bool], second: Sequence[bool]) -> Pairing:
 
 
 def share(right: int, of: int) -> str:
-    """`17 of 20 (85 %)`; no percentage of few."""
+    """`17 of 20 (85 %)`, without the percentage for few questions."""
     return f"{right} of {of}" + (f" ({100 * right / of:.0f} %)" if of >= FEWEST else "")
 
 
 def parting(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]]) -> str:
-    """Where two transcripts differ first; empty where they are the same."""
+    """The first difference between two transcripts; empty if they are equal."""
     for turn, (one, other) in enumerate(zip(first, second, strict=False), 1):
         if one["reply"] != other["reply"]:
             return f"turn {turn}: another reply"

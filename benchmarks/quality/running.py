@@ -1,7 +1,7 @@
-"""Run all questions on all arms at all sizes: an estimate first, a cap on dollars, a JSON file for each run.
+"""Run all questions on all arms at all sizes, after an estimate of the cost and up to a cap on dollars.
 
-OUT/<bytes>/<arm>/<question>.json holds a run, written whole or not at all. What is there is not asked again, so the
-same command goes on after a kill; OUT/plan.json keeps another command from mixing its results in.
+OUT/<bytes>/<arm>/<question>.json holds one run and is written atomically. A run that has its file is not repeated, so
+the same command continues after a kill. OUT/plan.json keeps a command with another plan from mixing in its results.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import Any
 
 from benchmarks.machine import describe_machine
 from benchmarks.quality import arms, families
-from benchmarks.quality.haystack import Sources, prepare, read_whole
-from benchmarks.quality.oracle import make_oracle
-from benchmarks.quality.questions import Question, is_right, score
+from benchmarks.quality.haystack import Sources, prepare
+from benchmarks.quality.questions import Question, score
 from monocontext import Monocontext
 from rlm import RLM
 from rlm.calls.prices import dollars as price
@@ -27,16 +26,16 @@ from rlm.runners.template import warm_workers
 
 ORACLE = "oracle"
 _OUTPUT_TOKENS, _TURN_TOKENS, _TURNS = 400, 2_500, 6
-"""Guesses for the estimate: of a reply, of a prompt of the loop, turns of a run."""
+"""Guesses for the estimate: tokens of a reply, tokens of a prompt in the loop, turns of a run."""
 
 
 class BadPlan(ValueError):
-    """A plan that cannot be carried out; one line."""
+    """A plan that cannot be run; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run."""
+    """The models, arms and questions to run."""
 
     model: str = ORACLE
     base_url: str | None = None
@@ -47,7 +46,7 @@ class Plan:
     """Questions of each family."""
     seed: int = 0
     max_dollars: float | None = None
-    """Over all runs in the folder."""
+    """The cap on the cost of all runs in the folder."""
     max_iterations: int = 12
     window_tokens: int = 128_000
     runner: str = "subprocess"
@@ -55,17 +54,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the folder holds in the end."""
+    """The content of the folder after a run."""
 
     rows: list[dict[str, Any]]
     left_out: list[str]
-    """Arms that copy their text, at sizes where that is too large."""
+    """Arms that cannot hold the text in memory, with the size."""
     unasked: int
-    """Runs that the cap left."""
+    """Runs that the cap prevented."""
 
 
-def run(plan: Plan, out: Path, told: Callable[[str], object] = print, sources: Sources | None = None) -> Outcome:
-    """Carry out what the folder lacks. Raises BadPlan."""
+def run(plan: Plan, out: Path, say: Callable[[str], object] = print, sources: Sources | None = None) -> Outcome:
+    """Carry out the runs that the folder lacks. Raises `BadPlan`."""
     _check(plan)
     sources = sources or Sources()
     questions = families.make(plan.families, plan.each, plan.seed, sources)
@@ -73,7 +72,7 @@ def run(plan: Plan, out: Path, told: Callable[[str], object] = print, sources: S
     pairs = [(size, arm) for size in plan.sizes_bytes for arm in plan.arms]
     left_out = [f"{arm} at {size:,} bytes" for size, arm in pairs if arms.is_left_out(arm, size)]
     asked = [(size, arm) for size, arm in pairs if not arms.is_left_out(arm, size)]
-    told(estimate(plan, asked, len(questions)))
+    say(estimate(plan, asked, len(questions)))
     unasked = 0
     with _model(plan, questions) as lm, warm_workers():
         for size in plan.sizes_bytes:
@@ -84,14 +83,13 @@ def run(plan: Plan, out: Path, told: Callable[[str], object] = print, sources: S
                 if of == size and not _path(out, size, arm, question).exists()
             ]
             if waiting:
-                unasked += _run_size(
-                    plan, out, size, prepare(out / "texts", size, questions, sources), waiting, lm, told
-                )
+                place = prepare(out / "texts", size, questions, sources)
+                unasked += _run_size(plan, out, size, place, waiting, lm, say)
     return Outcome(read_rows(out), left_out, unasked)
 
 
 def estimate(plan: Plan, asked: Sequence[tuple[int, str]], questions: int) -> str:
-    """A line on what the runs may cost; guesses for the loops, the text's size for the prompts."""
+    """A line with the estimated cost of the runs: loops are guessed, prompts follow the size of the text."""
     into = out = 0
     for size, arm in asked:
         whole = int(min(0.8 * plan.window_tokens, size / 4))
@@ -104,7 +102,7 @@ def estimate(plan: Plan, asked: Sequence[tuple[int, str]], questions: int) -> st
 
 
 def read_rows(out: Path) -> list[dict[str, Any]]:
-    """The runs of a folder, by size, arm and question."""
+    """The runs in a folder, by size, arm and question."""
     rows = [json.loads(path.read_text()) for path in sorted(out.glob("[0-9]*/*/*.json"))]
     return sorted(rows, key=lambda row: (row["size_bytes"], row["arm"]))
 
@@ -116,10 +114,13 @@ def _run_size(
     place: Path,
     waiting: Sequence[tuple[str, Question]],
     lm: LM,
-    told: Callable[[str], object],
+    say: Callable[[str], object],
 ) -> int:
-    """Ask what is waiting; how many the cap left."""
-    text = read_whole(place) if any(arm == arms.IN_MEMORY for arm, _ in waiting) else None
+    """Run the waiting questions; returns the number of runs that the cap prevented."""
+    text = None
+    if any(arm == arms.IN_MEMORY for arm, _ in waiting):
+        with Monocontext.open(place, materialize_limit=1 << 40) as context:
+            text = str(context)
 
     def make_rlm(dollars: float | None, **options: Any) -> RLM:
         return RLM(lm=lm, max_dollars=dollars, max_iterations=plan.max_iterations, runner=plan.runner, **options)
@@ -128,24 +129,23 @@ def _run_size(
         spent = sum(row["dollars"] or 0.0 for row in read_rows(out)) if plan.max_dollars is not None else 0.0
         left = None if plan.max_dollars is None else plan.max_dollars - spent
         if left is not None and left <= 0:
-            told(
-                f"the cap of ${plan.max_dollars:.2f} is reached: {len(waiting) - done} runs of {size:,} bytes are left"
-            )
+            say(f"the cap of ${plan.max_dollars:.2f} is reached: {len(waiting) - done} runs of {size:,} bytes are left")
             return len(waiting) - done
-        with Monocontext.open(place) as context:  # anew, so that no run finds what another has read
+        with Monocontext.open(place) as context:  # a new one, so that no run profits from the cache of another
             run = arms.answer(arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), left)
         about = {"size_bytes": size, "arm": arm, "question": question.id, "family": question.family,
                  "query": question.query, "expected": question.answer}  # fmt: skip
-        judged = {"score": score(question, run.answer), "right": is_right(question, run.answer)}
-        _write(_path(out, size, arm, question), {**about, **judged, **asdict(run)})
-        told(f"{size:,} {arm} {question.id}: {'right' if judged['right'] else 'wrong'}, {run.reason}")
+        found = score(question, run.answer)
+        is_right = found == 1.0
+        _write(_path(out, size, arm, question), {**about, "score": found, "right": is_right, **asdict(run)})
+        say(f"{size:,} {arm} {question.id}: {'right' if is_right else 'wrong'}, {run.reason}")
     return 0
 
 
 @contextmanager
 def _model(plan: Plan, questions: Sequence[Question]) -> Iterator[LM]:
     if plan.model == ORACLE:
-        yield make_oracle(questions)
+        yield families.make_oracle(questions)
     else:
         with RLM(plan.model, base_url=plan.base_url, sampling={"temperature": 0}) as rlm:
             yield rlm._setup.root
@@ -154,19 +154,19 @@ def _model(plan: Plan, questions: Sequence[Question]) -> Iterator[LM]:
 def _check(plan: Plan) -> None:
     for kind, given, known in (("arm", plan.arms, arms.ARMS), ("family", plan.families, families.FAMILIES)):
         if unknown := [name for name in given if name not in known]:
-            raise BadPlan(f"no {kind} is called {unknown[0]!r}; there are {', '.join(known)}")
+            raise BadPlan(f"unknown {kind} {unknown[0]!r}; known are {', '.join(known)}")
     is_paid = plan.model != ORACLE and not plan.base_url
     if plan.max_dollars is not None and is_paid and _price(plan, 1, 1) is None:
-        raise BadPlan(f"no price is known for {plan.model}: --max-dollars would stop nothing")
+        raise BadPlan(f"no price is known for {plan.model}, so --max-dollars would have no effect")
 
 
 def _price(plan: Plan, into: int, out: int) -> float | None:
-    """Dollars of so many tokens; the name of a model may have its maker before it."""
+    """The price of these tokens in dollars. The name of a model may follow a provider and a colon."""
     return price(Reply("", into, out, plan.model.partition(":")[2] or plan.model), {})
 
 
 def _claim(plan: Plan, out: Path) -> None:
-    """Write the plan into the folder. Raises BadPlan where another one is there; caps may change."""
+    """Write the plan into the folder. Raises `BadPlan` if it holds another plan; caps may differ."""
     path = out / "plan.json"
     ours = json.loads(json.dumps(asdict(plan)))
     if path.exists():

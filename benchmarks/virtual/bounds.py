@@ -1,10 +1,9 @@
-"""Compute lower bounds: what no reader can beat, and what a perfect one without reading ahead takes. Pure.
+"""Compute lower bounds of waiting, for an oracle and for a perfect reader that never reads ahead. Pure.
 
-Bytes are whole frames and what it takes to find them: what the format lets a client fetch. Memory is unlimited and the
-processor free. The oracle asks for everything at the beginning, in order of first use, while the first call of the
-model runs; the reactive reader asks for what an operation needs when it needs it, all at once.
-The oracle's first byte takes the median of the profile; the reactive reader, who waits for one after another, pays its
-mean.
+Bytes are those of whole frames and of the index and filters that find them: a client cannot fetch less. Memory is
+unlimited and the processor takes no time. The oracle requests everything at the start, in order of first use, while the
+model is in its first call. The reactive reader requests all that an operation needs when it begins.
+The oracle's first byte takes the median of the profile; the reactive reader's requests take its mean.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ class Bounds:
     oracle: float
     reactive: float
     bounded: float
-    """Of an oracle that may hold no more than a cache of what is not used yet, and none of what was."""
+    """The oracle, if it may hold at most a cache of bytes that are not used yet."""
     used_bytes: int
-    """That at least one operation looked at, each once."""
+    """Bytes that at least one operation used."""
 
     def regret(self, stall_seconds: float) -> float:
-        """0 for the oracle, 1 for the reactive reader; room between them of less than 0.1 s counts as that."""
+        """0 for the oracle, 1 for the reactive reader; a difference between them below 0.1 s counts as 0.1 s."""
         return (stall_seconds - self.oracle) / max(self.reactive - self.oracle, 0.1)
 
 
 def bounds(operations: Sequence[Operation], distance: Distance, most_bytes: int, cache_bytes: int) -> Bounds:
-    """From the operations of a run that waited for nothing; `most_bytes` is all there is to fetch."""
+    """The bounds for the operations of a run that never waited; `most_bytes` is the size of all objects."""
     first, mean, speed = distance.first_byte_seconds, distance.mean_seconds, distance.bytes_per_second
     oracle = reactive = 0.0
     fetched = 0
@@ -51,10 +50,10 @@ def bounds(operations: Sequence[Operation], distance: Distance, most_bytes: int,
 
 
 def _bound_seconds(operations: Sequence[Operation], distance: Distance, cache_bytes: int) -> float:
-    """Seconds that operations wait where at most `cache_bytes` are ahead of them."""
+    """Seconds that operations wait for an oracle that is at most `cache_bytes` ahead."""
     first, speed = distance.first_byte_seconds, distance.bytes_per_second
     stall = ahead = 0.0
-    free = first  # time in which bytes come begins with the first of them
+    free = first  # bytes arrive from here on
     for operation in operations:
         ahead = min(ahead + max(0.0, operation.free_seconds - free) * speed, cache_bytes)
         late = max(0.0, free - operation.free_seconds) if operation.used_bytes else 0.0
@@ -70,9 +69,12 @@ def _bound_seconds(operations: Sequence[Operation], distance: Distance, cache_by
 def unforeseen(
     codes: Sequence[str], outputs: Sequence[str], after: str, first_seconds: float, characters_per_second: float
 ) -> float:
-    """Seconds that searches wait at least for whoever knows a needle only once it is written: two round trips, for rows
-    and then for a frame, less what is written behind it, of the code and `after` that. A needle whose longest word was
-    printed or written before counts as known, and of the searches of one reply the first alone."""
+    """The least seconds of waiting for searches whose needle appears only in the code that searches.
+
+    Each takes two round trips, for filter rows and for a frame, less the time in which the model writes the rest of the
+    code, and `after`. A needle is known if its longest word was printed or written before. Only the first such search
+    of a reply counts.
+    """
     known = ""
     stall = 0.0
     for code, printed in zip(codes, outputs, strict=True):
@@ -85,7 +87,7 @@ def unforeseen(
 
 
 def _needles(code: str) -> Iterator[tuple[str, int]]:
-    """Literals that this code looks for in the context, and how many characters it goes on after each."""
+    """Literals that this code searches the context for, each with the number of characters that follow it."""
     lines = [0]
     for line in code.splitlines(keepends=True):
         lines.append(lines[-1] + len(line.encode()))

@@ -1,4 +1,4 @@
-"""A reader's workers on a virtual clock, behind a link that all requests share."""
+"""The workers of a reader on a virtual clock; all requests share one link."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from monocontext.testing import SimulatedWorkers, VirtualClock, WrappedStore, pr
 from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 
 LONGEST_SILENCE_SECONDS = 10.0
-"""The default of the transport."""
+"""As in the transport of the S3 store."""
 CONNECTIONS = 64
 PIECE_BYTES = 256 << 10
-"""A body travels in pieces, so that requests share the link fairly; larger pieces hog it."""
+"""Bodies travel in pieces of this size, so that requests share the link fairly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """How far away a store is."""
+    """The latency and the bandwidth between reader and store."""
 
     profile: str
     nic_bytes_per_second: float
 
     @property
     def first_byte_seconds(self) -> float:
-        """Of most requests: the median of the profile's first part."""
+        """The time to the first byte of most requests: the median of the profile's first part."""
         return profile(self.profile).parts[0].median_seconds
 
     @property
     def mean_seconds(self) -> float:
-        """To the first byte, on average: what one request after another pays."""
+        """The mean time to the first byte, which requests pay that are sent one after another."""
         parts = profile(self.profile).parts
         return sum(part.weight * part.median_seconds * math.exp(part.spread**2 / 2) for part in parts)
 
     @property
     def bytes_per_second(self) -> float:
-        """That many connections carry at most."""
+        """The speed of the link, or of all connections together if that is less."""
         return min(self.nic_bytes_per_second, CONNECTIONS * CONNECTION_BYTES_PER_SECOND)
 
 
 class LinkedCrew(SimulatedWorkers):
-    """Carries each request out when its last byte would have arrived, and books who waited for how long.
+    """Completes each request when its last byte would have arrived, and adds up the seconds that callers wait.
 
-    A request's time to the first byte is drawn from the profile, by the bytes that it asks for: whoever asks for them,
-    and when, it takes the same, so that two policies differ by what they do and not by their luck. Asked for again they
-    have another draw. The body then comes at the speed of its connection and of what others leave of the link.
+    The time to the first byte is drawn from the profile with the requested range as seed. So a range takes the same
+    time under every policy, and policies differ by their choices, not by luck. A range that is requested again gets
+    another draw. The body then arrives at the speed of its connection, or of its share of the link.
     """
 
     def __init__(self, distance: Distance, seed: int, clock: VirtualClock | None = None) -> None:
@@ -62,7 +62,7 @@ class LinkedCrew(SimulatedWorkers):
         self._timeout = SilenceTimeout(LONGEST_SILENCE_SECONDS)
         self._asked: Counter[tuple[str, int]] = Counter()
         self.stalled_seconds = 0.0
-        """Of code that waited for storage."""
+        """Seconds that code waited for storage."""
 
     def submit(self, request: RangeRequest, job: Callable[[], None]) -> bool:
         sent = self.clock.now()
@@ -86,7 +86,7 @@ class LinkedCrew(SimulatedWorkers):
         return self._profile.seconds(Random(f"{self._seed} {place} {self._asked[place]}"))
 
     def _carry(self, size: int, job: Callable[[], None], done: int) -> None:
-        """The next piece of a body whose first `done` bytes are here."""
+        """Receive the next piece of a body whose first `done` bytes have arrived."""
         piece = min(PIECE_BYTES, size - done)
         arrival = self._link.arrival(piece, self.clock.now())
         done += piece
@@ -107,9 +107,9 @@ class LinkedCrew(SimulatedWorkers):
 
 
 class MeteredStore(WrappedStore):
-    """Counts what is asked of a store, and what of it is no text; whole objects take time on the clock.
+    """Counts GETs, their bytes, and the bytes that are not text. Only whole objects take time on the clock.
 
-    Ranges are asked for by the crew, which has spent their time; roots are read by the caller.
+    They are roots, which the caller reads; `LinkedCrew` reads ranges, and spends their time itself.
     """
 
     def __init__(self, store: Store, distance: Distance, clock: VirtualClock, seed: int) -> None:
@@ -122,7 +122,7 @@ class MeteredStore(WrappedStore):
         self.gets = 0
         self.bytes = 0
         self.index_bytes = 0
-        """Of these, roots, index pages and blocks of filters."""
+        """The bytes of roots, index pages and filters among them."""
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         blob = super().get(key, most_bytes=most_bytes)

@@ -1,4 +1,4 @@
-"""Judge the rows of a result: what the figures must show. Pure."""
+"""The gates: limits that the rows of a result must keep. Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from benchmarks.patterns import PROGRAMS
 
 PREFETCH = "all"
-"""The policy that is judged."""
+"""The policy that the gates judge."""
 LEAST_TIMES = 1.25
-"""Of the wait for a search for what nobody could know a moment before, two median round trips: answers that are late
-come on top. Where such a search is all there is, reading on demand waits for little more."""
+"""How much longer a run may wait than its unforeseeable searches: `bounds.unforeseen` counts median round trips, and
+late answers come on top."""
 TEN_GB = 10_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One thing to show."""
+    """A figure and its limit."""
 
     name: str
     found: float
@@ -33,7 +33,7 @@ class Gate:
 
 
 def judge(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
-    """The gates that these rows can be judged by: those of one size and one policy beside reading on demand."""
+    """The gates that apply to these rows, which are of one size: the policy PREFETCH, and reading on demand."""
     by_name = _by_name(rows)
     found: list[Gate] = []
     for program in PROGRAMS:
@@ -58,8 +58,10 @@ def judge(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
 
 
 def judge_fast(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
-    """The gates of a fast model, against reading on demand in the same run. No reader can know a random place, nor read
-    200 MB in the second before it is asked to."""
+    """The gates for a fast model, against reading on demand in the same run.
+
+    Random places and full passes have no gate: no reader foresees the first, nor reads 200 MB in a second of thinking.
+    """
     by_name = _by_name(rows)
     found: list[Gate] = []
     for program in PROGRAMS:
@@ -85,7 +87,7 @@ def _large(name: str, row: Mapping[str, Any], *, prunable: bool, full_pass: bool
             Gate(f"share of frames that {name} did not skip", 1 - row["skipped"], 0.01),
         ]
     if full_pass:
-        # The oracle with unlimited memory reads gigabytes while the model thinks: only one within a cache can be met.
+        # An oracle with unlimited memory reads gigabytes while the model thinks: only one with a cache is a fair limit.
         least = max(row["bounded_oracle_seconds"], 0.1)
         return [Gate(f"stall of {name} against the oracle with one cache", row["stall_seconds"] / least, 1.15)]
     return []

@@ -1,7 +1,7 @@
-"""Run one program on a virtual clock: code streams into `hint` while the model thinks, then it runs.
+"""Run one program on a virtual clock: code streams into `hint` while the model thinks, then the code runs.
 
-The engine is the real one; only its crew, its link and its clock are made up. What is random is drawn from the seed and
-the program's name: each policy meets the same thinking.
+The engine is real; its workers, the link and the clock are simulated. Random numbers depend on the seed and the name of
+the program alone, so the model thinks equally long under each policy.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from monocontext.testing import VirtualClock
 THINK_MEDIAN_SECONDS = 3.5
 THINK_SIGMA = 0.65
 THINK_LEAST_SECONDS = 0.7
-"""Of a call of the root model: log-normal, after published traces (p10 1.5, p90 8, p99 16)."""
+"""A call of the root model takes log-normal time, after published traces (p10 1.5, p90 8, p99 16)."""
 SUB_CALL_SECONDS = 2.5
 BATCH_TIMES = 1.3
-"""A wave of up to twenty sub-calls, against one."""
+"""The time of up to twenty sub-calls at once, against that of one."""
 BATCH = 20
 TOKENS_PER_SECOND = 120.0
 TOKEN_CHARACTERS = 4
 CACHE_BYTES = 256 << 20
 PROSE_BEFORE = "Let me look at the text.\n\n```repl\n"
-"""A reply is some prose and a fenced block."""
+"""The beginning of a reply, before its code."""
 AFTER = (
     "# What comes next depends on what this shows: if it is what was asked for, answer; if it is not, look\n"
     "# for another word, or read on around this place, and compare both before deciding.\ndone = False\n"
 )
-"""In published replies some 50 tokens of code follow a literal address before the block runs; so many do here."""
+"""The end of each reply: in published replies some 50 tokens of code follow a literal address."""
 FENCE = "```\n"
 _METHODS = (
     "__getitem__", "__contains__", "__iter__", "find", "rfind", "count", "split", "splitlines", "chunks", "lower",
@@ -48,7 +48,7 @@ _FUNCTIONS = ("finditer", "findall", "search")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Under which conditions a program runs."""
+    """The conditions of a run."""
 
     frames: int
     distance: Distance
@@ -56,36 +56,36 @@ class Setting:
     cache_bytes: int = CACHE_BYTES
     hedge: bool = True
     terse: bool = False
-    """Code that runs as soon as its last address is written: the least that a reader may learn from it."""
+    """Code ends with its last address, so that a reader learns of it as late as possible."""
     think_seconds: float = THINK_MEDIAN_SECONDS
     """The median of a call of the root model."""
     tokens_per_second: float = TOKENS_PER_SECOND
-    """At which it writes."""
+    """The speed at which it writes."""
 
     def fast(self) -> Setting:
-        """The same with a model that leaves little time to read ahead."""
+        """These conditions with a model that leaves little time to read ahead."""
         return replace(self, terse=True, think_seconds=1.0, tokens_per_second=300.0)
 
 
 @dataclass(slots=True)
 class Played:
-    """What came of one run."""
+    """The result of one run."""
 
     answer: str
     truth: str
     codes: list[str]
     outputs: list[str]
-    """What each turn printed."""
+    """The printed output of each turn."""
     operations: list[Operation]
     stall_seconds: float
-    """Without the root's GET, before the first call of the model."""
+    """Without the GET of the root, which is over before the first call of the model."""
     gets: int
     bytes: int
     index_bytes: int
     ahead_bytes: int
     ahead_used_bytes: int
     skipped_share: float
-    """Of the frames that searches would have read, those that filters spared."""
+    """The share of frames that filters excluded from searches."""
 
 
 def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
@@ -141,7 +141,7 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
 
 
 def ideal(program: Program, text: Text, setting: Setting) -> Played:
-    """The same run with nothing to wait for: which bytes each operation is the first to need."""
+    """Run a program without any waiting: it shows which bytes each operation is the first to need."""
     near = Distance("zero", 1e15)
     room = max(setting.cache_bytes, min(4 * text.frames * FRAME_BYTES, 1 << 30))
     unbounded = replace(setting, distance=near, cache_bytes=room, hedge=False)
@@ -149,7 +149,7 @@ def ideal(program: Program, text: Text, setting: Setting) -> Played:
 
 
 class _Stage:
-    """The REPL of a run: time for the model, and a namespace for its code."""
+    """The REPL of a run: lets time pass for the model, and holds the namespace of its code."""
 
     def __init__(
         self, program: Program, context: Monocontext, crew: LinkedCrew, recorder: Recorder, setting: Setting
@@ -171,7 +171,7 @@ class _Stage:
         }
 
     def think(self, code: str) -> None:
-        """The model writes a reply: silence, then its tokens at an even pace until it ends."""
+        """Let the model write a reply: a silence, then tokens at an even pace."""
         median = self._setting.think_seconds
         seconds = max(THINK_LEAST_SECONDS, median * math.exp(THINK_SIGMA * self._dice.gauss(0.0, 1.0)))
         reply = PROSE_BEFORE + code + FENCE
@@ -210,16 +210,16 @@ class _Stage:
 
 @dataclass(slots=True)
 class Operation:
-    """One look at the text."""
+    """One operation on the text."""
 
     free_seconds: float
-    """Time that has passed since the beginning in which no code waited for storage: thinking and sub-calls."""
+    """Time of thinking and sub-calls until this operation; time of waiting for storage is left out."""
     used_bytes: int = 0
-    """Stored bytes that it was the first to look at, with what it took to find them."""
+    """Stored bytes that it was the first to use, those of the index and filters included."""
 
 
 class Recorder:
-    """The operations of one run. `used` says at each of them how many bytes were looked at until now."""
+    """The operations of one run. `used` gives the number of bytes used so far."""
 
     def __init__(self, used: Callable[[], int]) -> None:
         self.operations: list[Operation] = []
@@ -228,19 +228,19 @@ class Recorder:
         self._counted = 0
 
     def begin(self) -> None:
-        """An operation begins; the one before has ended, if code has not kept an iterator of it."""
+        """Begin an operation, which ends the one before."""
         self.settle()
         self.operations.append(Operation(self.free_seconds))
 
     def settle(self) -> None:
-        """What was used since the last call was used by the last operation."""
+        """Count the bytes used since the last call for the last operation."""
         used = self._used()
         if self.operations:
             self.operations[-1].used_bytes += used - self._counted
         self._counted = used
 
     def record(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function, each call with a context an operation."""
+        """The function, with each call on a context recorded as an operation."""
 
         @wraps(function)
         def recorded(*args: Any, **options: Any) -> Any:
@@ -252,13 +252,13 @@ class Recorder:
 
 
 def make_traced_class(recorder: Recorder) -> type[Monocontext]:
-    """A class of contexts that tell the recorder. Iterators count for the operation that made them, until the next."""
+    """A class of contexts whose operations are recorded. An iterator counts for the operation that made it."""
     methods = {name: recorder.record(getattr(Monocontext, name)) for name in _METHODS}
     return type("Traced", (Monocontext,), {"__slots__": (), **methods})
 
 
 class TracedRegex:
-    """`re` for code over a traced context."""
+    """The module `re` for code over a traced context."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

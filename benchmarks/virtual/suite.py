@@ -1,9 +1,9 @@
-"""Run all programs under all policies: one seed gives one result on any machine."""
+"""Run programs under policies of reading ahead. A seed gives the same result on any machine."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,28 +19,27 @@ from benchmarks.virtual.play import AFTER, FENCE, TOKEN_CHARACTERS, Played, Sett
 from monocontext.testing import PROFILES
 
 POLICIES = ("off", "history", "code", "all")
-"""`off` is the index alone."""
+"""What the reader may use to read ahead: nothing, past reads, the code as it streams, or both."""
 PASS_LIMIT_BYTES = 20 * 10**9
-"""Above this size no program runs that reads everything."""
-ORACLE = "oracle"
+"""Programs that read everything run up to this size only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run."""
+    """The programs, policies and conditions of one run."""
 
     size_bytes: int = 200_000_000
     profile: str = "far_150"
     nic_bytes_per_second: float = 100e6
     policies: Sequence[str] = ("off", "all")
     programs: Sequence[str] = ()
-    """Parts of names; all where there are none."""
+    """Parts of names; empty for all programs."""
     seeds: int = 3
-    """How many runs of each, whose seconds are added up."""
+    """Runs of each program, whose figures are averaged."""
     seed: int = 0
-    """The first of them."""
+    """The seed of the first run."""
     fast: bool = False
-    """The model thinks for 1 s, writes 300 tokens a second, and its code ends with its last address."""
+    """The model thinks for 1 s and writes 300 tokens a second, and its code ends with its last address."""
 
     @property
     def frames(self) -> int:
@@ -57,21 +56,20 @@ class Plan:
 
 
 def add(commands: Commands) -> None:
-    """Add the sub-command."""
     plan = Plan()
     command = commands.add_parser("virtual", help="programs over a context on a virtual clock, under each policy")
-    command.add_argument("--size", type=amount, default=plan.size_bytes, help="of the text, as 0.2GB, 10GB, 1TB")
-    command.add_argument("--profile", choices=PROFILES, default=plan.profile, help="of the time to the first byte")
-    command.add_argument("--nic", type=amount, default=plan.nic_bytes_per_second, help="of the link, as 100MB/s")
-    command.add_argument("--policy", type=parse_list, default=plan.policies, help=f"of {','.join(POLICIES)}")
-    command.add_argument("--program", type=parse_list, default=(), help="parts of the names of the programs to run")
-    command.add_argument("--seeds", type=int, default=plan.seeds, help="runs of each, added up")
+    command.add_argument("--size", type=amount, default=plan.size_bytes, help="size, such as 0.2GB or 1TB")
+    command.add_argument("--profile", choices=PROFILES, default=plan.profile, help="latency profile")
+    command.add_argument("--nic", type=amount, default=plan.nic_bytes_per_second, help="link, such as 100MB/s")
+    command.add_argument("--policy", type=parse_list, default=plan.policies, help=f"policies: {','.join(POLICIES)}")
+    command.add_argument("--program", type=parse_list, default=(), help="parts of the names of programs")
+    command.add_argument("--seeds", type=int, default=plan.seeds, help="runs of each program, averaged")
     command.add_argument("--fast", action="store_true", help="1 s of thinking, 300 tokens/s, no word after an address")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run, print the table and which gates hold; 1 where one does not."""
+    """Run, print the table and the gates; returns 1 if a gate fails."""
     plan = Plan(
         size_bytes=arguments.size,
         profile=arguments.profile,
@@ -82,25 +80,25 @@ def main(arguments: argparse.Namespace) -> int:
         fast=arguments.fast,
     )
     print(f"{plan}\n({machine_line()})\n")
-    gates = (judge_fast if plan.fast else judge)(run(plan, print))
+    gates = (judge_fast if plan.fast else judge)(run(plan))
     print("", *gates, sep="\n")
     return 0 if all(gate.holds for gate in gates) else 1
 
 
-def run(plan: Plan, told: Callable[[str], object] = lambda line: None) -> list[dict[str, Any]]:
-    """The rows of every program and policy. Raises `AssertionError` where an answer is not the truth."""
+def run(plan: Plan) -> list[dict[str, Any]]:
+    """Print and return the rows of every program and policy. Raises `AssertionError` for a wrong answer."""
     rows = []
-    told(head_line("seconds of waiting in one run", *plan.policies, ORACLE, "bytes moved, of those used"))
+    print(head_line("seconds of waiting in one run", *plan.policies, "oracle", "bytes moved, of those used"))
     for program in plan.chosen:
         found = _measure(program, plan)
         waits = [f"{each['stall_seconds']:.2f}" for each in found]
-        told(row_line(program.name, *waits, f"{found[0]['oracle_seconds']:.2f}", f"{found[-1]['amplification']:.2f}"))
+        print(row_line(program.name, *waits, f"{found[0]['oracle_seconds']:.2f}", f"{found[-1]['amplification']:.2f}"))
         rows += found
     return rows
 
 
 def _measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
-    """The rows of one program, one a policy."""
+    """The rows of one program, one for each policy."""
     text = program.text(plan.frames)
     settings = [plan.setting(seed) for seed in range(plan.seed, plan.seed + plan.seeds)]
     ideals = [check_truth(program, ideal(program, text, setting)) for setting in settings]
@@ -119,12 +117,12 @@ def _measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
 
 def check_truth(program: Program, played: Played) -> Played:
     if played.answer != played.truth:
-        raise AssertionError(f"{program.name} found {played.answer!r}, planted was {played.truth!r}")
+        raise AssertionError(f"{program.name} found {played.answer!r}, expected {played.truth!r}")
     return played
 
 
 def _figures(runs: Sequence[Played], limits: Sequence[Bounds]) -> dict[str, Any]:
-    """Of one program under one policy: means of the runs, and shares of what all of them took."""
+    """The figures of one program under one policy: means over the runs, and ratios of their sums."""
     oracle, reactive = sum(limit.oracle for limit in limits), sum(limit.reactive for limit in limits)
     stall, fetched = sum(run.stall_seconds for run in runs), sum(run.bytes for run in runs)
     used, ahead = sum(limit.used_bytes for limit in limits), sum(run.ahead_bytes for run in runs)

@@ -1,7 +1,8 @@
 """Measure one way of reading in a process of its own: `python client.py NAME SESSION | BYTES GETS THREADS`.
 
-Run by path, so that it works in an environment without this project. SESSION is a file (`session.py`); without one it
-sends so many GETs of so many bytes. Prints JSON: what was waited for, what it gave, what the process took.
+It is run by path, so it also works in an environment without this project. It plays the session in the file SESSION
+(`peers.Session`), or sends GETS requests of BYTES each. It prints JSON: the seconds of waiting, the results of the
+reads, and the memory and CPU of the process.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from zlib import crc32
 
 BUCKET, TEXT, CONTEXT = "bucket", "text", "context"
 REGION = "us-east-1"
+ENDPOINT = os.environ.get("AWS_ENDPOINT_URL_S3")
 OBJECT_BYTES = 64 << 20
-"""In which GETs are sent."""
+"""The size of the object that GETs read."""
 PART_BYTES = 8 << 20
 LEAST_PART_BYTES = 100_000
 THREADS = 50
@@ -32,10 +34,10 @@ TOKEN_CHARACTERS, TOKENS_PER_SECOND = 4, 120.0
 
 
 class Way(ABC):
-    """A text behind ranged reads; a way that has something better overrides it."""
+    """Reads a text by ranges; a library with a better way overrides methods."""
 
     packages: tuple[str, ...] = ("boto3",)
-    """The one whose version counts, then what it needs: to import them is no part of opening."""
+    """The library, whose version is printed, then its dependencies. Their import does not count as opening."""
 
     def __init__(self, size_bytes: int) -> None:
         self.size_bytes = size_bytes
@@ -45,14 +47,14 @@ class Way(ABC):
         """Bytes [start, stop) of the object."""
 
     def view(self, start: int, stop: int) -> bytes | memoryview:
-        """The same without a copy, where there is such a way."""
+        """`range` without a copy, if the library can do that."""
         return self.range(start, stop)
 
     def slice(self, start: int, stop: int) -> bytes:
         return self.range(start, stop)
 
     def find(self, needle: str) -> int:
-        """By parts of 8 MiB, from the beginning to the first occurrence."""
+        """The first occurrence of a needle, read in parts of 8 MiB from the beginning; -1 if there is none."""
         sought, carried, at = needle.encode(), b"", 0
         for piece in self.parts():
             whole = carried + piece
@@ -71,10 +73,6 @@ class Way(ABC):
         time.sleep(seconds)
 
 
-def _endpoint() -> str:
-    return os.environ["AWS_ENDPOINT_URL_S3"]
-
-
 def _client() -> Any:
     config = import_module("botocore.config").Config(
         s3={"addressing_style": "path"},
@@ -86,7 +84,7 @@ def _client() -> Any:
 
 
 class Threads(Way):
-    """boto3, ranges of 100 KB to 8 MiB over 50 threads."""
+    """boto3, with ranges of 100 KB to 8 MiB over 50 threads."""
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
@@ -108,7 +106,7 @@ class Threads(Way):
 
 
 class Memory(Way):
-    """The text as it lies in a file beside this machine: what nothing can beat."""
+    """The text in memory, from a local file: no reader can be faster."""
 
     packages: tuple[str, ...] = ()
 
@@ -124,7 +122,7 @@ class Memory(Way):
 
 
 class Download(Memory):
-    """The whole text first, as boto3 downloads files; then a `bytes` in memory."""
+    """The whole text, downloaded by boto3 into memory on the first read."""
 
     packages = ("boto3",)
 
@@ -159,17 +157,17 @@ class SmartOpen(Way):
 
 
 class S3fs(SmartOpen):
-    """A file of s3fs, read ahead by 5 MiB, as it does by default."""
+    """A file of s3fs, which by default reads 5 MiB ahead."""
 
     packages = ("s3fs",)
 
     def _open(self) -> Any:
-        system = import_module("s3fs").S3FileSystem(endpoint_url=_endpoint(), client_kwargs={"region_name": REGION})
+        system = import_module("s3fs").S3FileSystem(endpoint_url=ENDPOINT, client_kwargs={"region_name": REGION})
         return system.open(f"{BUCKET}/{TEXT}", "rb", block_size=5 << 20, cache_type="readahead")
 
 
 class Obstore(Way):
-    """obstore: one range for a slice, sixteen at once for a pass."""
+    """obstore, with one range for a slice and sixteen at once for a pass."""
 
     packages = ("obstore",)
 
@@ -178,15 +176,13 @@ class Obstore(Way):
         self._module = import_module("obstore")
         self._store = import_module("obstore.store").S3Store(
             BUCKET,
-            endpoint=_endpoint(),
+            endpoint=ENDPOINT,
             region=REGION,
             access_key_id=os.environ["AWS_ACCESS_KEY_ID"],
             secret_access_key=os.environ["AWS_SECRET_ACCESS_KEY"],
             virtual_hosted_style_request=False,
-            client_options={
-                "allow_http": True,
-                "allow_invalid_certificates": True,
-            },  # it reads no authority from a file
+            # It reads no certificate authority from a file.
+            client_options={"allow_http": True, "allow_invalid_certificates": True},
         )
 
     def range(self, start: int, stop: int) -> bytes:
@@ -204,14 +200,14 @@ class Obstore(Way):
 
 
 class Mountpoint(Way):
-    """The CRT client of Mountpoint for Amazon S3, which parts large ranges by itself."""
+    """The CRT client of Mountpoint for Amazon S3, which splits large ranges itself."""
 
     packages = ("s3torchconnectorclient",)
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
         client = import_module("s3torchconnectorclient._mountpoint_s3_client").MountpointS3Client
-        self._client = client(REGION, endpoint=_endpoint(), force_path_style=True)
+        self._client = client(REGION, endpoint=ENDPOINT, force_path_style=True)
 
     def range(self, start: int, stop: int) -> bytes:
         return b"".join(self._client.get_object(BUCKET, TEXT, start, stop))
@@ -221,7 +217,7 @@ class Mountpoint(Way):
 
 
 class Ours(Way):
-    """monocontext, told of thinking and of code as it streams."""
+    """monocontext, with hints: it is told when the model thinks, and gets code as it streams."""
 
     packages = ("monocontext", "boto3")
     policy = "all"
@@ -229,7 +225,7 @@ class Ours(Way):
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
         opener = import_module("monocontext").Monocontext.open
-        self._context = opener(f"s3://{BUCKET}/{CONTEXT}", endpoint=_endpoint(), prefetch=self.policy)
+        self._context = opener(f"s3://{BUCKET}/{CONTEXT}", endpoint=ENDPOINT, prefetch=self.policy)
 
     def range(self, start: int, stop: int) -> bytes:
         return bytes(self._context[start:stop], "ascii")
@@ -248,19 +244,19 @@ class Ours(Way):
 
 
 class OursOnDemand(Ours):
-    """The same without reading ahead."""
+    """monocontext without reading ahead."""
 
     policy = "off"
 
 
 class OurTransport(Way):
-    """The store below monocontext, which checks version, length and checksum."""
+    """The S3 store of monocontext, which checks the version and the length of each response."""
 
     packages = ("monocontext",)
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
-        self._store = import_module("monocontext.stores").open_store(f"s3://{BUCKET}", endpoint=_endpoint())
+        self._store = import_module("monocontext.stores").open_store(f"s3://{BUCKET}", endpoint=ENDPOINT)
 
     def range(self, start: int, stop: int) -> bytes:
         return bytes(self._store.get_range(TEXT, start, stop - start).data)
@@ -281,13 +277,13 @@ TRANSPORTS: dict[str, type[Way]] = {"monocontext": OurTransport, "boto3": Thread
 
 
 def peak_bytes() -> int:
-    """The most memory that this process took; `ru_maxrss` would count what its parent took when it forked."""
+    """The peak memory of this process; `ru_maxrss` would include the memory of the parent at the fork."""
     kib = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return int(kib[1]) * 1024 if kib else 0
 
 
 def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, Any]:
-    """Go through a session; what was waited for and what was found."""
+    """Play a session; returns the seconds of waiting and the results of its reads."""
     packages = WAYS[name].packages
     for package in packages:
         import_module(package)
@@ -315,7 +311,7 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
 
 
 def send_gets(name: str, length: int, count: int, threads: int) -> dict[str, Any]:
-    """Seconds of CPU for each GET."""
+    """Send GETs; returns the CPU seconds of one."""
     way = TRANSPORTS[name](OBJECT_BYTES)
     starts = [i * 65_537 % (OBJECT_BYTES - length) for i in range(count)]
     with ThreadPoolExecutor(threads) as pool:

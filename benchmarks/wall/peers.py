@@ -1,6 +1,6 @@
-"""Peers side by side: each goes through the same session in a process of its own, in turns, over some rounds.
+"""Compare monocontext with other readers on the wall clock: each plays one session in its own process, in turns.
 
-The server is the stand-in, calibrated by a profile and a link. Wrong answers end the run.
+The server is the stand-in, with the latency of a profile and a shared link. A wrong answer ends the run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FIGURES = ("stall_seconds", "open_seconds", "requests", "bytes", "peak_bytes", 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run."""
+    """The session, the server and the readers of one run."""
 
     size_bytes: int = 200_000_000
     profile: str = "far_150"
@@ -51,17 +51,16 @@ class Plan:
 
 
 def add(commands: Commands) -> None:
-    """Add the sub-command."""
     plan = Plan()
-    command = commands.add_parser("peers", help="this library beside others, one session each, on the wall clock")
-    command.add_argument("--size", type=amount, default=plan.size_bytes, help="of the text, as 200MB")
-    command.add_argument("--rounds", type=int, default=plan.rounds, help="of each way; medians count")
+    command = commands.add_parser("peers", help="this library against others, one session each, on the wall clock")
+    command.add_argument("--size", type=amount, default=plan.size_bytes, help="size of the text, such as 200MB")
+    command.add_argument("--rounds", type=int, default=plan.rounds, help="runs of each way; the table shows medians")
     command.add_argument("--way", type=parse_list, default=("",), help="parts of the names of the ways to measure")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure and print the table, the quickest way first."""
+    """Measure and print the table, the fastest reader first."""
     ways = [name for name in client.WAYS if any(part in name for part in arguments.way)]
     plan = Plan(arguments.size, rounds=arguments.rounds, ways=ways)
     print(f"{plan}\n({machine_line()})\n")
@@ -76,8 +75,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def run(plan: Plan) -> list[dict[str, Any]]:
-    """The medians of each way that is installed. Raises `AssertionError` where one read another text."""
-    data = text(plan.size_bytes)
+    """The medians of each installed way. Raises `AssertionError` if one reads a wrong text."""
+    data = make_incident(plan.size_bytes, 0.7)
     played = session(data, plan.seed, plan.think_seconds)
     with tempfile.TemporaryDirectory() as folder, _server(plan, data) as server:
         path = Path(folder) / "session.json"
@@ -101,7 +100,7 @@ def run(plan: Plan) -> list[dict[str, Any]]:
 
 @contextmanager
 def _server(plan: Plan, data: bytes) -> Iterator[S3StandIn]:
-    """With the text as one object for those who read ranges, and as a context for us."""
+    """A server that holds the text as one object and as a context."""
     open_store("memory://peers").put(client.TEXT, data)
     publish(data.decode("ascii"), f"memory://peers/{client.CONTEXT}", replace=True)
     with S3StandIn(
@@ -122,19 +121,14 @@ class Session:
     size_bytes: int
     turns: list[Turn]
     answers: list[int]
-    """CRC-32 of what each slice gives, and the place that each search finds, in order."""
+    """The CRC-32 of each slice and the place that each search finds, in order."""
 
     def to_json(self) -> str:
         return json.dumps({"size_bytes": self.size_bytes, "turns": self.turns})
 
 
-def text(size_bytes: int) -> bytes:
-    """A log of so many bytes and the needle at 70 %."""
-    return make_incident(size_bytes, 0.7)
-
-
 def session(data: bytes, seed: int, think_seconds: float) -> Session:
-    """A session of some 14 thinks; `think_seconds` is the length of the first, others are around it."""
+    """A session of about 14 turns, before each of which the model thinks for about `think_seconds`."""
     turns = list(_turns(data, Random(f"session {seed}"), think_seconds))
     answers = []
     for turn in turns:

@@ -45,7 +45,7 @@ def test_gates_are_what_the_figures_say() -> None:
 def test_amounts_and_tables() -> None:
     amounts = ("0.2GB", "100MB/s", "1TB", "64M", "12")
     assert [amount(text) for text in amounts] == [200_000_000, 100_000_000, 10**12, 64_000_000, 12]
-    with pytest.raises(ValueError, match="'big' is no amount of bytes"):
+    with pytest.raises(ValueError, match="'big' is not an amount of bytes"):
         amount("big")
     assert f"{head_line('a', 'b')}\n{row_line('x', 1)}" == "| a | b |\n|---|---:|\n| x | 1 |"
 

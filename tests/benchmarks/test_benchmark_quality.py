@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.quality import arms, report, running
+from benchmarks.quality import arms, families, report, running
 from benchmarks.quality.families import FAMILIES, make
 from benchmarks.quality.haystack import Sources, build
 from benchmarks.quality.questions import Planted, Question, Rule, score
@@ -114,7 +114,7 @@ def test_a_large_text_is_not_put_into_memory(sources: Sources, tmp_path: Path, m
     outcome = run(plan, tmp_path, said, sources)
     assert outcome.rows == []
     assert outcome.left_out == ["rlm-str at 200,000 bytes"]
-    assert "- rlm-str at 200,000 bytes: so large a text is not copied" in report.write(tmp_path, outcome).read_text()
+    assert "- rlm-str at 200,000 bytes: too large to copy" in report.write(tmp_path, outcome).read_text()
 
 
 def test_a_run_goes_on_and_asks_nothing_twice(tmp_path: Path, sources: Sources) -> None:
@@ -155,8 +155,8 @@ def test_an_estimate_has_a_price_where_one_is_known() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"arms": ("rlm", "magic")}, "no arm is called 'magic'"),
-        ({"families": ("x",)}, "no family is called 'x'"),
+        ({"arms": ("rlm", "magic")}, "unknown arm 'magic'"),
+        ({"families": ("x",)}, "unknown family 'x'"),
         ({"model": "nobody-knows-it", "max_dollars": 1.0}, "no price is known for nobody-knows-it"),
     ],
 )
@@ -178,7 +178,7 @@ def test_the_outline_is_in_the_opening_message_and_nothing_else_differs(
     tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = ScriptedLM(lambda messages: "```repl\nFINAL('x')\n```")
-    monkeypatch.setattr(running, "make_oracle", lambda questions: model)
+    monkeypatch.setattr(families, "make_oracle", lambda questions: model)
     run(replace(PLAN, arms=("rlm", "rlm-outline"), families=("needle",), each=1), tmp_path, said, sources)
     whole, outlined = model.calls
     assert outlined[0] == whole[0]

@@ -59,5 +59,5 @@ def test_a_run_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "| filters alone | " in said
     assert "| rare identifier (2) | count | " in said
     assert "| monocontext with filters | " in said
-    assert "novel: not to be had: no text is called 'novel'" in said
+    assert "novel: left out: unknown text 'novel'" in said
     assert not list(tmp_path.glob("tmp*")), "nothing is left behind"

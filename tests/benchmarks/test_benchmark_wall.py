@@ -8,12 +8,13 @@ from zlib import crc32
 
 import pytest
 
+from benchmarks.logs import NEEDLE, make_incident
 from benchmarks.wall import client, peers
-from benchmarks.wall.peers import NEEDLE, session, text
+from benchmarks.wall.peers import session
 
 
 def test_a_session_knows_its_answers() -> None:
-    data = text(6_000_000)
+    data = make_incident(6_000_000, 0.7)
     played = session(data, seed=1, think_seconds=1.0)
     assert played == session(data, seed=1, think_seconds=1.0)
     assert played.turns != session(data, seed=2, think_seconds=1.0).turns
@@ -38,7 +39,7 @@ def test_ways_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caps
 
 
 def test_every_look_is_answered_by_ranges_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = text(2_000_000)
+    data = make_incident(2_000_000, 0.7)
 
     class Plain(client.Way):
         packages = ()
