@@ -22,8 +22,7 @@ from benchmarks.options import Commands, amount, head_line, parse_list, row_line
 from benchmarks.processes import in_turns, peers_folder, run_client
 from monocontext import publish
 from monocontext.testing import S3StandIn
-from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
-from monocontext.testing.profiles import PROFILES
+from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, PROFILES
 
 PAGE = Path(__file__).parents[1] / "docs" / "comparison.md"
 PARTS = ("open", "find", "lines", "common", "ask")

@@ -19,7 +19,7 @@ from benchmarks.processes import in_turns, run_client
 from monocontext import publish
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
-from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
+from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
 AT = 0.8
 SIZES = ("1MB", "5MB", "20MB", "100MB")

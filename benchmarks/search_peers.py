@@ -26,7 +26,7 @@ from monocontext import Monocontext
 from monocontext.stores.local import LocalStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Profile, ThrottledStore
-from monocontext.testing.profiles import ProfilePart
+from monocontext.testing.network import ProfilePart
 
 Count = Callable[[str], int]
 """Counts the places of a literal."""

@@ -26,7 +26,7 @@ from benchmarks.wall import client
 from monocontext import publish
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
-from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
+from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
 OURS = ("monocontext", "str in memory")
 Turn = dict[str, Any]

@@ -5,8 +5,7 @@ Nothing here needs pytest.
 
 from __future__ import annotations
 
-from monocontext.stores.clock import Clock, SystemClock
-from monocontext.testing.clock import VirtualClock
+from monocontext.testing.clock import Clock, SystemClock, VirtualClock
 from monocontext.testing.faults import (
     Crash,
     CrashingStore,
@@ -21,11 +20,10 @@ from monocontext.testing.faults import (
 )
 from monocontext.testing.http_faults import HttpFault
 from monocontext.testing.http_s3 import S3StandIn
-from monocontext.testing.profiles import PROFILES, Profile, profile
+from monocontext.testing.network import PROFILES, Profile, ThrottledStore, profile
 from monocontext.testing.seaweed import SeaweedServer, find_weed
 from monocontext.testing.simulated import SimulatedWorkers
 from monocontext.testing.stores import CountingStore, Request, SlowStore, VirtualStore, WrappedStore
-from monocontext.testing.throttled import ThrottledStore
 from monocontext.testing.virtual import virtual_context
 
 __all__ = [

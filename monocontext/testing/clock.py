@@ -1,8 +1,33 @@
-"""A clock that only moves when a test advances it."""
+"""Clocks for the simulated waits of tests: that of the machine, and one that moves only when a test advances it."""
 
 from __future__ import annotations
 
 import threading
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Time that only goes forward."""
+
+    def now(self) -> float:
+        """Seconds since some fixed moment."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Return after `seconds`."""
+        ...
+
+
+class SystemClock:
+    """The monotonic clock of the machine."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            time.sleep(seconds)
 
 
 class VirtualClock:

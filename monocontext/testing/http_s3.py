@@ -25,8 +25,7 @@ from monocontext.stores.protocol import Store
 from monocontext.testing.http_bucket import Bucket
 from monocontext.testing.http_faults import HttpFault, Script
 from monocontext.testing.http_wire import HttpReply, HttpRequest, read_body, read_head
-from monocontext.testing.link import SimulatedLink
-from monocontext.testing.profiles import Profile, profile
+from monocontext.testing.network import Profile, SimulatedLink, profile
 
 MOST_CONNECTIONS = 256
 """Beyond this many at once, the next waits to be accepted."""

@@ -10,8 +10,8 @@ from typing import NoReturn
 
 from monocontext.errors import AccessDenied
 from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error
-from monocontext.stores.clock import Clock, SystemClock
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded
+from monocontext.testing.clock import Clock, SystemClock
 
 _LISTED_PER_REQUEST = 1000
 

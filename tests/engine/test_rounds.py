@@ -17,7 +17,7 @@ from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, SimulatedWorkers, VirtualClock, WrappedStore, virtual_context
-from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND
+from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 from tests.engine.counted import memory
 
 pytestmark = pytest.mark.usefixtures("stores_are_measured")

@@ -22,7 +22,7 @@ from monocontext.stores import open_store
 from monocontext.stores.disk.block_file import TEMPORARY
 from monocontext.stores.memory import forget
 from monocontext.testing import S3StandIn
-from monocontext.testing.profiles import Profile, ProfilePart
+from monocontext.testing.network import Profile, ProfilePart
 from monocontext.text import served_text
 from monocontext.text.deeprecurse import open_deeprecurse_lines
 

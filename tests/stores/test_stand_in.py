@@ -22,7 +22,7 @@ from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import PROFILES, S3StandIn, ThrottledStore, VirtualClock, http_faults, profile
 from monocontext.testing.http_faults import HttpFault
-from monocontext.testing.link import SimulatedLink
+from monocontext.testing.network import SimulatedLink
 
 DATA = Random(7).randbytes(100_000)
 

@@ -13,7 +13,7 @@ from monocontext import Monocontext
 from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, SimulatedWorkers
-from monocontext.testing.link import CONNECTION_BYTES_PER_SECOND, SimulatedLink
+from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 from monocontext.writing.publish import publish
 
 FRAME = 16 << 10

@@ -1,0 +1,168 @@
+"""Simulate a network between a program and its store: latency profiles, a link that connections share, and a store.
+
+A draw from a profile picks one part by its weight, then `median * exp(spread * N(0, 1))`: log-normal, with a rare slow
+part that makes the tail. The medians come from published measurements of S3; the last part of each profile, and all of
+`far_150`, are guesses.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from monocontext.stores.protocol import Blob, Store
+from monocontext.testing.clock import Clock, SystemClock
+from monocontext.testing.stores import Request, WrappedStore
+
+CONNECTION_BYTES_PER_SECOND = 90e6
+"""The published speed of one connection to S3."""
+
+
+class ProfilePart(NamedTuple):
+    """One component of a profile."""
+
+    weight: float
+    """The probability of this part; the probabilities of a profile sum to 1."""
+    median_seconds: float
+    spread: float
+    """Standard deviation of the logarithm; 0 for a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Seconds to the first byte of a request, as a distribution."""
+
+    name: str
+    parts: tuple[ProfilePart, ...]
+
+    def seconds(self, random: Random) -> float:
+        """One draw: two or three numbers from `random`, so equal seeds give equal waits."""
+        left = random.random()
+        for part in self.parts:
+            left -= part.weight
+            if left < 0:
+                break
+        return (
+            part.median_seconds * math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else part.median_seconds
+        )
+
+
+def _make_profile(name: str, *parts: tuple[float, float, float]) -> Profile:
+    """A profile from parts of (weight, median in milliseconds, spread)."""
+    return Profile(name, tuple(ProfilePart(weight, ms / 1000, spread) for weight, ms, spread in parts))
+
+
+PROFILES = {
+    each.name: each
+    for each in (
+        # From a machine in the same zone, connections warm: p50 22, p99 130 ms.
+        _make_profile("s3_standard_hot", (0.965, 22, 0.38), (0.033, 95, 0.45), (0.002, 600, 0.6)),
+        # Cold objects, random ranges: p50 56, p99 272 ms.
+        _make_profile("s3_standard_cold", (0.95, 55, 0.42), (0.047, 170, 0.45), (0.003, 800, 0.6)),
+        # A laptop, or another region: p50 151, p99 366 ms; the mean of the slowest of 50 is 427 ms.
+        _make_profile("far_150", (0.975, 150, 0.15), (0.023, 320, 0.35), (0.002, 1200, 0.5)),
+        _make_profile("const_150", (1, 150, 0)),
+        # S3 Express One Zone: p50 2.2, p99 7.4 ms.
+        _make_profile("s3_express", (0.985, 2.2, 0.3), (0.0145, 9, 0.5), (0.0005, 60, 0.6)),
+        # For measuring everything but latency.
+        _make_profile("zero", (1, 0.0001, 0)),
+    )
+}
+"""How long answers of a store take, by the name of a place."""
+
+
+def profile(name: str) -> Profile:
+    """A profile by its name. Raises `ValueError` with the names that there are."""
+    if name not in PROFILES:
+        raise ValueError(f"no profile {name!r}: there are {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+class SimulatedLink:
+    """One link for any number of connections, as a token clock. `None` for a speed is no limit."""
+
+    def __init__(
+        self, connection_bytes_per_second: float | None = None, link_bytes_per_second: float | None = None
+    ) -> None:
+        self._connection_seconds = 1 / connection_bytes_per_second if connection_bytes_per_second else 0.0
+        self._link_seconds = 1 / link_bytes_per_second if link_bytes_per_second else 0.0
+        self._lock = threading.Lock()
+        self._free = 0.0
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing ever waits for it."""
+        return not self._connection_seconds and not self._link_seconds
+
+    def arrival(self, size_bytes: int, begun: float) -> float:
+        """The moment at which the next bytes of a connection arrive, when its earlier bytes arrived at `begun`.
+
+        Both are moments on the caller's clock; `begun` is not in the future, since the link is not reserved ahead.
+        Pieces of some 256 KiB share the link fairly; larger ones hog it.
+        """
+        alone = begun + size_bytes * self._connection_seconds
+        if not self._link_seconds:
+            return alone
+        with self._lock:
+            self._free = max(self._free, begun) + size_bytes * self._link_seconds
+            return max(self._free, alone)
+
+
+class ThrottledStore(WrappedStore):
+    """Makes every request wait as a profile says, and the bytes of `get`, `get_range` and `put` travel over a link.
+
+    Speeds are in bytes a second, `None` for no limit. On a `VirtualClock` the waits of several threads add up.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        latency: Profile | str,
+        clock: Clock | None = None,
+        *,
+        connection_bytes_per_second: float | None = CONNECTION_BYTES_PER_SECOND,
+        link_bytes_per_second: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(store)
+        self.is_near = False
+        self._profile = profile(latency) if isinstance(latency, str) else latency
+        self._clock: Clock = clock or SystemClock()
+        self._link = SimulatedLink(connection_bytes_per_second, link_bytes_per_second)
+        self._random = Random(seed)
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<ThrottledStore {self._profile.name} before {self.store!r}>"
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        begun = self._first_byte()
+        return self._deliver(super().get(key, most_bytes=most_bytes), begun)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        begun = self._first_byte()
+        return self._deliver(super().get_range(key, start, length, etag=etag), begun)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        self._wait_until(self._link.arrival(len(data), self._clock.now()))
+        return super().put(key, data, if_absent=if_absent, if_match=if_match)
+
+    def _before(self, request: Request) -> None:
+        if request.verb not in ("get", "get_range"):  # whose bytes travel while they wait
+            self._wait_until(self._first_byte())
+
+    def _first_byte(self) -> float:
+        """The moment at which the answer to a request sent now begins."""
+        with self._lock:
+            return self._clock.now() + self._profile.seconds(self._random)
+
+    def _deliver(self, blob: Blob, begun: float) -> Blob:
+        self._wait_until(begun)
+        self._wait_until(self._link.arrival(len(blob.data), begun))
+        return blob
+
+    def _wait_until(self, moment: float) -> None:
+        self._clock.sleep(max(0.0, moment - self._clock.now()))
