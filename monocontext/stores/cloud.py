@@ -72,13 +72,10 @@ class CloudStore:
     def __init__(self, address: Address, **options: Any) -> None:
         _check_process(str(address), sends=False)
         self._address, self._options = address, options
+        self.url = str(address)
         self._store = _open(address, options, _STALL)
         self._writing = _open(address, options, _LONG)
         self._is_web = address.scheme in ("http", "https")
-
-    @property
-    def url(self) -> str:
-        return str(self._address)
 
     def __repr__(self) -> str:
         return f"<CloudStore {self.url}>"

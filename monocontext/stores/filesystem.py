@@ -54,6 +54,7 @@ class FilesystemStore:
 
     def __init__(self, address: Address) -> None:
         self._address = address
+        self.url = str(address)
         protocol = address.scheme.removeprefix("fsspec+")
         rest = str(address).partition("://")[2]
         try:
@@ -64,10 +65,6 @@ class FilesystemStore:
             raise StoreFailure(f"{address}: {error}") from error
         self._root = str(root).rstrip("/")
         self._is_memory = isinstance(self._fs, MemoryFileSystem)
-
-    @property
-    def url(self) -> str:
-        return str(self._address)
 
     def __repr__(self) -> str:
         return f"<FilesystemStore {self.url}>"

@@ -47,6 +47,7 @@ from monocontext.stores.regular_file import (
     open_descriptor,
     open_regular,
     read_at,
+    write_all,
 )
 
 _HIDDEN = ".monocontext-"
@@ -246,9 +247,7 @@ class LocalStore:
 def _write(path: str, data: bytes, *, sync: bool) -> str:
     """Write a new file and return its ETag."""
     with open_descriptor(path, _WRITE, 0o666) as descriptor:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        write_all(descriptor, data)
         # File systems stamp with the clock of the last timer tick, 1-10 ms old, and use freed inodes again: two
         # versions of one size within a tick could share their ETag. The time in nanoseconds tells them apart. Where the
         # machine's clock differs from the file system's (network mounts), only its last digits are used.

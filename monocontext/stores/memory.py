@@ -50,13 +50,10 @@ class MemoryStore:
     """A second request would be no faster, so requests are not hedged."""
 
     def __init__(self, name: str, prefix: str = "") -> None:
-        self._address = Address("memory", name, prefix.strip("/"))
-        self._root = self._address.path + "/" if self._address.path else ""
+        address = Address("memory", name, prefix.strip("/"))
+        self.url = str(address)
+        self._root = address.path + "/" if address.path else ""
         self._space = _spaces.setdefault(name, _Space())
-
-    @property
-    def url(self) -> str:
-        return str(self._address)
 
     def __repr__(self) -> str:
         return f"<MemoryStore {self.url}>"

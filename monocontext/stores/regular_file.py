@@ -99,6 +99,13 @@ def read_at(descriptor: int, start: int, length: int) -> bytes:
     return b"".join(pieces)
 
 
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all of `data`: one `write` may take less."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
 def _pread(descriptor: int, length: int, start: int) -> bytes:
     if hasattr(os, "pread"):
         return os.pread(descriptor, length, start)

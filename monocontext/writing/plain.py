@@ -63,11 +63,7 @@ class _PlainStore(MemoryStore):
         name = f"plain-{uuid.uuid4().hex}"
         super().__init__(name)
         forget(name)  # the objects go with this store
-        self._place = place
-
-    @property
-    def url(self) -> str:
-        return self._place
+        self.url = place
 
 
 def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None, note: Note = warn) -> Store | None:

@@ -25,7 +25,7 @@ import google_crc32c
 from monocontext.errors import AccessDenied
 from monocontext.records import dataclass
 from monocontext.stores.protocol import Blob
-from monocontext.stores.regular_file import open_descriptor, open_regular
+from monocontext.stores.regular_file import AS_IT_IS, open_descriptor, open_regular, read_at, write_all
 
 TEMPORARY = ".new-"
 """Prefix of the names of incomplete files."""
@@ -34,7 +34,7 @@ _HEAD = struct.Struct("<8sII")
 _PIECE_BYTES = 128 << 10
 _FIRST_READ_BYTES = 4096
 _MOST_HEADER_BYTES = 1 << 20
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS
 TOUCH_SECONDS = 60.0
 """The time of last use is kept to the minute: a write for each read would be expensive."""
 
@@ -83,9 +83,7 @@ def write_block(folder: str, object_name: str, offset: int, blob: Blob) -> int:
     try:
         with open_descriptor(temporary, _CREATE, 0o600) as descriptor:
             for part in (_HEAD.pack(_MAGIC, len(header), google_crc32c.value(header)), header, body):
-                left = memoryview(part)
-                while left:
-                    left = left[os.write(descriptor, left) :]
+                write_all(descriptor, part)
         os.replace(temporary, os.path.join(folder, ByteRange(offset, offset + len(body)).name))
     except BaseException:
         with suppress(FileNotFoundError):
@@ -113,7 +111,7 @@ def read_block(path: str, object_name: str, start: int, stop: int) -> Blob:
             raise NotABlock(f"expected {body_at + length:,} bytes, found {status.st_size:,}")
         first = (start - offset) // _PIECE_BYTES * _PIECE_BYTES
         last = min(-(-(stop - offset) // _PIECE_BYTES) * _PIECE_BYTES, length)
-        data = _read_at(descriptor, body_at + first, last - first)
+        data = read_at(descriptor, body_at + first, last - first)
         view = memoryview(data)
         for at in range(0, len(data), _PIECE_BYTES):
             found = google_crc32c.value(bytes(view[at : at + _PIECE_BYTES]))
@@ -137,28 +135,18 @@ def read_block(path: str, object_name: str, start: int, stop: int) -> Blob:
 
 def _read_header(descriptor: int) -> tuple[dict[str, Any], int]:
     """The header of the file, and the offset of its body."""
-    begin = _read_at(descriptor, 0, _FIRST_READ_BYTES)
+    begin = read_at(descriptor, 0, _FIRST_READ_BYTES)
     if len(begin) < _HEAD.size:
         raise NotABlock("it has no header")
     magic, length, checksum = _HEAD.unpack_from(begin)
     if magic != _MAGIC or length > _MOST_HEADER_BYTES:
         raise NotABlock("it begins with something else")
     body_at = _HEAD.size + length
-    raw = begin[_HEAD.size : body_at] if body_at <= len(begin) else _read_at(descriptor, _HEAD.size, length)
+    raw = begin[_HEAD.size : body_at] if body_at <= len(begin) else read_at(descriptor, _HEAD.size, length)
     if google_crc32c.value(raw) != checksum:
         raise NotABlock("its header is damaged")
     header: dict[str, Any] = json.loads(raw)
     return header, body_at
-
-
-def _read_at(descriptor: int, start: int, length: int) -> bytes:
-    """Read `length` bytes, or up to the end of the file."""
-    os.lseek(descriptor, start, os.SEEK_SET)  # no other thread uses this descriptor
-    parts = []
-    while length > 0 and (part := os.read(descriptor, length)):
-        parts.append(part)
-        length -= len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _pieces(length: int) -> range:

@@ -37,7 +37,7 @@ from monocontext.stores.http.connection import (
 )
 from monocontext.stores.http.http11 import BadReply, ResponseHead, request_head
 from monocontext.stores.http.pool import Pool
-from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse, is_disguised
+from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse
 from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, encode_path, redirected
 
 DEADLINE_SECONDS = 60.0
@@ -77,10 +77,10 @@ class _Call:
 
     key: str
     route: Route
-    target: str
-    """Path and query, percent-encoded."""
     until: float
-    """On the monotonic clock."""
+    """The deadline, on the monotonic clock."""
+    target: str = ""
+    """Path and query, percent-encoded; empty until the first request on this route."""
     repaired: set[str] = field(default_factory=set)
     """What was repaired; each thing once at most."""
     silences: int = 0
@@ -129,7 +129,7 @@ class Client:
         """
         route = self._origin.route
         until = time.monotonic() + self._deadline_seconds + expected_bytes * _SECONDS_PER_BYTE
-        call = _Call(key, route, route.path + encode_path(key), until)
+        call = _Call(key, route, until)
         attempt, pause = 1, 0.0
         while True:
             try:
@@ -181,7 +181,7 @@ class Client:
         connection, head, body = self._send(call, sink, timer)
         refused: ErrorResponse | None = None
         try:
-            if head.status != 206 and (head.status != 200 or is_disguised(head)):
+            if head.status != 206 and (head.status != 200 or _is_disguised(head)):
                 refused = ErrorResponse(head, body.read(MAX_ERROR_BYTES))
             else:
                 sink.receive(head, body)
@@ -220,10 +220,11 @@ class Client:
                 _note(call, "the server closed an idle connection", "sent again", log.DEBUG)
 
     def _request(self, call: _Call, sink: Sink) -> bytes:
-        route, target = call.route, call.target
+        route = call.route
         endpoint, headers = route.endpoint, dict(sink.headers())
         signer = self._origin.signer(route) if route.signed else None
         host = endpoint.host_header
+        target = call.target = call.target or route.path + encode_path(call.key)
         if signer:
             path, _, query = target.partition("?")
             call.signed_by = signer.credentials
@@ -249,8 +250,7 @@ class Client:
             new_route = self._origin.move(refused.region)
             if new_route is None or new_route == call.route:
                 return False
-            call.target = new_route.path + call.target.removeprefix(call.route.path)
-            call.route = new_route
+            call.route, call.target = new_route, ""
             return True
         if refused.location and _is_first_repair("location", call):
             try:
@@ -260,6 +260,11 @@ class Client:
                 return False
             return True
         return False
+
+
+def _is_disguised(head: ResponseHead) -> bool:
+    """Whether a 200 is really an error: some gateways begin to respond before they know that they will fail."""
+    return "etag" not in head.headers and "xml" in head.headers.get("content-type", "")
 
 
 def _is_first_repair(repair: str, call: _Call) -> bool:

@@ -79,11 +79,6 @@ def is_throttling(status: int, code: str) -> bool:
     return status in _THROTTLING_STATUS or code in _THROTTLING_CODE
 
 
-def is_disguised(head: ResponseHead) -> bool:
-    """Whether a 200 is really an error: some gateways begin to respond before they know that they will fail."""
-    return head.status == 200 and "etag" not in head.headers and "xml" in head.headers.get("content-type", "")
-
-
 def _element(text: str, name: str) -> str:
     found = re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
     from html import unescape  # 1 ms, after a failure

@@ -41,7 +41,6 @@ from monocontext.stores.s3.settings import (
     NoIdentity,
     NothingFound,
     Settings,
-    UnknownProxy,
     UnsupportedBySigner,
     find_proxy,
     locate,
@@ -71,15 +70,6 @@ class Identity(Protocol):
         ...
 
 
-class Anonymous:
-    """Signs nothing: for public buckets."""
-
-    source = "no keys, requests are not signed"
-
-    def get(self) -> Credentials:
-        raise AssertionError("requests are not signed")
-
-
 class StaticIdentity:
     """Keys that stay."""
 
@@ -89,6 +79,9 @@ class StaticIdentity:
 
     def get(self) -> Credentials:
         return self._credentials
+
+
+_ANONYMOUS = StaticIdentity(Credentials("", ""), "no keys, requests are not signed")
 
 
 class BotocoreIdentity:
@@ -204,7 +197,7 @@ class Account:
         self.settings = Settings(environment, profile)
         self._lock = threading.Lock()
         self._identity: Identity | None = None
-        self._learnt: dict[tuple[S3Options, str], RequestPlan | None] = {}
+        self._plans: dict[_Key, RequestPlan | None] = {}
 
     def plan(
         self, options: S3Options, bucket: str, by_botocore: Callable[[str], RequestPlan | None]
@@ -215,15 +208,15 @@ class Account:
         nothing: credentials that must be fetched are fetched at first use.
         """
         with self._lock:
-            key = options, bucket
-            if key not in self._learnt:
+            key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
+            if key not in self._plans:
                 try:
                     route = native_route(self.settings, options, bucket)
-                    identity = self._signer() if route.signed else Anonymous()
-                    self._learnt[key] = RequestPlan(route, identity, "")
+                    identity = self._signer() if route.signed else _ANONYMOUS
+                    self._plans[key] = RequestPlan(route, identity, "")
                 except UnsupportedBySigner as reason:
-                    self._learnt[key] = by_botocore(str(reason))
-            return self._learnt[key]
+                    self._plans[key] = by_botocore(str(reason))
+            return self._plans[key]
 
     def _signer(self) -> Identity:
         if self._identity is None:
@@ -357,11 +350,7 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
         route = _to_aws(bucket, region or _GLOBAL, bool(options.path_style))
     else:
         route = _to_server(bucket, given, region or _GLOBAL, options.path_style is False)
-    try:
-        proxy = find_proxy(str(route.endpoint))
-    except UnknownProxy as error:
-        raise UnsupportedBySigner(str(error)) from None
-    if proxy:
+    if proxy := find_proxy(str(route.endpoint)):
         route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
     return replace(route, region="", signed=False) if options.anonymous else route
 

@@ -173,7 +173,7 @@ class SharedFiles:
         self.config_profiles = _named(config, "profile")
         if "default" in config:
             self.config_profiles["default"] = config["default"]
-        self.services, self.sso_sessions = _named(config, "services"), _named(config, "sso-session")
+        self.services = _named(config, "services")
         self.profiles = {name: dict(section) for name, section in self.config_profiles.items()}
         for name, section in self.credentials.items():
             self.profiles.setdefault(name, {}).update(section)
@@ -243,12 +243,8 @@ def _named(sections: Mapping[str, Section], kind: str) -> dict[str, Section]:
 _SYSTEM_HAS_ITS_OWN = os.name == "nt" or sys.platform == "darwin"
 
 
-class UnknownProxy(Exception):
-    """A proxy of a kind that our transport does not speak to, such as one over TLS."""
-
-
 def find_proxy(url: str) -> Proxy | None:
-    """The proxy towards `url`, or `None`. Raises `UnknownProxy`."""
+    """The proxy for `url`, or `None`. Raises `UnsupportedBySigner` for one over TLS or SOCKS."""
     if not _SYSTEM_HAS_ITS_OWN and not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.parse import urlsplit
@@ -261,7 +257,7 @@ def find_proxy(url: str) -> Proxy | None:
     if not found:
         return None
     if (proxy := parse_proxy(found)) is None:
-        raise UnknownProxy("the proxy is not plain HTTP")
+        raise UnsupportedBySigner("the proxy is not plain HTTP")
     return proxy
 
 
