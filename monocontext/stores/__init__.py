@@ -20,9 +20,10 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
     `file:///directory`, a directory path (with `~`), `memory://name`, `hf://datasets/owner/name` or any filesystem of
     fsspec as `fsspec+PROTOCOL://place/path` (extra `fsspec`).
 
-    Sends no request: the first verb finds out whether the place exists. `gs://`, `az://` (`az://container@account/...`,
-    `abfs://`) and `https://` need the extra `obstore`; they know `endpoint` and `anonymous`, and take credentials from
-    where the tools of their cloud keep them. `https://` is read only. An option that is None counts as not given:
+    It sends no request: the first verb finds out whether the place exists. `gs://`, `az://`
+    (`az://container@account/...`, `abfs://`) and `https://` need the extra `obstore`. They take the options `endpoint`
+    and `anonymous`, and find credentials as the tools of their cloud do. `https://` is read only. An option that is
+    `None` counts as not given:
 
     - `endpoint`: URL of a server other than AWS; by default `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`
     - `region`, `profile`: as in the AWS configuration; with an endpoint the region defaults to `us-east-1`
@@ -30,7 +31,7 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
     - `anonymous`: sign nothing
     - `transport`: the client for GETs: `own` (the default) or `boto3`, which sends all other requests
     - `keep_alive`: `False` leaves no connection of our transport open between two calls
-    - `client`: a boto3 client, used as it is; excludes the other options
+    - `client`: a boto3 client, used as it is; it cannot be combined with other options
 
     Raises `InvalidUrl`, and `TypeError` for an option that the URL's scheme does not have.
     """
@@ -38,7 +39,7 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
 
 
 def store_at(url: str | os.PathLike[str], options: StoreOptions) -> Store:
-    """As `open_store`, for options whose names are already checked."""
+    """`open_store` for options whose names are already validated."""
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     address = parse(url)
     known = _OPTIONS.get(address.scheme, ())

@@ -1,4 +1,4 @@
-"""Parse the URL or path of a store into scheme, place and path. Opens nothing."""
+"""Parse the URL or path of a store into scheme, place and path. Reads nothing but symbolic links."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from monocontext.records import dataclass
 from monocontext.stores.checks import check_key
 
 Scheme = str
-"""`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+` and a protocol."""
+"""`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+PROTOCOL`."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _SLIP = re.compile(r"(?:(s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):")
-"""`s3:bucket/key`, or the ARN of a bucket."""
+"""Common mistakes: `s3:bucket/key`, and the ARN of a bucket."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
-"""A drive, or a share of the network."""
+"""A path of Windows: a drive letter, or a network share."""
 _PLACES = {
     "s3": ("bucket", r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}"),
     "gs": ("bucket", r"[a-z0-9][a-z0-9._-]{1,221}"),
@@ -27,7 +27,7 @@ _PLACES = {
 _PLACES["http"] = _PLACES["https"]
 _FSSPEC = re.compile(r"fsspec\+[a-z0-9.-]+|hf")
 _FSSPEC_PLACE = r"(?:[^@:]+@)?[^@]*"
-"""A host with a user, a bucket or nothing; no password."""
+"""A host with an optional user, a bucket, or nothing; no password."""
 _ALIASES: dict[str, Scheme] = {"gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
 _FORMS = (
     "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, https://host/path, file:///directory, "
@@ -37,13 +37,13 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One place, or one object, that a store can reach."""
+    """The parsed URL of a place, or of an object in it."""
 
     scheme: Scheme
     place: str
-    """The bucket, the container (with `@account`), the host, or the name in memory; empty for directories."""
+    """The bucket, the container (with `@account`), the host, or the name in memory; empty for a directory."""
     path: str
-    """Below the place and without slashes at its ends; for directories the absolute path."""
+    """The path below the place, without slashes at its ends; for a directory the absolute path."""
 
     def __str__(self) -> str:
         if self.scheme == "file":
@@ -54,7 +54,7 @@ class Address:
 
 
 def parse(url: str | os.PathLike[str]) -> Address:
-    """Parse a URL or a path. Raises `InvalidUrl`, in one line that names the valid forms."""
+    """Parse a URL or a path. Raises `InvalidUrl`, whose message names the valid forms."""
     text = os.fspath(url)
     if not isinstance(text, str) or not text or "\0" in text:
         raise InvalidUrl(f"not a place: {text!r}; expected {_FORMS}")
@@ -102,13 +102,13 @@ def _file_url(text: str, rest: str) -> Address:
 def _windows_directory(path: str, text: str) -> Address:
     if os.name != "nt":
         raise InvalidUrl(
-            f"a directory of Windows, which this system is not: {text!r}; a folder of that name is ./{path}"
+            f"{text!r} is a path of Windows, and this system is not Windows; for a folder of that name write ./{path}"
         )
     return _directory(path)
 
 
 def _directory(path: str) -> Address:
-    # abspath removes `..` as text, which differs from what the system does after a symbolic link.
+    # `abspath` removes `..` from the text; after a symbolic link the system would go elsewhere.
     parts = path.replace(os.altsep or os.sep, os.sep).split(os.sep)
     return Address("file", "", os.path.realpath(path) if ".." in parts else os.path.abspath(path))
 
@@ -130,11 +130,10 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> bool:
-    """Whether the object at `url` is in `place`: in the same bucket, under the same name in memory, or in the same
-    folder or below.
+    """Whether the object at `url` is in the bucket of `place`, under its name in memory, or in or below its folder.
 
-    Folders are compared part by part after links and `..` are resolved: `/data/ctx-evil` is not in `/data/ctx`. An
-    invalid URL is nowhere.
+    Links and `..` are resolved, then folders are compared part by part: `/data/ctx-evil` is not in `/data/ctx`. An
+    invalid URL is in no place.
     """
     try:
         inner, outer = parse(url), parse(place)
@@ -142,7 +141,7 @@ def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> boo
         return False
     if inner.scheme != outer.scheme:
         return False
-    if _FSSPEC.fullmatch(inner.scheme):  # its place may be one of many, or none
+    if _FSSPEC.fullmatch(inner.scheme):  # the place may be empty, or shared by everything, so paths count too
         return inner.place == outer.place and path_is_within(f"/{inner.path}", f"/{outer.path}")
     if inner.scheme != "file":
         return inner.place == outer.place
@@ -150,5 +149,5 @@ def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> boo
 
 
 def path_is_within(path: str, folder: str) -> bool:
-    """Whether a real path is `folder` or below it, part by part."""
+    """Whether a real path is `folder` or below it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

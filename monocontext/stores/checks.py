@@ -6,37 +6,37 @@ from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, Inval
 
 
 def check_key(key: str) -> str:
-    """Return `key`. Raises `InvalidUrl` where it could lead out of the store's root, or has no UTF-8 form."""
+    """Return `key`. Raises `InvalidUrl` if it could lead out of the root of the store, or is not valid Unicode."""
     parts = key.split("/")
     try:
         key.encode()
     except UnicodeEncodeError:
-        raise InvalidUrl(f"not a key inside a store: {key!r} has no UTF-8 form") from None
+        raise InvalidUrl(f"invalid key {key!r}: it cannot be encoded as UTF-8") from None
     if not key or "\0" in key or any(part in ("", ".", "..") for part in parts):
-        raise InvalidUrl(f"not a key inside a store: {key!r}")
+        raise InvalidUrl(f"invalid key {key!r}: no part may be empty, '.' or '..', and it must not contain NUL")
     return key
 
 
 def check_range(start: int, length: int) -> None:
     """Raise `ValueError` for a negative start or length."""
     if start < 0 or length < 0:
-        raise ValueError(f"a range needs start >= 0 and length >= 0, not start {start} and length {length}")
+        raise ValueError(f"start and length must not be negative, found start {start} and length {length}")
 
 
 def check_write(if_absent: bool, if_match: str | None) -> None:
-    """Raise `ValueError` for two conditions that cannot both hold."""
+    """Raise `ValueError` if both conditions are given."""
     if if_absent and if_match is not None:
-        raise ValueError("if_absent and if_match exclude each other")
+        raise ValueError("if_absent and if_match cannot be combined")
 
 
 def check_version(url: str, expected: str | None, found: str) -> None:
-    """Raise `ContextChanged` when the reader expects another version of the object."""
+    """Raise `ContextChanged` if the reader expects another version of the object."""
     if expected is not None and expected != found:
         raise ContextChanged(f"{url} was replaced: expected ETag {expected}, found {found}")
 
 
 def check_end(url: str, start: int, length: int, total_bytes: int) -> None:
-    """Raise `DamagedData` when the object ends before the range does."""
+    """Raise `DamagedData` if the object ends before the range does."""
     if start + length > total_bytes:
         raise DamagedData(
             f"{url} is too short: expected bytes {start:,} to {start + length:,}, found {total_bytes:,} bytes in all"
@@ -44,13 +44,13 @@ def check_end(url: str, start: int, length: int, total_bytes: int) -> None:
 
 
 def check_part(url: str, expected: str | None, found: str, start: int, length: int, total_bytes: int) -> None:
-    """Check the version of an object, and that it holds a range. Raises `ContextChanged`, `DamagedData`."""
+    """Check the version of an object and that it contains the range. Raises `ContextChanged`, `DamagedData`."""
     check_version(url, expected, found)
     check_end(url, start, length, total_bytes)
 
 
 def check_size(url: str, most_bytes: int | None, found_bytes: int | None) -> None:
-    """Raise `DamagedData` when an object is larger than `most_bytes`."""
+    """Raise `DamagedData` if an object is larger than `most_bytes`."""
     if most_bytes is not None and found_bytes is not None and found_bytes > most_bytes:
         raise DamagedData(f"{url} is too large: {found_bytes:,} bytes, at most {most_bytes:,}")
 

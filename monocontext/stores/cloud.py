@@ -3,15 +3,15 @@
 Invariants:
 
 - an ETag names one version, and a range of another version is an error
-- create-only and compare-and-swap are conditions of the request, so exactly one writer wins. Google uses generations
-  instead of ETags there: a compare-and-swap first asks for the generation of its ETag (1 HEAD)
-- `delete` with a condition first overwrites that version with a mark, under the same condition, then removes the mark:
-  obstore has no conditional DELETE
-- credentials come from the usual chain of each cloud; obstore finds and refreshes them
+- create-only and compare-and-swap are conditions of the request, so exactly one writer wins. Google's condition names a
+  generation instead of an ETag, so a compare-and-swap first reads the generation of its ETag (1 HEAD)
+- `delete` with a condition first overwrites that version with a marker, under the same condition, then deletes the
+  marker: obstore has no conditional DELETE
+- obstore finds and refreshes credentials, by the usual chain of each cloud
 
 Retries, resumed bodies and timeouts are those of `object_store`: a body that stalls for two seconds is requested again.
-Its threads do not survive a fork, and a client that a forked process makes never gets an answer: once a process has
-sent a request by obstore, opening a store and every verb raise in all processes forked from it.
+The threads of obstore do not survive a fork, and a client made in the forked process never gets an answer. So once a
+process has sent a request by obstore, opening a store and every verb raise in all processes forked from it.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ except ModuleNotFoundError as error:
 _STALL = timedelta(seconds=2)
 """A GET that receives nothing for this long is repeated."""
 _LONG = timedelta(seconds=60)
-"""The time for a write: a server may take long to answer, and a repeated write may meet itself."""
+"""The same for a write: a server may take long to answer, and a repeated write may conflict with itself."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable|CONTENT_RANGE")
-"""What `object_store` says where a range begins after the end of an object. Azurite sends `bytes 0--1/0` for an empty
+"""What `object_store` says if a range begins beyond the end of the object. Azurite sends `bytes 0--1/0` for an empty
 one."""
 _used_by: int | None = None
-"""The process, this one or one that it was forked from, that has sent a request by obstore."""
+"""The id of the process that has sent a request by obstore: this process, or an ancestor that forked."""
 _PART_BYTES = 64 << 20
-"""Larger objects are uploaded in parts. A conditional put never is: obstore has no condition for those."""
+"""Larger objects are uploaded in parts, except by a conditional put: obstore has no condition for those."""
 
 
 class CloudStore:
@@ -87,7 +87,7 @@ class CloudStore:
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         name, path = self._name(key), check_key(key)
-        # A range shows whether the server knows ranges: one that does not would send the whole object each time.
+        # The range tells whether the server supports ranges: one that does not would send the whole object each time.
         options: Any = {"range": {"offset": 0}} if self._is_web else None
         with self._translated(name):
             found = obstore.get(self._store, path, options=options)
@@ -113,7 +113,7 @@ class CloudStore:
             check_part(name, etag, self._etag(found.meta), start, length, found.meta["size"])
             data = bytes(found.bytes())
         if len(data) != length:
-            raise StoreFailure(f"{name}: expected {length:,} bytes, the server sent {len(data):,}")
+            raise StoreFailure(f"{name}: expected {length:,} bytes, found {len(data):,}")
         return self._blob(found.meta, data)
 
     def head(self, key: str) -> ObjectInfo:
@@ -129,7 +129,7 @@ class CloudStore:
             return
         with self._translated(f"{self.url}/{prefix}"):
             found = (each for batch in obstore.list(self._store, prefix=folder or None) for each in batch)
-            # Clouds list in key order; servers that play them may list folder by folder.
+            # Clouds list in key order; their emulators may list folder by folder.
             rows = sorted(found, key=lambda each: each["path"]) if self._options.get("endpoint") else found
             yield from (self._info(each["path"], each) for each in rows if each["path"].startswith(prefix))
 
@@ -152,7 +152,7 @@ class CloudStore:
                     use_multipart=not is_whole,
                 )
             except (failures.PreconditionError, failures.AlreadyExistsError):
-                found = self._etag(obstore.head(self._store, path))  # raises for one that is gone
+                found = self._etag(obstore.head(self._store, path))  # raises `NotFound` if the object is gone
                 raise conflict_error(name, if_match, found) from None
             return self._etag({**done, "size": len(data)})
 
@@ -168,28 +168,28 @@ class CloudStore:
             try:
                 obstore.delete(self._writing, path)
             except FileNotFoundError:
-                pass  # to remove a missing object is no error
+                pass  # a missing object is no error
 
     def close(self) -> None:
-        """Do nothing: obstore closes its connections when they are idle."""
+        """Do nothing: obstore closes idle connections itself."""
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _check_writable(self) -> None:
         if self._is_web:
-            raise AccessDenied(f"{self.url} is read only: expected s3://, gs://, az:// or a directory to write to")
+            raise AccessDenied(f"{self.url} is read only: write to a directory, s3://, gs:// or az://")
 
     def _name(self, key: str) -> str:
         return f"{self.url}/{key}"
 
     def _etag(self, meta: Any) -> str:
-        """Without quotes: Azure has them in answers, and not in lists."""
-        # Of a web server that names no versions, the time of the last change has to do.
+        """The ETag without quotes, which Azure sends in answers but not in lists."""
+        # A web server may send no ETag: then the time of the last change and the size name the version.
         found = meta.get("e_tag") or f"{meta['last_modified'].timestamp():.0f}-{meta['size']}"
         return str(found).strip('"')
 
     def _condition(self, path: str, etag: str) -> dict[str, str]:
-        """The condition of an update of this version, as obstore takes it."""
+        """The condition for replacing this version, in the form of obstore."""
         if self._address.scheme != "gs":
             return {"e_tag": f'"{etag}"'}
         meta = obstore.head(self._store, path)
@@ -205,7 +205,7 @@ class CloudStore:
 
     @contextmanager
     def _translated(self, name: str, if_match: str | None = None) -> Iterator[None]:
-        """Translate obstore's errors into ours."""
+        """Translate errors of obstore into errors of monocontext."""
         _check_process(name)
         try:
             yield
@@ -220,7 +220,7 @@ class CloudStore:
             raise kind(f"{name}: {_line(error)}") from error
         except failures.NotSupportedError as error:
             raise StoreFailure(
-                f"{name}: the server ignores ranges, so every read would fetch the whole object"
+                f"{name}: the server does not support ranges, so every read would fetch the whole object"
             ) from error
         except failures.BaseError as error:
             raise StoreFailure(f"{name}: {_line(error)}") from error
@@ -229,7 +229,7 @@ class CloudStore:
 
 
 def _check_process(name: str, *, sends: bool = True) -> None:
-    """Raise `StoreFailure` where obstore would wait for threads that a fork has lost."""
+    """Raise `StoreFailure` if obstore would wait for threads that were lost in a fork."""
     global _used_by
     if _used_by not in (None, os.getpid()):
         raise StoreFailure(
@@ -268,5 +268,5 @@ def _open_again(address: Address, options: dict[str, Any]) -> CloudStore:
 
 
 def _line(error: BaseException) -> str:
-    """The message in one line, without the dump of the error that obstore puts below it."""
+    """The message in one line, without the debug output that obstore appends to it."""
     return re.sub(r"\s+", " ", str(error).partition("\n\n")[0])[:500]

@@ -1,14 +1,15 @@
-"""The store on a filesystem of fsspec: `fsspec+sftp://host/path`, `hf://datasets/owner/name/path` and any other.
+"""The store on any filesystem of fsspec, such as `fsspec+sftp://host/path` or `hf://datasets/owner/name/path`.
 
 Invariants:
 
-- an ETag names one version: it is made from what the filesystem says about a file, such as its own ETag, or size and
-  time
-- it is checked after bytes are read (1 request more than our own stores need): another version is an error
-- only local files and fsspec's memory can be written, under a lock of all writers. For no other filesystem does fsspec
-  promise that one of two writers wins, so the others are read only
+- an ETag names one version: it is a hash of the facts that the filesystem reports about a file, such as its own ETag,
+  or its size and time
+- the ETag is checked again after bytes are read, which takes one more request than in other stores: a file that
+  changed meanwhile is an error
+- local files and fsspec's memory can be written, under a lock that all writers share. All other filesystems are read
+  only, since fsspec does not promise that exactly one of two writers wins
 
-Credentials and hosts are configured as in fsspec: `~/.config/fsspec/*.json` and `FSSPEC_*`.
+Hosts and credentials are configured as in fsspec: `~/.config/fsspec/*.json` and `FSSPEC_*`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ except ModuleNotFoundError as error:
 
 _VERSIONS = ("ETag", "etag", "e_tag", "version_id", "generation", "blob_id", "md5", "content_md5", "ino")
 _TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
-"""What filesystems call the version of a file, and the time of its last write."""
+"""The names under which filesystems report the version of a file, and the time of its last write."""
 _ATTEMPTS = 20
 _HIDDEN = ".monocontext-"
 _memory_lock = threading.RLock()
@@ -78,7 +79,7 @@ class FilesystemStore:
         return self._read_newest(key, 0, None, most_bytes)
 
     def _read_newest(self, key: str, start: int, length: int | None, most_bytes: int | None = None) -> Blob:
-        """Read bytes of the version that the answer names; again, where another one came in between."""
+        """Read bytes of the newest version; repeats the read if the file changes in between."""
         for attempt in reversed(range(_ATTEMPTS)):
             before = self.head(key)
             check_size(self._name(key), most_bytes, before.size_bytes)
@@ -101,19 +102,19 @@ class FilesystemStore:
             except FileNotFoundError:
                 raise
             except Exception:
-                found = self.head(key)  # a range behind the end is an error of each filesystem's own kind
+                found = self.head(key)  # each filesystem has an error of its own for a range beyond the end
                 check_part(name, etag, found.etag, start, length, found.size_bytes)
                 raise
         found = self.head(key)
         check_part(name, etag, found.etag, start, length, found.size_bytes)
         if len(data) != length:
-            raise StoreFailure(f"{name}: expected {length:,} bytes, the filesystem gave {len(data):,}")
+            raise StoreFailure(f"{name}: expected {length:,} bytes, found {len(data):,}")
         return Blob(data, found.etag, found.size_bytes, modified_seconds=found.modified_seconds)
 
     def head(self, key: str) -> ObjectInfo:
         name, path = self._name(key), self._path(key)
         with self._translated(name):
-            self._fs.invalidate_cache()  # lists that are kept would show old versions
+            self._fs.invalidate_cache()  # cached lists would show old versions
             return self._info(key, self._fs.info(path), name)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
@@ -150,7 +151,7 @@ class FilesystemStore:
                 self._fs.pipe_file(temporary, data)
                 etag = self._etag(self._fs.info(temporary))
                 self._fs.link(temporary, path) if if_absent else self._fs.mv(temporary, path)
-            except FileExistsError:  # by a writer of `file://`, which creates without the lock
+            except FileExistsError:  # made by a writer of `file://`, which creates files without the lock
                 raise conflict_error(name, None, self.head(key).etag) from None
             finally:
                 with suppress(FileNotFoundError):
@@ -166,7 +167,7 @@ class FilesystemStore:
             self._fs.rm_file(path)
 
     def close(self) -> None:
-        """Do nothing: fsspec shares filesystems between all their users."""
+        """Do nothing: fsspec shares filesystems between all users of the process."""
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 
@@ -178,7 +179,7 @@ class FilesystemStore:
 
     @contextmanager
     def _writing(self, name: str, path: str) -> Iterator[None]:
-        """Hold the folder's writer lock, the one that `file://` uses. Raises `AccessDenied` if it cannot be had."""
+        """Hold the lock of the folder, which `file://` uses too. Raises `AccessDenied` for a read-only filesystem."""
         if not self._is_memory and not isinstance(self._fs, LocalFileSystem):
             raise AccessDenied(f"{self.url} is read only: write to a directory, s3://, gs:// or az://")
         with self._translated(name):
@@ -202,12 +203,12 @@ class FilesystemStore:
         facts = [str(info[name]) for name in _VERSIONS if info.get(name) is not None]
         facts += [repr(seconds)] if (seconds := _seconds(info)) else []
         if not facts:
-            raise StoreFailure(f"{self.url}: this filesystem reports no version of a file, so it hides changes")
+            raise StoreFailure(f"{self.url}: this filesystem reports no versions, so changes would go unnoticed")
         return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
 
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:
-        """Translate a filesystem's errors, which may be of any kind, into ours."""
+        """Translate errors of a filesystem, which may be of any type, into errors of monocontext."""
         try:
             yield
         except MonocontextError:
@@ -223,7 +224,7 @@ class FilesystemStore:
 
 
 def _seconds(info: Any) -> float:
-    """Time of the last write, in seconds since 1970; 0 if the filesystem does not say."""
+    """Time of the last write, in seconds since 1970; 0 if the filesystem does not report it."""
     found = next((info[name] for name in _TIMES if info.get(name) is not None), 0.0)
     if isinstance(found, str):
         try:

@@ -2,15 +2,15 @@
 
 Invariants, also between processes:
 - an object appears with all its bytes: they are written to a temporary file next to it, then linked or renamed;
-- create-only is `link`, which is atomic; a writer that replaces or removes an object holds the lock of its directory,
-  so that nothing happens between the comparison and the swap of a compare-and-swap;
+- a create-only write uses `link`, which is atomic; a writer that replaces or removes an object holds the lock of its
+  directory, so no other write can come between the comparison and the swap of a compare-and-swap;
 - an ETag names one version: time of the write in nanoseconds, size, inode;
 - no key and no symbolic link leads out of the root;
-- a pipe, a device or a socket is no object: it is refused without waiting, and never replaced.
+- a pipe, a device or a socket is not an object: it is refused at once, and never replaced.
 
-Temporary files and lock files start with `.monocontext-`; no verb sees them. Unlike in an object store, `a` and `a/b`
-cannot both be objects, and `list` does not enter linked directories. A killed writer leaves its temporary file behind,
-which `sweep` takes away.
+Temporary files and lock files start with `.monocontext-`, and all verbs ignore them. Unlike in an object store, `a` and
+`a/b` cannot both be objects, and `list` does not enter linked directories. A killed writer leaves a temporary file,
+which `sweep` removes.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ _TICK_NS = 1_000_000_000
 _DIGITS_NS = 1_000_000
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS | NO_FOLLOW
 _LOOK_SECONDS = 0.002
-"""How often a writer that waits for a lock looks whether it is free."""
+"""The interval at which a waiting writer tries to take the lock."""
 
 
 class LocalStore:
     """Objects as files below one directory, which the first `put` creates. No file stays open between two calls."""
 
     is_near = True
-    """A second request for the same bytes would wait for the same disk, so requests are not hedged."""
+    """Requests are not hedged: a second one would wait for the same disk."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._root = os.path.realpath(os.path.expanduser(root))
@@ -88,7 +88,7 @@ class LocalStore:
     def _read(self, key: str, start: int, length: int | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         check_range(start, length or 0)
         path, name = self._path(check_key(key)), self._name(key)
-        # All checks below are of the opened file, also when another file takes its name meanwhile.
+        # All checks below concern the opened file, even if another file takes its name meanwhile.
         with _translate_errors(name):
             with open_regular(path, NO_FOLLOW, name) as descriptor:
                 before = os.fstat(descriptor)
@@ -98,9 +98,9 @@ class LocalStore:
                     length = before.st_size
                 check_part(name, etag, etag_before, start, length, before.st_size)
                 data = read_at(descriptor, start, length)
-                # We never write our own files in place, but others may write the files that an index points at.
+                # The files of a context are never written in place, but an index may point at files of the user.
                 etag_after = etag_of(os.fstat(descriptor))
-            del descriptor  # closed; its last reference goes before anything else is done
+            del descriptor  # closed above; it is deleted before anything else is done
         if len(data) != length or etag_before != etag_after:
             raise ContextChanged(f"{name} was written to while it was read: ETag {etag_before}, {etag_after}")
         return Blob(data, etag_before, before.st_size, modified_seconds=before.st_mtime_ns / 1e9)
@@ -108,9 +108,9 @@ class LocalStore:
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         """Write a temporary file next to the object, then link or rename it.
 
-        A conditional put commits: it returns once its file, every file that this store wrote before it, and all their
-        names are on the disk. Measured on ext4 on a virtual disk: 2.3 ms against 0.2 for 2 KB, 61 ms against 6 for 16
-        MiB. Other puts do not wait for the disk; a power cut may undo those that no commit followed.
+        A conditional put commits: it returns when its file, all files that this store wrote before, and all their names
+        are on the disk. On ext4 on a virtual disk it takes 2.3 ms instead of 0.2 for 2 KB, and 61 ms instead of 6 for
+        16 MiB. Other puts do not wait for the disk: a power cut may undo those since the last commit.
         """
         check_write(if_absent, if_match)
         path, name = self._path(check_key(key), writing=True), self._name(key)
@@ -155,7 +155,7 @@ class LocalStore:
                 if key.startswith(prefix) or prefix.startswith(key):
                     yield from self._walk(path, key, prefix)
             elif key.startswith(prefix):
-                # Skip names that are no UTF-8, links that lead outside, pipes, and files removed since the scan.
+                # Skip names that are not UTF-8, links that lead outside, pipes, and files removed since the scan.
                 with suppress(NotFound, AccessDenied, InvalidUrl):
                     yield self.head(key)
 
@@ -176,9 +176,9 @@ class LocalStore:
                 os.unlink(path)
 
     def now(self) -> float:
-        """The time by the file system's clock, which also sets `modified_seconds`, in seconds since 1970.
+        """The time by the clock of the file system, which also sets `modified_seconds`, in seconds since 1970.
 
-        Writes and removes a hidden file. Where that fails: the time by the machine's clock.
+        It writes and removes a hidden file. If that fails, the result is the time of this machine.
         """
         path = os.path.join(self._root, _HIDDEN + secrets.token_hex(8))
         try:
@@ -192,8 +192,10 @@ class LocalStore:
             os.unlink(path)
 
     def sweep(self, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
-        """Remove temporary files that were last written before a time, in seconds since 1970: the remains of killed or
-        interrupted writers. Returns their number and bytes."""
+        """Remove temporary files of killed writers that were last written before a time, in seconds since 1970.
+
+        Returns their number and bytes.
+        """
         count = size_bytes = 0
         for folder, _, names in os.walk(self._root):
             for path in (os.path.join(folder, name) for name in names if _TEMPORARY.fullmatch(name)):
@@ -212,11 +214,11 @@ class LocalStore:
         return f"{self.url}/{key}"
 
     def _path(self, key: str, *, writing: bool = False) -> str:
-        """The real path behind a checked key."""
+        """The real path of the object at a checked key."""
         parts = key.split("/")
         if any(part.startswith(_HIDDEN) for part in parts):
             raise (
-                InvalidUrl(f"{key!r} is reserved: {_HIDDEN}* is the store's own")
+                InvalidUrl(f"{key!r} is reserved: names that start with {_HIDDEN} belong to the store")
                 if writing
                 else not_found_error(self._name(key))
             )
@@ -226,7 +228,7 @@ class LocalStore:
         return path
 
     def _sync_earlier(self) -> None:
-        """Sync the files that this store wrote without a wait: a commit must not outlive the files that it names."""
+        """Sync the files that earlier puts did not wait for: a commit must not outlive the files that it names."""
         with self._unsynced_lock:
             earlier, self._unsynced = self._unsynced, set()
         for path in earlier:
@@ -234,7 +236,7 @@ class LocalStore:
         self._sync_folders(*{os.path.dirname(path) for path in earlier})
 
     def _sync_folders(self, *folders: str) -> None:
-        """Sync these folders and those above them, up to the one that holds the root: they hold the names."""
+        """Sync these folders, which hold the names of files, and their parents up to the one that holds the root."""
         pending = set()
         for folder in folders:
             while folder not in pending and path_is_within(folder, self._root):
@@ -248,9 +250,9 @@ def _write(path: str, data: bytes, *, sync: bool) -> str:
     """Write a new file and return its ETag."""
     with open_descriptor(path, _WRITE, 0o666) as descriptor:
         write_all(descriptor, data)
-        # File systems stamp with the clock of the last timer tick, 1-10 ms old, and use freed inodes again: two
-        # versions of one size within a tick could share their ETag. The time in nanoseconds tells them apart. Where the
-        # machine's clock differs from the file system's (network mounts), only its last digits are used.
+        # File systems set the time of the last timer tick, which is 1 to 10 ms old, and reuse freed inodes: two
+        # versions of one size within a tick could share their ETag. The time in nanoseconds tells them apart. If the
+        # clock of the machine differs from that of the file system (network mounts), only its last digits are used.
         stamped, now = os.fstat(descriptor).st_mtime_ns, time.time_ns()
         if abs(now - stamped) > _TICK_NS:
             now = stamped + now % _DIGITS_NS
@@ -270,7 +272,7 @@ def _place(temporary: str, path: str, name: str, if_absent: bool, if_match: str 
             if if_absent:
                 raise conflict_error(name, None, _current_etag(path, name)) from None
         except OSError as error:
-            # File systems without hard links (FAT, some network mounts) use the lock below.
+            # A file system without hard links (FAT, some network mounts): the lock below replaces them.
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
                 raise
     with _lock_folder(os.path.dirname(path)):
@@ -283,7 +285,7 @@ def _place(temporary: str, path: str, name: str, if_absent: bool, if_match: str 
 
 
 def _current_etag(path: str, name: str) -> str:
-    """ETag of the object; empty if there is none. Raises `AccessDenied` for anything but a file."""
+    """The ETag of the object; empty if there is none. Raises `AccessDenied` for anything but a file."""
     try:
         return etag_of(check_regular(name, os.stat(path, follow_symlinks=False)))
     except FileNotFoundError:
@@ -292,9 +294,9 @@ def _current_etag(path: str, name: str) -> str:
 
 @contextmanager
 def _lock_folder(folder: str) -> Iterator[None]:
-    """Hold the lock of one directory, against threads and processes.
+    """Hold the lock of one directory, which excludes other threads and processes.
 
-    The lock file lies next to the object, not at the root, so that stores with different roots share it.
+    The lock file is in the directory of the object, not at the root, so stores with different roots share it.
     """
     from filelock import FileLock  # 30 ms that readers need not pay
 
@@ -306,7 +308,7 @@ def _lock_folder(folder: str) -> Iterator[None]:
 
 
 def _sync(path: str) -> None:
-    # A removed file need not last; a folder that may not be opened (a root's parent) cannot be synced.
+    # A removed file need not be synced; a folder without permission, such as the parent of a root, cannot be.
     with (
         suppress(FileNotFoundError, PermissionError),
         open_descriptor(path, os.O_RDONLY | AS_IT_IS | NO_WAIT) as descriptor,
@@ -317,7 +319,7 @@ def _sync(path: str) -> None:
 
 @contextmanager
 def _translate_errors(name: str, *, writing: bool = False) -> Iterator[None]:
-    """Translate the system's errors into ours, in one line that names the object."""
+    """Translate errors of the system into errors of monocontext, whose message is one line that names the object."""
     try:
         yield
     except MonocontextError:

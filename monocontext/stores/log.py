@@ -1,17 +1,18 @@
-"""Report events on the way to a store to the standard `logging`, as `monocontext`; silent by default.
+"""Log events of stores through the standard `logging`, under the name `monocontext`; silent by default.
 
 | level | event |
 |---|---|
-| WARNING | the store asks for fewer requests; a cache on disk takes nothing any more |
-| INFO | a request is sent again, a body that broke off is resumed, boto3 reads in place of our own transport |
-| INFO | damaged bytes are read a second time; a cache on disk lacks room; writers met, or a reply was lost |
-| DEBUG | a late request is sent a second time; an idle connection was closed, and the request uses a new one |
+| WARNING | the store throttles; a disk cache stops writing |
+| INFO | a request is sent again; a broken body is resumed; boto3 reads in place of our own transport |
+| INFO | damaged bytes are read again; a disk cache lacks room; two writers conflict; a reply was lost |
+| DEBUG | a late request is hedged; the server closed an idle connection, and the request uses a new one |
 
-Messages name the object, never a header, a query or a key. boto3 and obstore log their own requests. Invariants:
+Messages name the object, never a header, a query or a credential. boto3 and obstore log their own requests. Invariants:
 
-- no lock of ours is held, and no thread of ours runs, while a handler does: a handler formats messages under its own
-  lock, and a lazy text in a message reads. So `note` only appends, and the thread that waits for a read emits
-- a program that has not imported `logging` pays for one lookup in `sys.modules`, and only when something happens
+- a handler runs neither under a lock of this package nor in one of its threads. It formats messages under its own lock,
+  and a lazy text in a message reads from the store, so both could deadlock. Therefore `note` only appends to a queue,
+  and a thread of the program that waits for a read calls `emit`
+- in a program that has not imported `logging`, an event costs one lookup in `sys.modules`
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from collections.abc import Collection
 DEBUG, INFO, WARNING = 10, 20, 30
 
 _MOST_NOTES = 1000
-"""When notes are not read for a while, the oldest notes make room."""
+"""The size of the queue; when it is full, the oldest events are dropped."""
 _notes: deque[tuple[float, str, int, str, tuple[object, ...]]] = deque(maxlen=_MOST_NOTES)
 
 
 pending: Collection[object] = _notes
-"""Events to emit. There are nearly always none, so a thread that reads in a loop looks here first."""
+"""The queue of events. It is nearly always empty, so a thread that reads in a loop checks it before `emit`."""
 
 
 def note(level: int, message: str, *arguments: object) -> None:
-    """Remember an event, to be emitted soon. Never waits; any thread may, under any lock."""
-    if "logging" in sys.modules:  # otherwise the caller cannot have asked for it
+    """Queue an event. It never waits, and any thread may call it under any lock."""
+    if "logging" in sys.modules:  # otherwise nothing can have configured a handler
         _notes.append((time.time(), threading.current_thread().name, level, message, arguments))
 
 
 def emit() -> None:
-    """Pass the noted events to `logging`. Called by threads of the program while they hold no lock of ours."""
+    """Pass the queued events to `logging`. Threads of the program call it while they hold no lock of this package."""
     if not _notes:
         return
     import logging

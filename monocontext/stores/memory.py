@@ -1,4 +1,4 @@
-"""The store at `memory://name`: objects in this process, for tests and for texts that need not outlive it."""
+"""The store at `memory://name`: objects in the memory of this process, for tests and short-lived texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _StoredObject:
 
 
 class _Space:
-    """The objects behind one name."""
+    """The objects under one name."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -39,15 +39,15 @@ class _Space:
 
 
 _spaces: dict[str, _Space] = {}
-# One counter for all objects: no two versions share an ETag. `next` on it and `setdefault` above are atomic.
+# One counter for all objects, so no two versions share an ETag. `next` on it and `dict.setdefault` are atomic.
 _versions = itertools.count(1)
 
 
 class MemoryStore:
-    """Objects below a name, shared by all stores of the process with that name."""
+    """Objects under a name. All stores of the process with this name share them."""
 
     is_near = True
-    """A second request would be no faster, so requests are not hedged."""
+    """Requests are not hedged: a second one would be no faster."""
 
     def __init__(self, name: str, prefix: str = "") -> None:
         address = Address("memory", name, prefix.strip("/"))
@@ -59,7 +59,7 @@ class MemoryStore:
         return f"<MemoryStore {self.url}>"
 
     def __reduce__(self) -> NoReturn:
-        raise NotPicklable(f"{self.url} lives in this process alone: publish to file:// or s3:// to share it")
+        raise NotPicklable(f"{self.url} exists in this process only: publish to file:// or s3:// to share it")
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         found = self._find(key)
@@ -110,7 +110,7 @@ class MemoryStore:
             self._space.objects.pop(path, None)
 
     def close(self) -> None:
-        """Do nothing: the objects stay below the name."""
+        """Do nothing: the objects stay under the name."""
 
     def _find(self, key: str) -> _StoredObject:
         found = self._space.objects.get(self._root + check_key(key))
@@ -123,5 +123,5 @@ class MemoryStore:
 
 
 def forget(name: str) -> None:
-    """Drop the objects of `memory://name`; open stores keep theirs."""
+    """Drop the objects of `memory://name`; stores that are open keep them."""
     _spaces.pop(name, None)

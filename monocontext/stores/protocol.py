@@ -23,22 +23,21 @@ CONTENT_TYPE = "application/vnd.monocontext"
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Bytes that arrived whole."""
+    """The result of a read: exactly the requested bytes, and the version of the object that they are from."""
 
     data: bytes
-    """Exactly the requested bytes."""
     etag: str
     """Names this version of the object. On S3 a hash of the content, so equal bytes may have equal ETags."""
     total_bytes: int
     """Length of the whole object."""
     local: bool = False
-    """Read from the disk cache of this machine: no request was made, and the ETag is of the earlier read."""
+    """Whether the bytes came from the disk cache of this machine; the ETag is then that of the earlier read."""
     in_root: bool = False
-    """The root had a copy without an ETag, so not even that is known."""
+    """Whether the bytes are a copy in the root of a context, which has no ETag."""
     refusals: int = 0
-    """How often the store asked for fewer requests (503 SlowDown, for example) before it answered this one."""
+    """The number of throttling responses, such as 503 SlowDown, before this answer."""
     modified_seconds: float = field(default=0.0, compare=False)
-    """Time of the last write by the store's clock, in seconds since 1970; 0 for a range."""
+    """Time of the last write by the store's clock, in seconds since 1970; 0 for some ranges."""
     now_seconds: float = field(default=0.0, compare=False)
     """Time of the answer by the store's clock; 0 if the store does not say."""
 
@@ -57,14 +56,16 @@ class ObjectInfo:
 
 
 def list_telling(store: Any, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-    """List like `Store.list`, and add to `left_out` the keys that no verb can reach, such as `a//b` or `a/../b`."""
+    """Like `Store.list`, and adds to `left_out` the keys that no other verb accepts, such as `a//b` or `a/../b`."""
     listing = getattr(store, "list_telling", None)
     return iter(listing(left_out, prefix) if listing else store.list(prefix))
 
 
 def name_left_out(keys: list[str], *, markers: bool) -> str:
-    """One line that names the keys which `list_telling` left out; empty if there are none. `markers`: including the
-    markers that consoles make for folders, such as `folder/`."""
+    """One line that names the keys that `list_telling` left out; empty if there are none.
+
+    `markers`: whether to include keys such as `folder/`, which web consoles create to show a folder.
+    """
     found = [key for key in keys if markers or not _MARKER.fullmatch(key)]
     if not found:
         return ""
@@ -74,7 +75,7 @@ def name_left_out(keys: list[str], *, markers: bool) -> str:
 
 
 class RangeReader(Protocol):
-    """The one verb that readers of a text need."""
+    """The one verb of a store that a reader of a text needs."""
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         """Read `length` bytes from byte `start` (1 GET).
@@ -87,7 +88,7 @@ class RangeReader(Protocol):
 
 
 class Store(RangeReader, Protocol):
-    """One place in an object store. Safe for use by many threads."""
+    """The objects below one root. Safe for use by many threads."""
 
     @property
     def url(self) -> str:
@@ -102,7 +103,7 @@ class Store(RangeReader, Protocol):
         ...
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        """Write a whole object, all or nothing, and return its ETag (1 PUT; more where it is large).
+        """Write a whole object atomically, and return its ETag (1 PUT; more for a large object).
 
         With `if_absent` the write succeeds only if there is no such object, with `if_match` only over that version;
         else `AlreadyExists` (`NotFound` for `if_match` on an object that is gone). Exactly one of any number of
@@ -145,7 +146,7 @@ def get_bounded(store: Store, key: str, most_bytes: int) -> Blob:
 
 
 _TAKES_ANY = 0x08
-"""The flag of code with `**options`, as `inspect.CO_VARKEYWORDS`."""
+"""The flag of a function with `**options`: `inspect.CO_VARKEYWORDS`."""
 
 
 @lru_cache
@@ -173,12 +174,12 @@ def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None)
         try:
             there = store.head(key)
             if there.size_bytes == len(data) and store.get_range(key, 0, len(data), etag=there.etag).data == data:
-                log.note(log.INFO, "%s/%s is written: only the reply to that was lost", store.url, key)
+                log.note(log.INFO, "%s/%s is written: only the reply was lost", store.url, key)
                 return there.etag
         except NotFound:
             raise error from None
         except ContextChanged:
-            pass  # another writer's by now
+            pass  # replaced by another writer since
         else:
             if there.etag == if_match:
                 raise  # nothing was written
@@ -189,17 +190,17 @@ def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None)
 
 
 def clock_of(store: Store) -> Callable[[], float] | None:
-    """The clock that sets `modified_seconds` in a store whose answers carry no time (a file system); else None."""
+    """The clock that sets `modified_seconds` in a store whose answers have no time (a file system); else `None`."""
     return getattr(_innermost(store), "now", None)
 
 
 def credentials_source(store: Store) -> str:
-    """Whose keys sign the reads of a store, in words; empty before the first read, and where nothing is signed for."""
+    """The source of the credentials that sign the reads of a store, in words; empty before the first read."""
     return str(getattr(_innermost(store), "credentials_source", ""))
 
 
 def sweep(store: Store, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
-    """Remove the half-written remains of killed writers, where a store keeps such; returns their number and bytes."""
+    """Remove the temporary files of killed writers from a store that has files; returns their number and bytes."""
     own = getattr(_innermost(store), "sweep", None)
     found: tuple[int, int] = own(before_seconds, dry_run=dry_run) if own else (0, 0)
     return found
@@ -207,13 +208,13 @@ def sweep(store: Store, before_seconds: float, *, dry_run: bool = False) -> tupl
 
 def _innermost(store: Store) -> Any:
     inner: Any = store
-    while hasattr(inner, "store"):  # a store around a store
+    while hasattr(inner, "store"):  # a store that wraps another one
         inner = inner.store
     return inner
 
 
 def seconds_now(store: Store, answer_seconds: float) -> float:
-    """The time by the store's clock, in seconds since 1970: that of an answer, else that of `clock_of`, else our
-    own."""
+    """The time by the store's clock in seconds since 1970: that of an answer, else of `clock_of`, else of this
+    machine."""
     clock = clock_of(store) or time.time
     return answer_seconds or clock()

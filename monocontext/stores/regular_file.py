@@ -1,4 +1,4 @@
-"""Open regular files only: a pipe, a device or a socket in place of a file is refused without waiting for it."""
+"""Open regular files only. A pipe, a device or a socket is refused at once: opening one could wait for ever."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import IO
 from monocontext.errors import AccessDenied
 
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
-"""0 where the system has no such flag, like the next: Windows, where an ordinary user makes no links."""
+"""0 on Windows, which has no such flag; the same holds for NO_WAIT."""
 NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
 AS_IT_IS: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""No child has the file, and no line end is translated."""
+"""Flags for bytes as they are: child processes do not inherit the file, and line ends are not translated."""
 _FLAGS = os.O_RDONLY | AS_IT_IS | NO_WAIT
 KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -31,7 +31,7 @@ KINDS = {
 class Descriptor(int):
     """A file descriptor that is closed at the end of a `with`, by `close`, or with its last reference.
 
-    With a bare number, an interrupt before the code that closes it would leave the file open until the process ends.
+    With a plain int, an interrupt before the code that closes it would leave the file open until the process ends.
     """
 
     _is_open = True
@@ -39,13 +39,14 @@ class Descriptor(int):
     def close(self) -> None:
         """Idempotent."""
         if self._is_open:
-            # One call of C: an interrupt between the two steps would leave the file open, or close another's number.
+            # A single call into C: an interrupt between the two steps would leave the file open, or close a number that
+            # belongs to another file by then.
             deque(map(operator.call, (partial(setattr, self, "_is_open", False), partial(os.close, self))), maxlen=0)
 
     __del__ = close
 
     def detach(self) -> int:
-        """Return the bare number, which the caller closes."""
+        """Return the plain number, which the caller must close."""
         self._is_open = False
         return int(self)
 
@@ -58,19 +59,19 @@ class Descriptor(int):
 
 def open_descriptor(path: str | os.PathLike[str], flags: int, mode: int = 0o777) -> Descriptor:
     """Open a file as `os.open` does. Raises `OSError`."""
-    # One call of C: no interrupt comes between the number and its owner.
+    # A single call into C: no interrupt can come between `os.open` and the object that owns its result.
     return next(map(Descriptor, map(os.open, (path,), (flags,), (mode,))))
 
 
 def open_regular(path: str | os.PathLike[str], flags: int = 0, name: str = "") -> Descriptor:
-    """Open a regular file to read, or with `flags` to write, without waiting for pipes and devices.
+    """Open a regular file to read, or with `flags` to write.
 
-    Raises `AccessDenied` for a pipe, device or socket, and `OSError`, such as `IsADirectoryError`; messages use `name`.
+    Raises `AccessDenied` for a pipe, device or socket, and `OSError`, such as `IsADirectoryError`. Messages use `name`.
     """
     try:
         descriptor = open_descriptor(path, _FLAGS | flags, 0o666)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # sockets
+        if error.errno == errno.ENXIO:  # a socket
             check_regular(name or os.fspath(path), os.stat(path))
         raise
     try:
@@ -82,12 +83,12 @@ def open_regular(path: str | os.PathLike[str], flags: int = 0, name: str = "") -
 
 
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a regular file to read. Raises `OSError`, of which `AccessDenied` is one."""
+    """Open a regular file to read. Raises `OSError`; `AccessDenied` is one."""
     return os.fdopen(open_regular(path).detach(), "rb")
 
 
 def read_at(descriptor: int, start: int, length: int) -> bytes:
-    """Read until `length` bytes are there or the file ends: one `pread` gives at most 2 GiB, and may give less."""
+    """Read `length` bytes, or up to the end of the file. A single `pread` reads at most 2 GiB, and may read less."""
     data = _pread(descriptor, length, start)
     if len(data) == length:
         return data
@@ -109,24 +110,24 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 def _pread(descriptor: int, length: int, start: int) -> bytes:
     if hasattr(os, "pread"):
         return os.pread(descriptor, length, start)
-    os.lseek(descriptor, start, os.SEEK_SET)  # Windows; one thread alone has the descriptor
+    os.lseek(descriptor, start, os.SEEK_SET)  # Windows; no other thread uses this descriptor
     return os.read(descriptor, length)
 
 
 def check_regular(name: str, status: os.stat_result) -> os.stat_result:
-    """Return the status of a file. Raises `IsADirectoryError` for a directory, `AccessDenied` for another kind."""
+    """Return `status`. Raises `IsADirectoryError` for a directory, `AccessDenied` for a special file."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
     if not stat.S_ISREG(status.st_mode):
-        raise AccessDenied(f"{name} is {kind_of(status.st_mode) or 'something else'}, not a file")
+        raise AccessDenied(f"{name} is {kind_of(status.st_mode) or 'a special file'}, not a file")
     return status
 
 
 def kind_of(mode: int) -> str:
-    """The kind of a special file, in words; empty for a regular file, a directory, and kinds that are not known."""
+    """The kind of a special file, in words; empty for a regular file, a directory, and an unknown kind."""
     return KINDS.get(stat.S_IFMT(mode), "")
 
 
 def etag_of(status: os.stat_result) -> str:
-    """The name of one version of a file: time of the write in nanoseconds, size, inode."""
+    """The ETag of a file: time of its last write in nanoseconds, size, inode."""
     return f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"

@@ -1,4 +1,4 @@
-"""The base class of objects that live in a store: it opens the store from a URL, and closes it if it opened it."""
+"""The base class of objects over a store, such as a memory: it can open the store at a URL, and then closes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monocontext.stores.protocol import Store
 
 
 class StoreUser:
-    """Something at one place of a store. Closes the store if it owns it."""
+    """An object over a store. It closes the store if it owns it."""
 
     def __init__(self, store: Store, *, owns_store: bool = False) -> None:
         self.store = store
@@ -19,7 +19,7 @@ class StoreUser:
 
     @classmethod
     def _open_at(cls, place: str | os.PathLike[str] | Store, store_options: Mapping[str, Any]) -> Self:
-        """Over a store as it is, or over one that is opened at a URL and owned (no request)."""
+        """Use the given store, or open one at a URL and own it (no request)."""
         if not isinstance(place, str | os.PathLike):
             return cls(place)
         return cls(open_store(place, **store_options), owns_store=True)
@@ -38,6 +38,6 @@ class StoreUser:
         self.close()
 
     def close(self) -> None:
-        """Give back connections. Idempotent."""
+        """Close the store if it is owned. Idempotent."""
         if self._owns_store:
             self.store.close()

@@ -1,4 +1,4 @@
-"""Name volumes: places for plain files, each a prefix below one place."""
+"""Volumes: named folders of plain files, each a prefix below one place."""
 
 from __future__ import annotations
 
@@ -11,33 +11,36 @@ from monocontext.stores.protocol import Store, list_telling
 
 VOLUMES_VARIABLE = "MONOCONTEXT_VOLUMES"
 _MARKS = ".volumes"
-"""Holds an empty object for each volume that was made by name: stores keep no empty prefixes."""
+"""The prefix of markers: an empty object for each volume that `create` made, since a store has no empty prefixes."""
 _NAME = re.compile(r"\w[\w.-]*")
 
 
 def volumes_url(volumes: str | None = None) -> str:
-    """The place of volumes: $MONOCONTEXT_VOLUMES, such as `s3://bucket/volumes`, else `~/.monocontext/volumes`."""
+    """The place of all volumes: `volumes`, else $MONOCONTEXT_VOLUMES, else `~/.monocontext/volumes`."""
     return volumes or os.environ.get(VOLUMES_VARIABLE) or str(Path.home() / ".monocontext" / "volumes")
 
 
 def volume_url(name: str, volumes: str | None = None) -> str:
-    """The place of a volume: a URL or a path as it is, a name below `volumes_url(volumes)`. Raises `InvalidUrl`."""
+    """The place of one volume: `name` itself if it is a URL or a path, else a prefix below `volumes_url(volumes)`.
+
+    Raises `InvalidUrl`.
+    """
     return name if "/" in name else f"{volumes_url(volumes).rstrip('/')}/{_checked(name)}"
 
 
 def is_volume_name(word: str) -> bool:
-    """Whether a volume may be called so: letters, digits and `-_.`, not first a `.` or a `-`."""
+    """Whether a word is a valid name: letters, digits and `-_.`, and the first is neither `.` nor `-`."""
     return _NAME.fullmatch(word) is not None
 
 
 class Volumes:
-    """The volumes below a place. One exists once it was made by `create`, or holds a file."""
+    """The volumes below a place. A volume exists if `create` made it or if it holds a file."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def names(self) -> list[str]:
-        """All volumes, sorted (1 LIST a thousand files of all volumes)."""
+        """The names of all volumes, sorted (1 LIST for each thousand files)."""
         found = set()
         for info in self._store.list():
             first, _, below = info.key.partition("/")
@@ -54,12 +57,14 @@ class Volumes:
         )
 
     def create(self, name: str) -> None:
-        """Make an empty volume (1 PUT). Raises `AlreadyExists` where one was made by this."""
+        """Make an empty volume (1 PUT). Raises `AlreadyExists` if an earlier `create` made it."""
         self._store.put(self._mark(name), b"", if_absent=True)
 
     def remove(self, name: str, left_out: list[str] | None = None) -> int:
-        """Remove a volume and its files; returns their number (1 LIST a thousand, 1 DELETE each). Adds to `left_out`
-        the keys that remain, since no verb takes them."""
+        """Remove a volume and its files; returns the number of files (1 LIST for each thousand, 1 DELETE for each).
+
+        Adds to `left_out` the keys that remain because no verb accepts them.
+        """
         mark = self._mark(name)
         keys = [info.key for info in list_telling(self._store, [] if left_out is None else left_out, f"{name}/")]
         for key in [*keys, mark]:
@@ -71,7 +76,7 @@ class Volumes:
 
 
 def _checked(name: str) -> str:
-    """Raises `InvalidUrl` for a name that no volume can have."""
+    """The name. Raises `InvalidUrl` if it is not a valid name."""
     if not is_volume_name(name):
-        raise InvalidUrl(f"a volume has a name of letters, digits and -_., not {name!r}")
+        raise InvalidUrl(f"a volume name must consist of letters, digits and -_., not {name!r}")
     return name

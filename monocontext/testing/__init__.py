@@ -1,7 +1,4 @@
-"""Test doubles: stores that count, wait, fail or crash, S3 servers, a virtual clock.
-
-Nothing here needs pytest.
-"""
+"""Test doubles: stores that count, wait, fail or crash, S3 servers, and a virtual clock. None needs pytest."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Time that only goes forward."""
+    """A clock that never goes back."""
 
     def now(self) -> float:
-        """Seconds since some fixed moment."""
+        """Seconds since a fixed moment."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -33,7 +33,7 @@ class SystemClock:
 class VirtualClock:
     """Time that passes only when `advance` or `sleep` is called; no thread waits.
 
-    Sleeps add up, also those of several threads: to model waits that overlap, let one thread decide and `advance`.
+    Sleeps of several threads add up. To model waits that overlap, let one thread call `advance`.
     """
 
     def __init__(self, start_seconds: float = 0.0) -> None:
@@ -52,6 +52,6 @@ class VirtualClock:
     def advance(self, seconds: float) -> None:
         """Let time pass. Raises `ValueError` for a negative number of seconds."""
         if seconds < 0:
-            raise ValueError(f"time does not go back: {seconds} seconds")
+            raise ValueError(f"seconds must not be negative, found {seconds}")
         with self._lock:
             self._now += seconds

@@ -1,4 +1,4 @@
-"""Wrap a store to fail on purpose: wrong bytes for readers, lost replies and crashes for writers."""
+"""Stores that fail on purpose: wrong bytes for readers, lost replies and crashes for writers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from monocontext.stores.protocol import Blob, Store
 from monocontext.testing.stores import Request, WrappedStore
 
 Fault = Callable[[Blob], Blob]
-"""Changes an answer on its way: returns another one, or raises."""
+"""Changes the answer of a GET: returns another one, or raises."""
 FaultPlan = Sequence[Fault | None] | Callable[[int, Request], Fault | None]
-"""The fault of the n-th GET, counted from 0; `None`, and the end of a sequence, mean no fault."""
+"""The faults of all GETs, by their number from 0. `None`, and a number beyond the sequence, mean no fault."""
 
 
 def fail(error: BaseException | None = None) -> Fault:
-    """The request ends in `error`, by default a `StoreFailure`."""
+    """The request raises `error`, by default a `StoreFailure`."""
 
     def fault(blob: Blob) -> Blob:
         raise error or StoreFailure("fault on purpose")
@@ -26,12 +26,12 @@ def fail(error: BaseException | None = None) -> Fault:
 
 
 def truncate(missing_bytes: int = 1) -> Fault:
-    """The last bytes do not arrive, without an error."""
+    """The last bytes are missing, without an error."""
     return lambda blob: replace(blob, data=blob.data[: max(0, len(blob.data) - missing_bytes)])
 
 
 def flip_byte(index: int = 0) -> Fault:
-    """One byte arrives with all its bits inverted; a negative index counts from the end."""
+    """All bits of one byte are inverted; a negative index counts from the end."""
 
     def fault(blob: Blob) -> Blob:
         changed = bytearray(blob.data)
@@ -42,12 +42,12 @@ def flip_byte(index: int = 0) -> Fault:
 
 
 def wrong_etag(etag: str = "another-version") -> Fault:
-    """The answer claims to be of another version."""
+    """The answer claims to be from another version."""
     return lambda blob: replace(blob, etag=etag)
 
 
 class FaultyStore(WrappedStore):
-    """Applies a plan of faults to `get` and `get_range`, which count together."""
+    """Applies a plan of faults to `get` and `get_range`, which are counted together."""
 
     def __init__(self, store: Store, plan: FaultPlan) -> None:
         super().__init__(store)
@@ -55,7 +55,7 @@ class FaultyStore(WrappedStore):
         self._lock = threading.Lock()
         self._next = 0
         self.faults = 0
-        """Answers changed so far."""
+        """The number of faults so far."""
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         fault = self._fault(Request("get", key))
@@ -79,17 +79,17 @@ class FaultyStore(WrappedStore):
 
 
 class LosingStore(WrappedStore):
-    """Carries out every conditional put and loses the reply: the caller gets `error`.
+    """Carries out each conditional put, then loses the reply: the caller gets `error`.
 
-    A client that gives up raises `StoreFailure`; one that repeats the request finds its own object and raises
-    `AlreadyExists`.
+    `StoreFailure` stands in for a client that gives up, `AlreadyExists` for one that repeats the request and finds its
+    own object.
     """
 
     def __init__(self, store: Store, error: type[Exception] = StoreFailure) -> None:
         super().__init__(store)
         self._error = error
         self.lost = 0
-        """Replies lost so far."""
+        """The number of lost replies so far."""
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         etag = super().put(key, data, if_absent=if_absent, if_match=if_match)
@@ -100,14 +100,14 @@ class LosingStore(WrappedStore):
 
 
 class Crash(BaseException):
-    """The process dies. Not an `Exception`: no handler of the code under test may catch it."""
+    """The process dies. It is not an `Exception`, so that no handler of the code under test catches it."""
 
 
 class CrashingStore(WrappedStore):
-    """Lets `after_puts` puts succeed; the next one ends in `Crash`, and so does every later request.
+    """Lets `after_puts` puts succeed; the next put raises `Crash`, and so does every later request.
 
-    With `landed` that put is carried out and only its answer is lost. `after_puts` over the number of puts that a run
-    makes, in a loop, visits every state that a kill can leave behind.
+    With `landed` that put is carried out, and only its answer is lost. A loop over all values of `after_puts` visits
+    every state in which a kill can leave the store.
     """
 
     def __init__(self, store: Store, after_puts: int, *, landed: bool = False) -> None:
@@ -126,7 +126,7 @@ class CrashingStore(WrappedStore):
                     self.store.put(key, data, if_absent=if_absent, if_match=if_match)
                 raise Crash(f"before the answer to put {key}" if self._landed else f"before put {key}")
             self._left -= 1
-            # Under the lock, so that with several writers the crash comes after exactly that many puts.
+            # Under the lock: with several writers the crash comes after exactly `after_puts` puts.
             return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
     def _before(self, request: Request) -> None:

@@ -1,8 +1,8 @@
-"""Answer S3 requests over any store: one HTTP request in, one reply out. No sockets.
+"""Answer S3 requests for the objects of any store: one HTTP request in, one reply out. No sockets.
 
-Supports the requests of boto3 and our own store: GET with a range and If-Match, HEAD, ListObjectsV2, PUT with a
-condition, DELETE, uploads in parts. Not supported: signatures, versions, access control, ACLs, copies, checksums of the
-body.
+It supports the requests of boto3 and of `S3Store`: GET with a range and If-Match, HEAD, ListObjectsV2, PUT with a
+condition, DELETE, and uploads in parts. It does not support signatures, versions, access control, copies, and checksums
+of the body.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Bucket:
         return ("LIST" if not key and request.method in ("GET", "HEAD") else request.method), key
 
     def answer(self, request: HttpRequest) -> HttpReply:
-        """Carry out a request. A mistake of the client becomes an error reply, never an exception."""
+        """Carry out a request. A mistake of the client gives an error reply, not an exception."""
         if f"{request.path}/".split("/")[1] != self.name:
             return error_reply(404, "NoSuchBucket")
         verb, key = self.place(request)
@@ -157,7 +157,7 @@ class Bucket:
 
 
 def _object_headers(info: ObjectInfo) -> dict[str, str]:
-    """The headers of a reply about an object."""
+    """Headers of a reply about an object."""
     return {
         "ETag": f'"{info.etag}"',
         "Last-Modified": formatdate(info.modified_seconds, usegmt=True),
@@ -167,11 +167,11 @@ def _object_headers(info: ObjectInfo) -> dict[str, str]:
 
 
 def _span(wanted: str, size: int) -> tuple[int, int] | None:
-    """Bytes [start, stop) of an object that a Range header names; `None` if there are none."""
+    """The bytes [start, stop) in a Range header; `None` if the object has none of them."""
     found = _RANGE.fullmatch(wanted)
     if not found or found[0] == "bytes=-":
         return 0, size
-    if not found[1]:  # a suffix range: the last bytes
+    if not found[1]:  # the last bytes
         start, stop = max(0, size - int(found[2])), size
     else:
         start, stop = int(found[1]), min(size, int(found[2]) + 1 if found[2] else size)
@@ -179,7 +179,7 @@ def _span(wanted: str, size: int) -> tuple[int, int] | None:
 
 
 def _folder(key: str, prefix: str, delimiter: str) -> str:
-    """The key up to and including the first delimiter after the prefix; empty if there is none."""
+    """The key up to the first delimiter after the prefix, which is included; empty if there is none."""
     rest = key[len(prefix) :]
     return prefix + rest[: rest.index(delimiter) + len(delimiter)] if delimiter and delimiter in rest else ""
 

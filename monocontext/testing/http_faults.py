@@ -1,4 +1,4 @@
-"""Faults of an HTTP server as values, and a script that chooses which requests meet them. No I/O.
+"""Faults of an HTTP server, and a script that decides which requests meet them. No I/O.
 
 server.faults.add(stall(at=1000), key="*/segments/*")          # the first GET of a segment
 server.faults.add(slow_down(), times=3)                        # the next three GETs
@@ -27,23 +27,23 @@ def _keep_reply(reply: HttpReply) -> HttpReply:
 
 @dataclass(frozen=True, slots=True)
 class HttpFault:
-    """The fault of one reply."""
+    """One fault: how the server treats a request and its reply."""
 
     name: str
     instead: HttpReply | None = None
     """The reply to send without carrying out the request."""
     change: Callable[[HttpReply], HttpReply] = _keep_reply
-    """Turns the right reply into the wrong one."""
+    """Changes the reply."""
     rewrite: Callable[[bytes], bytes] | None = None
-    """Changes the bytes of the object before the reply."""
+    """Replaces the object before the request is carried out."""
     ignores: frozenset[str] = frozenset()
-    """Request headers that the server ignores, in lower case."""
+    """Names of request headers that the server ignores, in lower case."""
     stops: tuple[Literal["head", "body"], int] | None = None
-    """Stop sending after this many bytes of the head or of the body."""
+    """The number of bytes of the head or the body after which the server stops sending."""
     then: Literal["close", "reset", "stall"] = "close"
-    """The end of a reply that `stops`: closed, reset or stalled until the client hangs up."""
+    """What happens after it `stops`: the connection is closed, reset, or silent until the client hangs up."""
     bytes_per_second: float | None = None
-    """Speed of the body."""
+    """The speed of the body."""
 
     def __repr__(self) -> str:
         return f"<HttpFault {self.name}>"
@@ -112,7 +112,7 @@ def short(missing_bytes: int = 1) -> HttpFault:
 
 
 def shifted(by_bytes: int = 1) -> HttpFault:
-    """Bytes of another place under the right head: the right body, rotated."""
+    """The right head, and a body whose bytes are rotated."""
 
     def change(reply: HttpReply) -> HttpReply:
         at = by_bytes % max(1, len(reply.body))
@@ -134,7 +134,7 @@ def flipped(at: int = 0) -> HttpFault:
 
 
 def wrong_range(by_bytes: int = 1) -> HttpFault:
-    """A Content-Range that names another place than the request did."""
+    """A Content-Range that differs from the requested range."""
 
     def change(reply: HttpReply) -> HttpReply:
         found = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
@@ -156,17 +156,17 @@ def other_etag(etag: str = "another-version") -> HttpFault:
 
 
 def whole() -> HttpFault:
-    """The whole object with status 200, whatever range the request names."""
+    """The whole object with status 200, in spite of the requested range."""
     return HttpFault("200 for a range", ignores=frozenset({"range"}))
 
 
 def replaced(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
-    """From this request on the object is another one: other bytes, another ETag."""
+    """The object is replaced before the request: other bytes, another ETag."""
     return HttpFault("object replaced", rewrite=rewrite)
 
 
 def replaced_unseen(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
-    """As this fault, on a server that ignores If-Match."""
+    """`replaced`, on a server that also ignores If-Match."""
     return HttpFault("object replaced, If-Match ignored", rewrite=rewrite, ignores=frozenset({"if-match"}))
 
 
@@ -179,7 +179,7 @@ def refuse(status: int, code: str, headers: Mapping[str, str] | None = None) -> 
 
 
 def slow_down(retry_after_seconds: int | None = None) -> HttpFault:
-    """503 SlowDown, with a Retry-After header where a time is given."""
+    """503 SlowDown, with a Retry-After header if a time is given."""
     return refuse(503, "SlowDown", {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)})
 
 
@@ -210,27 +210,27 @@ def error_reply(
 
 @dataclass(slots=True)
 class FaultRule:
-    """One line of a script."""
+    """One rule of a script: a fault, and the requests that meet it."""
 
     fault: HttpFault
     verb: str = "GET"
     """`GET`, `HEAD`, `PUT`, `POST`, `DELETE`, `LIST` (a GET of the bucket), `CONNECT` (a connection), or `*` for all
     but connections."""
     key: str = "*"
-    """Pattern of the object's key, with `*` and `?` as in file names."""
+    """A pattern for the key of the object, with `*` and `?` as for file names."""
     skip: int = 0
-    """Requests that it lets pass first."""
+    """The number of matching requests that pass first."""
     times: int | None = 1
-    """The number of requests after those that meet the fault; `None` for all."""
+    """The number of requests that meet the fault after those; `None` for all."""
     share: float = 1.0
-    """The probability that such a request meets the fault."""
+    """The probability that a matching request meets the fault."""
     seen: int = 0
-    """Requests of this verb and key so far."""
+    """The number of matching requests so far."""
     struck: int = 0
-    """Requests that met the fault so far."""
+    """The number of requests that met the fault so far."""
 
     def strikes(self, verb: str, key: str, random: Random) -> bool:
-        """Whether this request meets the fault, which counts it."""
+        """Whether this request meets the fault; counts it."""
         if self.verb != verb and not (self.verb == "*" and verb != "CONNECT"):
             return False
         if not fnmatchcase(key, self.key) or self.struck == self.times:
@@ -244,10 +244,10 @@ class FaultRule:
 
 @dataclass(slots=True)
 class Script:
-    """Rules in order: the first that matches a request counts. Safe for use by many threads."""
+    """Rules in order; the first that matches a request applies. Safe for use by many threads."""
 
     seed: int = 0
-    """The seed of `share`."""
+    """The seed for `FaultRule.share`."""
     rules: list[FaultRule] = field(default_factory=list)
     _random: Random = field(init=False)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
@@ -265,7 +265,7 @@ class Script:
         times: int | None = 1,
         share: float = 1.0,
     ) -> FaultRule:
-        """Append a rule. The returned object counts the requests that met it."""
+        """Append a rule and return it; it counts the requests that meet it."""
         rule = FaultRule(fault, verb, key, skip, times, share)
         with self._lock:
             self.rules.append(rule)
@@ -278,11 +278,11 @@ class Script:
 
     @property
     def struck(self) -> int:
-        """Faults that were met, by the rules there are now."""
+        """The number of requests that met a fault of the current rules."""
         with self._lock:
             return sum(rule.struck for rule in self.rules)
 
     def pick(self, verb: str, key: str) -> HttpFault | None:
-        """The fault of this request, if it has one."""
+        """The fault of this request, if any."""
         with self._lock:
             return next((rule.fault for rule in self.rules if rule.strikes(verb, key, self._random)), None)

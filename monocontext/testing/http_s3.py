@@ -1,7 +1,7 @@
-"""Serve S3 over HTTP on 127.0.0.1 for tests and measurements, with faults by script and latency by profile.
+"""An S3 server on 127.0.0.1 for tests and measurements, with scripted faults and the latency of a profile.
 
-The server runs in threads of this process, one a connection. It starts in a millisecond and ignores signatures. Use
-`SeaweedServer` to prove that something works with a real server, and this one to make things go wrong.
+It runs in threads of this process, one for each connection, starts within a millisecond, and ignores signatures. Use
+`SeaweedServer` to show that something works with a real server, and this one to provoke faults.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from monocontext.testing.http_wire import HttpReply, HttpRequest, read_body, rea
 from monocontext.testing.network import Profile, SimulatedLink, profile
 
 MOST_CONNECTIONS = 256
-"""Beyond this many at once, the next waits to be accepted."""
+"""Connections beyond this number wait until another one ends."""
 _REMEMBERED = 100_000
 _PIECE_BYTES = 256 << 10
 _DROPS_PER_SECOND = 50
@@ -38,8 +38,8 @@ _NONE = HttpFault("none")
 class S3StandIn:
     """Serves one bucket while the `with` block runs: `Monocontext.open(server.url("ctx"), endpoint=server.endpoint)`.
 
-    `objects`: the bytes by key, a directory, or a store; new objects go there too. `latency`: a profile or its name,
-    the wait before each answer; speeds are in bytes a second. Without them nothing waits.
+    `objects` are bytes by key, a directory, or a store, to which new objects are written. `latency` is a profile, or
+    the name of one, for the wait before each answer. By default there are no waits and no limits of speed.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class S3StandIn:
     ) -> None:
         self._memory = ""
         self.store = self._make_store(objects)
-        """Where the objects are."""
+        """The store with the objects."""
         self.bucket = bucket
         self.faults = Script(seed)
-        """Which requests go wrong, and how."""
+        """The faults of requests."""
         self._bucket = Bucket(bucket, self.store)
         self._latency = profile(latency) if isinstance(latency, str) else latency
         self._link = SimulatedLink(connection_bytes_per_second, link_bytes_per_second)
@@ -70,9 +70,9 @@ class S3StandIn:
         self._connections: dict[socket.socket, threading.Thread] = {}
         self._accepting = threading.Thread(target=self._accept, name="stand-in", daemon=True)
         self.connections = 0
-        """Accepted so far."""
+        """The number of connections so far."""
         self.in_flight = 0
-        """Requests without a reply yet."""
+        """The number of requests without a complete reply."""
         self.reset_counts()
 
     def _make_store(self, objects: Mapping[str, bytes] | str | os.PathLike[str] | Store | None) -> Store:
@@ -99,25 +99,25 @@ class S3StandIn:
         return f"s3://{self.bucket}/{prefix}"
 
     def reset_counts(self) -> None:
-        """Set the counts to zero; connections and requests in flight stay."""
+        """Set the counts to zero, except those of connections and of requests in flight."""
         with self._lock:
             self.counts: Counter[str] = Counter()
-            """The number of requests by verb; requests for the bucket itself are `LIST`."""
+            """The number of requests by verb. A GET or HEAD of the bucket itself is a `LIST`."""
             self.bytes_sent = 0
-            """Bytes of bodies sent, those of bodies that a client did not want to the end too."""
+            """The number of bytes of bodies that were sent, those of broken bodies included."""
             self.most_in_flight = self.in_flight
             self.log: deque[HttpRequest] = deque(maxlen=_REMEMBERED)
-            """The last requests, without their bodies, in the order in which they came."""
+            """The last requests without their bodies, in the order of their arrival."""
 
     @property
     def requests(self) -> int:
-        """All verbs together."""
+        """The number of requests of all verbs."""
         with self._lock:
             return self.counts.total()
 
     @property
     def open_connections(self) -> int:
-        """Connections that the client has not closed."""
+        """The number of connections that are open."""
         with self._lock:
             return len(self._connections)
 
@@ -143,7 +143,7 @@ class S3StandIn:
             forget(self._memory)
 
     def hang_up(self) -> list[threading.Thread]:
-        """Close all connections, as a server does with idle ones; returns the threads that served them."""
+        """Close all connections, as servers do with idle ones; returns the threads that served them."""
         with self._lock:
             serving = dict(self._connections)
         for each in serving:
@@ -174,7 +174,7 @@ class S3StandIn:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with suppress(OSError, AttributeError):
-                # bbr, the default on some systems, paces its output, which would count as the client's time.
+                # bbr, the default on some systems, paces its output, and that would count as time of the client.
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
             fault = self.faults.pick("CONNECT", "")
             if fault is not None:
@@ -188,7 +188,7 @@ class S3StandIn:
         finally:
             with self._lock:
                 del self._connections[sock]
-            # `close` is not enough: a process forked meanwhile may have a copy, and the client would wait for ever.
+            # `close` is not enough: a forked process may have a copy of the socket, and the client would wait for ever.
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()

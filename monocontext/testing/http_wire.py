@@ -1,4 +1,4 @@
-"""Parse HTTP/1.1 requests and format replies, on the server's side of a socket. No S3 here."""
+"""Parse HTTP/1.1 requests and format replies, for a server of any protocol."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class HttpRequest:
     """By name in lower case."""
     body: bytes = field(default=b"", repr=False)
     connection: int = 0
-    """Number of the connection, counted from 1."""
+    """The number of its connection, counted from 1."""
     number: int = 0
-    """Number of the request over all connections, from 1."""
+    """The number of the request over all connections, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """One complete reply. `Content-Length` is the length of the body, unless `headers` say otherwise."""
+    """One complete reply. `Content-Length` is the length of the body, unless `headers` contains it."""
 
     status: int
     body: bytes = field(default=b"", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict)
-    """An empty value leaves a header out."""
+    """A header with an empty value is not sent."""
 
     def head(self) -> bytes:
         headers = {"Content-Length": str(len(self.body)), "Server": "stand-in"} | dict(self.headers)
@@ -42,7 +42,7 @@ class HttpReply:
 
 
 def read_head(file: BinaryIO) -> HttpRequest | None:
-    """The head of the next request; `None` at the end of the connection, or for a malformed first line."""
+    """The head of the next request; `None` after the last one, and for a malformed first line."""
     first = file.readline(64 << 10).split()
     if len(first) != 3:
         return None
@@ -58,7 +58,7 @@ def read_head(file: BinaryIO) -> HttpRequest | None:
 
 
 def read_body(file: BinaryIO, headers: Mapping[str, str]) -> bytes:
-    """The body that follows a head, with the chunks of HTTP and the signed chunks of AWS joined."""
+    """The body that follows a head, without the chunk headers of HTTP and of AWS signatures."""
     if "chunked" in headers.get("transfer-encoding", ""):
         body = _join_chunks(file)
     else:

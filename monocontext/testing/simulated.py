@@ -1,4 +1,4 @@
-"""Run a reader's requests on a virtual clock: the same engine, no threads, exact times."""
+"""Workers that carry out the requests of a reader on a virtual clock: no threads, exact times."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class SimulatedWorkers(Workers):
-    """Completes requests one by one, each at the moment at which its answer arrives.
+    """Completes requests in the order in which their answers arrive, for `Monocontext.open(..., workers=...)`.
 
-    `seconds(request)` says how long a request takes once it has started; requests overlap. Hand it to
-    `Monocontext.open(..., workers=...)`; the clock moves when a caller waits.
+    `seconds(request)` is how long a request takes from its start; requests overlap. The clock moves when a caller
+    waits.
     """
 
     runs_inline = False
-    """A caller waits for its request at once."""
+    """A caller's own request goes through `submit` too, so that it takes time."""
 
     def __init__(
         self, seconds: Callable[[RangeRequest], float], clock: VirtualClock | None = None, max_running: int = 64
@@ -42,7 +42,7 @@ class SimulatedWorkers(Workers):
         return True
 
     def notify(self) -> None:
-        """Does nothing: a waiting caller checks after each arrival."""
+        """Do nothing: a waiting caller checks after each arrival."""
 
     def decode(self, work: Callable[[], T]) -> T:
         return work()
@@ -68,7 +68,7 @@ class SimulatedWorkers(Workers):
         job()
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass while no caller waits; requests whose answers arrive in it complete."""
+        """Let time pass while no caller waits; requests complete whose answers arrive meanwhile."""
         until = self.clock.now() + seconds
         while self._arrivals and self._arrivals[0][0] <= until:
             self.step()

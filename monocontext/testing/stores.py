@@ -1,4 +1,4 @@
-"""Wrap a store to count or delay its requests, or compute the objects of one instead of storing them."""
+"""Stores that count or delay the requests to another store, and a store whose objects are computed."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Request:
     key: str
     """The key, or the prefix of a `list`."""
     start: int | None = None
-    """The first byte of a range; `None` for other verbs."""
+    """The first byte of a range, 0 for a `put`; `None` for other verbs."""
     length: int | None = None
-    """Bytes of a range, or of a `put`; `None` for other verbs."""
+    """The number of bytes of a range or a `put`; `None` for other verbs."""
 
 
 class WrappedStore:
-    """Passes every call on to the store below; each subclass changes one thing."""
+    """Passes every call on to the store below. Subclasses change one thing each."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         """The store below."""
         self.is_near: bool = getattr(store, "is_near", False)
-        """Whether hedging a late request is useless, as with memory and disks."""
+        """Whether hedging a late request is useless, as for memory and disks."""
 
     @property
     def url(self) -> str:
@@ -71,7 +71,7 @@ class WrappedStore:
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         self._before(Request("delete", key))
-        # Without a condition no argument is passed: stores of users may not take one.
+        # Stores of other packages may not accept `if_match`, so it is passed only if it is given.
         self.store.delete(key, **({} if if_match is None else {"if_match": if_match}))
 
     def close(self) -> None:
@@ -79,9 +79,9 @@ class WrappedStore:
 
 
 class CountingStore(WrappedStore):
-    """Counts requests, failed ones too, and the bytes that arrived. Exact under threads.
+    """Counts requests, failed ones included, and bytes. The counts are exact when many threads use it.
 
-    A `list` counts 1 for each 1000 objects begun, as S3 does; a `put` counts 1 whatever its size.
+    A `list` counts 1 for each 1000 objects or part of them, as on S3; a `put` counts 1 for any size.
     """
 
     def __init__(self, store: Store) -> None:
@@ -95,10 +95,10 @@ class CountingStore(WrappedStore):
         return f"<CountingStore {counts} | {moved} | {self.store!r}>"
 
     def reset(self) -> None:
-        """Set the log and all counts to zero."""
+        """Clear the log and set all counts to zero."""
         with self._lock:
             self.log: list[Request] = []
-            """Every request, in order of its beginning."""
+            """All requests, in the order in which they began."""
             self.counts: Counter[str] = Counter()
             """Requests by verb."""
             self.bytes_read = 0
@@ -108,7 +108,7 @@ class CountingStore(WrappedStore):
 
     @property
     def gets(self) -> int:
-        """`get` and `get_range` together."""
+        """The number of `get` and `get_range` requests."""
         with self._lock:
             return self.counts["get"] + self.counts["get_range"]
 
@@ -118,7 +118,7 @@ class CountingStore(WrappedStore):
 
     @property
     def requests(self) -> int:
-        """All verbs together."""
+        """The number of requests of all verbs."""
         with self._lock:
             return self.counts.total()
 
@@ -152,7 +152,7 @@ class CountingStore(WrappedStore):
 
 
 class SlowStore(WrappedStore):
-    """Makes each `get` and `get_range` wait: `seconds` before it, and its bytes at `bytes_per_second` after it."""
+    """Delays each `get` and `get_range` by `seconds`, and by the time of its bytes at `bytes_per_second`."""
 
     def __init__(
         self,
@@ -186,18 +186,18 @@ class SlowStore(WrappedStore):
 
 
 class VirtualStore:
-    """Objects of any size whose bytes are computed when they are read. Read-only.
+    """A read-only store of objects of any size, whose bytes are computed when they are read.
 
-    `objects` maps a key to its size in bytes and to a function that gives the bytes from `start` to `stop`.
+    `objects` maps a key to its size in bytes and a function that returns the bytes [start, stop).
     """
 
     is_near = True
-    """No hedges: a second request would wait for the same processor."""
+    """Requests are not hedged: a second one would wait for the same processor."""
 
     def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]], url: str = "virtual://") -> None:
         self._objects = dict(objects)
         self.url = url
-        """No other process can open it: the store lives in the test that made it."""
+        """No store can be opened at this URL: the objects exist in this process only."""
 
     def __repr__(self) -> str:
         total = sum(size for size, _ in self._objects.values())
@@ -214,7 +214,7 @@ class VirtualStore:
         check_part(url, etag, info.etag, start, length, info.size_bytes)
         data = self._objects[key][1](start, start + length) if length else b""
         if len(data) != length:
-            raise AssertionError(f"the function behind {url} gave {len(data)} bytes for {start} to {start + length}")
+            raise AssertionError(f"the function of {url} returned {len(data)} bytes for [{start}, {start + length})")
         return Blob(data, info.etag, info.size_bytes)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> NoReturn:
@@ -233,4 +233,4 @@ class VirtualStore:
         raise AccessDenied(f"{self.url}/{key} is computed and cannot be deleted")
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there are no connections."""

@@ -1,4 +1,4 @@
-"""Make a context of any size from one repeated frame and a few planted ones, in a few megabytes of memory."""
+"""A context of any size, made of one repeated frame and a few planted ones, in a few megabytes of memory."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ def virtual_context(
     distinct: bool = False,
     documents: bool = False,
 ) -> VirtualStore:
-    """A store that holds a context of `frames` frames: `filler` in each, except where `planted` has another text.
+    """A store with a context of `frames` frames, each of which holds `filler`, or the text that `planted` has for it.
 
-    The text is `filler * frames` with those pieces replaced. Frames are stored raw; 16 million of them (4 TiB at 256
-    KiB) take seconds and some megabytes, 400 million (100 TB) about ten seconds and 300 MB. `filters`: with search
-    filters, as `publish` would write them. `distinct`: each segment is an object of its own, as in a real text.
-    Otherwise equal ones are one object, and a request for one is a request for all. A terabyte of distinct ones takes
-    about 200 MB. `documents`: each frame is a document, named `frame 17`; some microseconds and 100 bytes each.
+    Frames are stored raw. 16 million of them (4 TiB at 256 KiB) take seconds and some megabytes; 400 million (100 TB)
+    take about ten seconds and 300 MB.
+
+    - `filters`: with the search filters that `publish` would write
+    - `distinct`: each segment is an object of its own, as in a real text; a terabyte takes about 200 MB. By default
+      equal segments are one object, so a request for one is a request for all
+    - `documents`: each frame is a document, named `frame 17` for example; it takes some microseconds and 100 bytes
     """
     plants = {number: text.encode() for number, text in (planted or {}).items()}
     if not filler or frames < 1 or not all(plants.values()) or any(not 0 <= n < frames for n in plants):
-        raise ValueError("a virtual context has frames, none of them empty, and plants only inside itself")
+        raise ValueError("frames must be at least 1, no text may be empty, and planted must name frames below frames")
     plain = filler.encode()
     record = describe(plain, plain)
     special = {number: describe(data, data) for number, data in plants.items()}
@@ -96,7 +98,7 @@ def _bytes(data: bytes) -> tuple[int, Callable[[int, int], bytes]]:
 
 
 def _behind(own: PageRef, before: PageRef) -> PageRef:
-    """The entry of a page behind another one, given its entry as a first page."""
+    """The entry of a page that follows another one, given its entry as a first page."""
     return replace(
         own,
         frames=own.frames + before.frames,
@@ -114,7 +116,7 @@ def _runs(
     objects: dict[str, tuple[int, Callable[[int, int], bytes]]],
     distinct: bool,
 ) -> list[FrameRun]:
-    """Segments for the frames of one page, added to `objects`."""
+    """The segments of one page, which are added to `objects`."""
     runs, digest = [], hashlib.sha256(plain).digest()
     for start in range(first, first + size, FRAMES_PER_SEGMENT):
         count = min(FRAMES_PER_SEGMENT, first + size - start)
@@ -131,7 +133,7 @@ def _runs(
 def _one_each(
     frames: int, record: FrameRecord, special: Mapping[int, FrameRecord], objects: dict[str, Any]
 ) -> DocumentsRef | None:
-    """A document for each frame; their pages and names are added to `objects`."""
+    """A document for each frame; adds their pages and names to `objects`."""
     store = MemoryStore(f"virtual-{uuid.uuid4().hex}")
     try:
         rows = DocumentRows(store)
@@ -150,7 +152,7 @@ def _one_each(
 
 
 class _SegmentBytes:
-    """The bytes of a segment, joined only where they are read."""
+    """The bytes of a segment, which are joined only when they are read."""
 
     def __init__(self, pieces: list[bytes]):
         self._pieces = pieces

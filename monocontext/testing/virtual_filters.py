@@ -1,4 +1,7 @@
-"""Compute the search filters of a virtual context row by row when they are read: nearly all columns are alike."""
+"""The search filters of a virtual context, computed row by row when they are read.
+
+Nearly all columns are equal, since nearly all frames are.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ Objects = dict[str, tuple[int, Callable[[int, int], bytes]]]
 
 
 def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: Objects) -> tuple[FilterRef, ...]:
-    """Filters over `frames` frames that hold `plain` or a planted text; adds their parts to `objects`."""
+    """The filters of `frames` frames that hold `plain` or a planted text; adds their parts to `objects`."""
     reach = OVERLAP_BYTES + LONGEST_GRAM[FILTER_KIND] - 1
 
     def column_of(number: int) -> NDArray[np.uint8]:
@@ -36,7 +39,7 @@ def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], obj
     usual = shrink_rows(compute_column(plain, fold_head([plain] * reach, reach)).rows, height(BITS), axis=0)
     near = -(-reach // len(plain))
     changed = {n for number in planted for n in range(max(number - near, 0), number + 1)}
-    changed |= set(range(max(frames - near, 0), frames))  # nothing follows the end
+    changed |= set(range(max(frames - near, 0), frames))  # these have no frame after them
     special = {number: column_of(number) for number in changed}
     refs = []
     for first in range(0, frames, GROUP_FRAMES):

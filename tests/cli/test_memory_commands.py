@@ -240,7 +240,7 @@ def test_volumes_by_name(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for command in (["ls", "notes"], ["get", "notes", "."], ["rm", "-r", "notes"], ["put", "a.txt", "notes"]):
         cli(*command).refused("no volume 'notes' in ", "volume create notes")
     cli("volume", "rm", "notes").refused("no volume 'notes'")
-    cli("volume", "create", "../x").refused("a volume has a name of")
+    cli("volume", "create", "../x").refused("a volume name must consist of")
     assert cli("volume", "list").fine().out == ""
     cli("volume", "create", "notes").fine()
     cli("volume", "create", "notes").refused("there is a volume 'notes' already")

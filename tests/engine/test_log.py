@@ -176,7 +176,7 @@ def test_a_query_may_sign_a_url_and_is_not_told() -> None:
     assert _place(request) == ("https://host/a", 3, 9)
 
 
-@pytest.mark.filterwarnings("ignore:nothing is kept")
+@pytest.mark.filterwarnings("ignore:nothing is cached")
 def test_a_cache_on_disk_that_cannot_be_written(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +187,7 @@ def test_a_cache_on_disk_that_cannot_be_written(
     disk = disk_cache.DiskCache(tmp_path)
     for number in range(3):
         disk.keep(f"name {number}", 0, Blob(b"data", "etag", 4))
-    assert lines(caplog) == [f"WARNING nothing is kept in {tmp_path} from now on: No space left on device"]
+    assert lines(caplog) == [f"WARNING nothing is cached in {tmp_path} from now on: No space left on device"]
 
 
 def test_a_cache_on_disk_without_room(
@@ -198,7 +198,7 @@ def test_a_cache_on_disk_without_room(
     disk = disk_cache.DiskCache(tmp_path)
     for number in range(3):
         disk.keep(f"name {number}", 0, Blob(b"data", "etag", 4))
-    assert lines(caplog) == [f"INFO no room in {tmp_path}: nothing is kept there for 30 s"]
+    assert lines(caplog) == [f"INFO no room in {tmp_path}: nothing is cached there for 30 s"]
 
 
 def test_a_file_of_the_cache_that_is_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -207,7 +207,7 @@ def test_a_file_of_the_cache_that_is_damaged(tmp_path: Path, caplog: pytest.LogC
     (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
     kept.write_bytes(kept.read_bytes()[:-1] + b"?")
     assert disk.find("name", 0, 4) is None
-    assert lines(caplog) == [f"INFO {kept} is damaged: removed, and read from the store"]
+    assert lines(caplog) == [f"INFO {kept} is damaged: it is removed, and the store is read"]
 
 
 def test_writers_who_meet(caplog: pytest.LogCaptureFixture) -> None:
@@ -235,7 +235,7 @@ def test_a_write_whose_reply_was_lost(caplog: pytest.LogCaptureFixture) -> None:
     told = lines(caplog)
     assert told
     assert all(line.startswith(f"INFO {store.url}/") for line in told)
-    assert all(line.endswith(" is written: only the reply to that was lost") for line in told)
+    assert all(line.endswith(" is written: only the reply was lost") for line in told)
 
 
 def test_an_edit_of_a_memory_that_meets_another(caplog: pytest.LogCaptureFixture) -> None:

@@ -267,7 +267,7 @@ def test_a_context_on_a_web_server(web: tuple[str, Path]) -> None:
 def test_a_web_server_without_ranges_is_refused_at_open(web: tuple[str, Path]) -> None:
     url, folder = web
     publish(TEXT, folder)
-    with pytest.raises(StoreFailure, match="ignores ranges"):
+    with pytest.raises(StoreFailure, match="does not support ranges"):
         Monocontext.open(url)
 
 

@@ -73,7 +73,7 @@ def test_range_past_the_end_is_damage(any_store: Store) -> None:
 def test_senseless_range(any_store: Store) -> None:
     any_store.put("a", b"0123456789")
     for start, length in [(-1, 3), (0, -1)]:
-        with pytest.raises(ValueError, match="a range needs"):
+        with pytest.raises(ValueError, match="must not be negative"):
             any_store.get_range("a", start, length)
 
 
@@ -209,7 +209,7 @@ def test_compare_and_swap(any_store: Store) -> None:
 
 
 def test_two_conditions_exclude_each_other(any_store: Store) -> None:
-    with pytest.raises(ValueError, match="exclude"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         any_store.put("m", b"", if_absent=True, if_match="x")
 
 

@@ -318,7 +318,7 @@ def test_a_disk_that_cannot_be_written_to_is_said_once(
         assert context[:10_000] == TEXT[:10_000]
     monkeypatch.setattr(disk_cache, "write_block", fail)
     context = open_cached(place, tmp_path / "kept", cache_bytes=0)
-    with pytest.warns(RuntimeWarning, match="nothing is kept in .*kept from now on: "):
+    with pytest.warns(RuntimeWarning, match="nothing is cached in .*kept from now on: "):
         assert str(context) == TEXT
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -330,7 +330,7 @@ def test_a_disk_that_cannot_be_written_to_is_said_once(
 def test_a_folder_that_is_none(place: CountingStore, tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("a file")
     context = open_cached(place, tmp_path / "kept")
-    with pytest.warns(RuntimeWarning, match="nothing is kept"):
+    with pytest.warns(RuntimeWarning, match="nothing is cached"):
         assert str(context) == TEXT
     assert context.stats.disk_hits == 0
 
@@ -340,7 +340,7 @@ def test_a_folder_that_others_can_write_to(place: CountingStore, tmp_path: Path)
         assert str(context) == TEXT
     (tmp_path / "kept" / "monocontext-1").chmod(0o777)
     context = open_cached(place, tmp_path / "kept")
-    with pytest.warns(RuntimeWarning, match="alone can write to"):
+    with pytest.warns(RuntimeWarning, match="no other user can write to"):
         assert str(context) == TEXT
     assert context.stats.disk_hits == 0
 

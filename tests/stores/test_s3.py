@@ -131,7 +131,7 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     ("answer", "kind", "said"),
     [
         (error(404, "NoSuchKey"), NotFound, "nothing at s3://bucket/ctx/a"),
-        (error(404, "NoSuchBucket"), NotFound, "no bucket 'bucket', asked for s3://bucket/ctx/a"),
+        (error(404, "NoSuchBucket"), NotFound, "no bucket 'bucket': s3://bucket/ctx/a"),
         (error(403, "AccessDenied"), AccessDenied, "s3://bucket/ctx/a refused: HTTP 403 AccessDenied"),
         (error(400, "ExpiredToken"), AccessDenied, "s3://bucket/ctx/a refused: HTTP 400 ExpiredToken"),
         (error(400, "AuthorizationHeaderMalformed"), StoreFailure, "region"),
@@ -150,7 +150,7 @@ def test_errors_in_words(answer: Answer, kind: type[Exception], said: str, monke
             assert "\n" not in str(caught.value)
 
 
-WRONG_REGION = "s3://bucket/ctx/a lies in the region eu-west-9: open it with region='eu-west-9': HTTP "
+WRONG_REGION = "s3://bucket/ctx/a is in the region eu-west-9: open it with region='eu-west-9': HTTP "
 
 
 @pytest.mark.parametrize("transport", ["own", "boto3"])
@@ -173,7 +173,7 @@ def test_a_server_that_always_leads_elsewhere(transport: str) -> None:
         store = open_store(URL, endpoint=server.endpoint, transport=transport)
         asks = (store.get, store.head, lambda key: store.put(key, b"x"), store.delete, lambda key: list(store.list()))
         for ask in asks:
-            with pytest.raises(StoreFailure, match=r"lies in another region|always leads elsewhere"):
+            with pytest.raises(StoreFailure, match=r"is in another region|redirects in circles"):
                 ask("a")
 
 
@@ -208,7 +208,7 @@ def test_no_such_profile() -> None:
     "endpoint", ["", "127.0.0.1 9", "http://", "http://[::1", "http://[zz]", "http://a b", "http://a:99999", "ftp://a"]
 )
 def test_an_endpoint_that_is_no_url(endpoint: str) -> None:
-    with pytest.raises(InvalidUrl, match="an endpoint is a URL such as"):
+    with pytest.raises(InvalidUrl, match="endpoint must be a URL such as"):
         open_store(URL, endpoint=endpoint).get("a")
 
 
@@ -259,7 +259,7 @@ def test_pickle_carries_how_to_connect_and_no_client(seaweed: SeaweedServer) -> 
     assert (copy.url, copy.get("a").data) == (store.url, b"x")
     given = open_store(seaweed.url("pickled"), client=seaweed.client())
     assert given.get("a").data == b"x"
-    with pytest.raises(NotPicklable, match="ready client"):
+    with pytest.raises(NotPicklable, match="opened with client="):
         pickle.dumps(given)
 
 
@@ -297,7 +297,7 @@ def test_wrong_secret_and_unknown_key(seaweed: SeaweedServer, monkeypatch: pytes
 def test_a_mistyped_bucket(seaweed: SeaweedServer) -> None:
     store = open_store("s3://mistyped-bucket/x", endpoint=seaweed.endpoint)
     for ask in (store.get, lambda key: store.put(key, b"x"), lambda _: list(store.list())):
-        with pytest.raises(NotFound, match="no bucket 'mistyped-bucket', asked for s3://mistyped-bucket/x"):
+        with pytest.raises(NotFound, match="no bucket 'mistyped-bucket': s3://mistyped-bucket/x"):
             ask("a")
 
 

@@ -233,7 +233,7 @@ def test_profiles_are_the_documented_ones(name: str) -> None:
 
 
 def test_an_unknown_profile() -> None:
-    with pytest.raises(ValueError, match="no profile 'moon': there are s3_standard_hot, "):
+    with pytest.raises(ValueError, match="unknown profile 'moon'; the profiles are s3_standard_hot, "):
         profile("moon")
 
 

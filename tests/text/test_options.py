@@ -135,7 +135,7 @@ def test_what_is_no_number_of_seconds(wrong: Any, error: type[Exception]) -> Non
 
 def test_what_is_no_executor() -> None:
     store, wrong = MemoryStore(uuid.uuid4().hex), cast(Any, 3)
-    with pytest.raises(TypeError, match=r"^executor is a concurrent\.futures\.Executor, not 3$"):
+    with pytest.raises(TypeError, match=r"^executor must be a concurrent\.futures\.Executor, not 3$"):
         publish("text", store, executor=wrong)
     assert list(store.list()) == []
 

@@ -1,4 +1,4 @@
-"""A disk cache in front of another store."""
+"""A disk cache for the bytes of a store."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
     header    JSON: object, etag, offset, length, total_bytes, crc32c (a list, one for each 128 KiB of the body)
     body      the bytes
 
-A file that is being written has a temporary name; a file that lost its end in a power cut has the wrong length, and a
-damaged one a wrong checksum. Only the requested pieces are read, so a zoom into 8 MiB reads 256 KiB.
+An incomplete file has a temporary name; one that lost its end in a power cut has the wrong length, and a damaged one a
+wrong checksum. Only the pieces that hold requested bytes are read: 256 KiB for a short read from a file of 8 MiB.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _FIRST_READ_BYTES = 4096
 _MOST_HEADER_BYTES = 1 << 20
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS
 TOUCH_SECONDS = 60.0
-"""The time of last use is kept to the minute: a write for each read would be expensive."""
+"""The time of last use is updated at most once a minute: a write for each read would be expensive."""
 
 
 class NotABlock(ValueError):
-    """The file is incomplete, damaged, or of another object."""
+    """The file is incomplete, damaged, or belongs to another object."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """Bytes `offset` to `stop` of an object."""
+    """Bytes [offset, stop) of an object."""
 
     offset: int
     stop: int
@@ -56,7 +56,7 @@ class ByteRange:
 
 
 def parse_name(name: str) -> ByteRange | None:
-    """The range that a file holds, from its name; None for other files."""
+    """The range in the name of a cache file; `None` for another file."""
     first, dash, last = name.partition("-")
     if not dash or not (first.isascii() and first.isdecimal() and last.isascii() and last.isdecimal()):
         return None
@@ -64,9 +64,9 @@ def parse_name(name: str) -> ByteRange | None:
 
 
 def write_block(folder: str, object_name: str, offset: int, blob: Blob) -> int:
-    """Write `blob`, the bytes of an object from `offset`, to a file and return its size. Raises `OSError`.
+    """Write the bytes of an object from `offset` to a file, atomically; returns the size of the file.
 
-    The file appears under its name whole or not at all.
+    Raises `OSError`.
     """
     body = memoryview(blob.data)
     header = json.dumps(
@@ -106,7 +106,7 @@ def read_block(path: str, object_name: str, start: int, stop: int) -> Blob:
         header, body_at = _read_header(descriptor)
         offset, length = header["offset"], header["length"]
         if header["object"] != object_name or not offset <= start <= stop <= offset + length:
-            raise NotABlock("it is of something else")
+            raise NotABlock("it holds another object or range")
         if status.st_size != body_at + length:
             raise NotABlock(f"expected {body_at + length:,} bytes, found {status.st_size:,}")
         first = (start - offset) // _PIECE_BYTES * _PIECE_BYTES
@@ -122,14 +122,14 @@ def read_block(path: str, object_name: str, start: int, stop: int) -> Blob:
     except NotABlock:
         raise
     except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise NotABlock(f"its header is not ours: {error!r}") from error
+        raise NotABlock(f"its header is invalid: {error!r}") from error
     finally:
         descriptor.close()
     if time.time() - status.st_mtime > TOUCH_SECONDS:
         try:
             os.utime(path)
         except OSError:
-            pass  # read-only, or removed meanwhile: the bytes are valid all the same
+            pass  # read only, or removed meanwhile: the bytes are still valid
     return blob
 
 
@@ -140,7 +140,7 @@ def _read_header(descriptor: int) -> tuple[dict[str, Any], int]:
         raise NotABlock("it has no header")
     magic, length, checksum = _HEAD.unpack_from(begin)
     if magic != _MAGIC or length > _MOST_HEADER_BYTES:
-        raise NotABlock("it begins with something else")
+        raise NotABlock("it does not begin with the header of a cache file")
     body_at = _HEAD.size + length
     raw = begin[_HEAD.size : body_at] if body_at <= len(begin) else read_at(descriptor, _HEAD.size, length)
     if google_crc32c.value(raw) != checksum:

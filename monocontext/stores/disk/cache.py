@@ -1,19 +1,19 @@
-"""Cache data from a store on a disk, for later processes.
+"""Cache bytes of a store on disk, for later processes.
 
     cache_dir/monocontext-1/ab/cdef.../0-1048576     bytes 0 to 1048576 of one object (`block_file`)
 
 Invariants:
 
-- an object is cached only under a name that determines its content: our own segments, filters and index pages, whose
-  names are never used again, and other objects together with the ETag that the index records. So no entry goes stale.
+- an object is cached only under a name that determines its content. The names of segments, filters and index pages of
+  a context are never reused; other objects are named together with the ETag in the index. So no entry becomes stale.
   Roots are not cached
-- bytes from the disk are checked against the checksums in their file, and by the reader like those from the store. A
-  reader that still finds them wrong calls `forget`: the store's response may have been damaged
-- a file is complete under its name, or absent; any number of processes may read, write and make room at once
-- a full disk or a folder that cannot be written to gives one warning, and the store is read without the cache
+- bytes from the disk are compared with the checksums in their file, then checked by the reader like bytes from the
+  store. A reader that finds them wrong calls `forget`: the response of the store may have been damaged
+- a file under its final name is complete; any number of processes may read, write and make room at once
+- after a full disk, or a folder that is not writable, there is one warning, and reads go to the store
 
-A user who may read the folder may read the texts, so only its owner can. Do not use it for a store whose texts must
-become unreadable when a permission ends.
+Only the owner can read the folder, since it holds the texts. Do not use a cache for texts that must become unreadable
+when a permission ends.
 """
 
 from __future__ import annotations
@@ -34,24 +34,25 @@ from monocontext.stores.disk.block_file import TEMPORARY, ByteRange, NotABlock, 
 from monocontext.stores.protocol import Blob, RangeReader
 
 _FOLDER = "monocontext-1"
-"""Named with the version of the layout: another version has its own folder."""
+"""The name has the version of the layout, so another version gets another folder."""
 _NAMED_BY_CONTENT = ("segments/", "index/", "filters/")
 _ROUNDS = 16
-"""Room is made for a sixteenth of the capacity at a time: at 10 GiB the folder is scanned once in 640 MiB of writes,
-0.2 s for 40,000 files; other threads may write as much again meanwhile. The capacity holds for each process: each of
-several may exceed it by a sixteenth, until it makes room the next time."""
+"""Room is made for a sixteenth of the capacity at a time, called the debt below: with 10 GiB the folder is scanned once
+for 640 MiB of writes, which takes 0.2 s for 40,000 files. While it is scanned, other threads may write as much again.
+Each process may exceed the capacity by a sixteenth until it makes room."""
 _HEADER_BYTES = 4096
-"""Room that is reserved for the header of a file, which takes some 300 bytes."""
+"""Room reserved for the header of a file; most headers take some 300 bytes."""
 _FREE_SHARE = 0.05
-"""Share of the disk that stays free."""
+"""The share of the disk that stays free."""
 _RETRY_SECONDS = 30.0
-"""How long nothing is written after no room could be made."""
+"""How long nothing is written after an attempt to make room failed."""
 _ABANDONED_SECONDS = 3600.0
-"""An older temporary file belongs to a dead process."""
+"""A temporary file that is older belongs to a dead process."""
 
 
 class DiskCache:
-    """A bounded folder of ranges of objects; the least recently used go first. Safe for threads and processes."""
+    """A folder of bounded size with ranges of objects; the least recently used are removed first. Safe for use by many
+    threads and processes."""
 
     def __init__(self, folder: str | os.PathLike[str], capacity_bytes: int = CAPACITY_BYTES) -> None:
         self.folder = os.path.abspath(os.path.expanduser(folder))
@@ -67,7 +68,7 @@ class DiskCache:
         return f"<DiskCache {self.folder}, at most {self.capacity_bytes:,} bytes{state}>"
 
     def find(self, name: str, start: int, length: int) -> Blob | None:
-        """Read bytes of the object `name` from one file, or from several together; None where some are missing."""
+        """Read bytes of the object `name` from one file or several; `None` if some are missing."""
         if not self._reads:
             return None
         folder, requested = self._folder(name), ByteRange(start, start + length)
@@ -89,7 +90,7 @@ class DiskCache:
             return None  # another process made room
 
     def _assemble(self, folder: str, name: str, requested: ByteRange) -> Blob | None:
-        """Read from files of other ranges: a scan writes 8 MiB at a time, a zoom reads one frame of them."""
+        """Read from files of other ranges: a scan caches 8 MiB at a time, and a later slice needs one frame of them."""
         parts, at, found = [], requested.offset, None
         for stretch in _cover(_list_ranges(folder), requested):
             path, stop = os.path.join(folder, stretch.name), min(stretch.stop, requested.stop)
@@ -124,7 +125,7 @@ class DiskCache:
                 if other != stretch and stretch.offset <= other.offset and other.stop <= stretch.stop:
                     _remove(os.path.join(folder, other.name))
         except FileNotFoundError:
-            self._is_ready = False  # another process made room, or removed the whole cache
+            self._is_ready = False  # another process made room or removed the cache
         except OSError as error:
             self._turn_off(error)
 
@@ -136,13 +137,15 @@ class DiskCache:
                 _remove(os.path.join(folder, stretch.name))
 
     def _drop(self, path: str) -> None:
-        """Remove a file that differs from what was written."""
-        log.note(log.INFO, "%s is damaged: removed, and read from the store", path)
+        """Remove a damaged file."""
+        log.note(log.INFO, "%s is damaged: it is removed, and the store is read", path)
         _remove(path)
 
     def clear(self) -> None:
-        """Remove everything in the cache, including data of other places. Raises `OSError` for a file that cannot be
-        removed."""
+        """Remove everything in the cache, data of other stores included.
+
+        Raises `OSError` for a file that cannot be removed.
+        """
         for path in self.files():
             try:
                 os.unlink(path)
@@ -150,7 +153,7 @@ class DiskCache:
                 pass  # another process made room
 
     def files(self) -> list[str]:
-        """The paths of all files, temporary ones too."""
+        """The paths of all files, temporary ones included."""
         return [path for _, _, path in self._files()]
 
     def _folder(self, name: str) -> str:
@@ -166,32 +169,32 @@ class DiskCache:
         self._pid = os.getpid()
 
     def _check(self) -> None:
-        """Refuse a folder that others can write to: checksums detect accidents, not forgeries."""
+        """Raise `PermissionError` if others can write to the folder: checksums detect accidents, not forgeries."""
         if self._is_ready:
             return
         status = os.lstat(self._root)
         owner = os.geteuid() if hasattr(os, "geteuid") else status.st_uid
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o022:
-            raise PermissionError(f"{self._root} is not a folder that its owner, this user, alone can write to")
+            raise PermissionError(f"{self._root} must be a folder of this user that no other user can write to")
         self._is_ready = True
 
     def _turn_off(self, error: OSError, *, reads: bool = False) -> None:
-        """Stop writing, with `reads` reading too, and warn once."""
+        """Stop writing, and with `reads` also reading; warn once."""
         with self._lock:
             is_new = self._writes
             self._writes = False
             self._reads = self._reads and not reads
         if is_new:
-            log.note(log.WARNING, "nothing is kept in %s from now on: %s", self.folder, _reason(error))
+            log.note(log.WARNING, "nothing is cached in %s from now on: %s", self.folder, _reason(error))
             try:
-                warnings.warn(f"nothing is kept in {self.folder} from now on: {error}", RuntimeWarning, stacklevel=2)
+                warnings.warn(f"nothing is cached in {self.folder} from now on: {error}", RuntimeWarning, stacklevel=2)
             except RuntimeWarning:
-                pass  # warnings are errors here: reading goes on all the same
+                pass  # warnings are errors in this program, but reading must continue
 
     # -- room ------------------------------------------------------------------------------------------------------
 
     def _reserve_room(self, size_bytes: int) -> bool:
-        """Whether a file of this size may be written; makes room for it and for later ones where necessary."""
+        """Whether a file of this size may be written; if necessary, makes room for it and for later ones."""
         size_bytes += _HEADER_BYTES
         if size_bytes > self.capacity_bytes - self._debt_bytes:
             return False
@@ -204,17 +207,17 @@ class DiskCache:
             return False
         if self._making_room.locked():  # another thread is making room
             return spare_bytes >= size_bytes and self._reserve(size_bytes, self._debt_bytes)
-        with self._making_room:  # an interrupt between `acquire` and a `try` would keep it locked
+        with self._making_room:  # not `acquire` and `try`: an interrupt between them would keep it locked
             with self._lock:
                 before = self._room_bytes
             ahead_bytes = max(self._debt_bytes, size_bytes)
             left_bytes = min(ahead_bytes, self._make_room(ahead_bytes, spare_bytes))
             with self._lock:
-                self._room_bytes += left_bytes - before  # minus the room that other threads reserved meanwhile
+                self._room_bytes += left_bytes - before  # other threads may have reserved some meanwhile
             if self._reserve(size_bytes, self._debt_bytes):
                 return True
             self._not_before = now + _RETRY_SECONDS
-        log.note(log.INFO, "no room in %s: nothing is kept there for %d s", self.folder, _RETRY_SECONDS)
+        log.note(log.INFO, "no room in %s: nothing is cached there for %d s", self.folder, _RETRY_SECONDS)
         return False
 
     def _reserve(self, size_bytes: int, debt_bytes: int) -> bool:
@@ -240,11 +243,11 @@ class DiskCache:
             try:
                 os.rmdir(os.path.dirname(path))
             except OSError:
-                pass  # it holds other ranges
+                pass  # it holds files of other ranges
         return most_bytes - used_bytes
 
     def _files(self) -> Iterator[tuple[float, int, str]]:
-        """Yield time of last use, size and path of every file."""
+        """Yield the time of last use, the size and the path of every file; removes abandoned temporary files."""
         now = time.time()
         folders = [self._root]
         while folders:
@@ -260,11 +263,11 @@ class DiskCache:
                         else:
                             yield status.st_mtime, status.st_size, entry.path
             except FileNotFoundError:
-                pass  # another process makes room too
+                pass  # another process makes room at the same time
 
 
 class DiskCachedReader:
-    """A range reader that reads from the disk cache, or from a store whose answers it then caches."""
+    """A range reader over a store: it reads from the disk cache if it can, and caches what it reads from the store."""
 
     def __init__(self, store: RangeReader, disk: DiskCache, place: str, *, is_own: bool) -> None:
         self.store = store
@@ -277,7 +280,7 @@ class DiskCachedReader:
         return f"<DiskCachedReader {self._disk!r} around {self.store!r}>"
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        """Read a range, like `RangeReader.get_range` (no request where all of it is on the disk)."""
+        """Read a range, like `RangeReader.get_range` (no request if all of it is on disk)."""
         name = self._name(key, etag)
         if name is None or length <= 0 or start < 0:
             return self.store.get_range(key, start, length, etag=etag)
@@ -289,13 +292,13 @@ class DiskCachedReader:
         return found
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
-        """Drop these bytes from the cache: a reader found them damaged."""
+        """Remove these bytes from the cache, because a reader found them damaged."""
         name = self._name(key, etag)
         if name is not None:
             self._disk.forget(name, start, length)
 
     def _name(self, key: str, etag: str | None) -> str | None:
-        """The name by which parts of an object are cached; None where they may change, and are not cached."""
+        """The name under which ranges of an object are cached; `None` if the object may change and is not cached."""
         if self._is_own:
             return f"{self._place} {key}" if key.startswith(_NAMED_BY_CONTENT) else None
         return f"{self._place} {key} {etag}" if etag is not None else None
@@ -336,4 +339,4 @@ def _remove(path: str) -> None:
     try:
         os.unlink(path)
     except OSError:
-        pass  # gone already, or not ours to remove
+        pass  # removed already, or without permission

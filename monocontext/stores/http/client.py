@@ -1,18 +1,18 @@
-"""Carry out one GET: sign, send, receive in place, and request again what is still missing.
+"""Send one GET: sign it, receive the body in place, and request the missing rest after a fault.
 
 | event | reaction |
 |---|---|
 | the server closed a pooled connection | send again at once, on a new connection |
-| no byte, or hardly any, within the timeout | request the rest at once, on a new connection to another address |
-| the connection breaks, or does not open | request the rest after a pause |
-| 408, 429, 500, 502, 503, 504, also inside a 200 | send again after a pause |
+| no byte, or too few, within the timeout | request the rest at once, on a new connection to another address |
+| the connection breaks or cannot be opened | request the rest after a pause |
+| 408, 429, 500, 502, 503, 504, or an error in a 200 | send again after a pause |
 | 301, 302, 303, 307, 308 within the endpoint's domain; 301 or 400 that names a region | send again there, once each |
 | expired token; a clock that differs from the server's | send again with new credentials or its clock, once each |
 | any other response | raise `ErrorResponse`, which the store translates |
 
-One budget for the whole client limits retries. When it is empty, the first failure is final and silence is waited out.
-An exchange that brought 16 KiB before it failed costs no retry and no attempt, so an unreliable line is used until the
-deadline. No thread is started: the caller's thread does everything.
+One budget for all GETs of a client limits retries. When it is empty, the first failure is final, and the client waits
+longer for a silent server. An exchange that received 16 KiB before it failed costs no retry and no attempt, so a read
+over an unreliable line continues until the deadline. All of it runs in the thread of the caller.
 """
 
 from __future__ import annotations
@@ -43,32 +43,35 @@ from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, 
 DEADLINE_SECONDS = 60.0
 """Time limit of one call with all its retries."""
 _PROGRESS_BYTES = 16 << 10
-"""The size of a small read: to request the rest after this many bytes does not multiply the load."""
+"""After an exchange of this size a retry is free: it requests only the rest, so it does not multiply the load."""
 _SECONDS_PER_BYTE = 1e-6
-"""Added to the deadline for slow lines: 1 s for a MB."""
-# A generator of our own: reads do not disturb the sequence of code that seeds the module `random`.
+"""Added to the deadline for slow lines: 1 s for each MB."""
+# Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
 
 
 class Sink(Protocol):
-    """Takes the responses to one request, and knows which bytes are still missing."""
+    """Receives the responses to one GET, and knows which bytes are still missing."""
 
     refusals: int
-    """The number of responses that asked for fewer requests, counted by the client."""
+    """The number of throttling responses, counted by the client."""
 
     def headers(self) -> Mapping[str, str]:
-        """Headers of a request for the missing bytes."""
+        """The headers of a request for the missing bytes."""
         ...
 
     def receive(self, head: ResponseHead, body: Body) -> None:
-        """Check a head, accept its body and read it. Raises if the response does not answer `headers`, or if the length
-        of the body is not the announced one, and passes on errors of the body; another `receive` takes the rest."""
+        """Check a head, accept its body and read it.
+
+        Raises if the response does not answer a request with `headers`, or if the body does not have the announced
+        length. Errors of the body pass through; then another `receive` takes the rest.
+        """
         ...
 
 
 class NoAnswer(OSError):
-    """No complete response arrived, even after retries."""
+    """No complete response arrived, in spite of retries."""
 
 
 @dataclass(slots=True)
@@ -82,17 +85,19 @@ class _Call:
     target: str = ""
     """Path and query, percent-encoded; empty until the first request on this route."""
     repaired: set[str] = field(default_factory=set)
-    """What was repaired; each thing once at most."""
+    """The causes that were repaired, each at most once."""
     silences: int = 0
+    """The number of timeouts since the last progress."""
     cuts: int = 0
+    """The number of bodies that broke off."""
     signed_by: Credentials | None = None
-    """Credentials of the last request."""
+    """The credentials of the last request."""
     avoid: Address | None = None
-    """Address at which the last exchange failed."""
+    """The address at which the last exchange failed."""
     in_body: bool = False
-    """Whether the last exchange came to a body that answers the request."""
+    """Whether the last exchange reached a body that answers the request."""
     read_bytes: int = 0
-    """Bytes of that body that arrived."""
+    """The number of bytes of that body that arrived."""
 
 
 class Client:
@@ -123,7 +128,7 @@ class Client:
         return f"<Client {self.pool!r}, {self.budget!r}, timeout {self.timeout.seconds:.1f} s>"
 
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
-        """Fill `sink` with the object `key`, or with the part that its headers name (1 GET, and 1 more for each fault).
+        """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more for each fault).
 
         Raises `ErrorResponse`, `NoAnswer`, errors of `sink`, and the origin's error for missing credentials.
         """
@@ -170,7 +175,7 @@ class Client:
         return may and (attempt == 0 or self.budget.take())
 
     def _exchange(self, call: _Call, sink: Sink, is_last: bool) -> None:
-        """Carry out one exchange; the connection is back in the pool or closed afterwards, also after an error."""
+        """Send one request and receive its response. Afterwards the connection is in the pool or closed."""
         call.in_body, call.read_bytes = False, 0
         waits_out = is_last or not self.budget.can_pay()
         seconds = self._silence_seconds if waits_out else self.timeout.for_attempt(call.silences)
@@ -201,7 +206,7 @@ class Client:
             raise refused
 
     def _send(self, call: _Call, sink: Sink, timer: ExchangeTimer) -> tuple[Connection, ResponseHead, Body]:
-        """Send the request and read the head; once more where a pooled connection turns out to be closed."""
+        """Send the request and read the head; again if the server has closed the pooled connection."""
         request = self._request(call, sink)
         fresh = call.avoid is not None
         while True:
@@ -239,7 +244,7 @@ class Client:
         return request_head("GET", target, headers | _HEADERS)
 
     def _repair(self, refused: ErrorResponse, call: _Call) -> bool:
-        """Remove the cause of an error response, each cause once; returns whether the request should be sent again."""
+        """Remove the cause of an error response; returns whether the request should be sent again."""
         if refused.is_expired and call.signed_by and _is_first_repair("credentials", call):
             self._origin.renew(call.signed_by)
             return True
@@ -274,7 +279,7 @@ def _is_first_repair(repair: str, call: _Call) -> bool:
 
 
 def _is_transient(error: OSError) -> bool:
-    # A certificate that does not verify is a ValueError too, and a retry does not help.
+    # The error for a certificate that cannot be verified is also a ValueError, and a retry does not help.
     return not isinstance(error, (Overdue, ValueError))
 
 
@@ -294,17 +299,17 @@ def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None
 
 
 SHARE = 0.1
-"""Retries that each success adds: an outage cannot multiply the load that caused it."""
+"""Retries that each success adds to the budget. As it is small, retries cannot multiply the load of an outage."""
 FLOOR = 64
-"""Retries without a success before them: when a server restarts, all connections may break at once."""
+"""Retries in a full budget: when a server restarts, all connections may break at once."""
 REFILL_PER_SECOND = 1.0
-"""Retries that each second adds, so that a process that saw only failures finds out that they are over."""
+"""Retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
 _SHORTEST_SECONDS = 0.05
 _LONGEST_SECONDS = 5.0
 
 
 class RetryBudget:
-    """Tokens, one for each retry. Threads may share it without a lock: a race miscounts by a token, and no more."""
+    """A number of retries that successes and time refill. Threads share it without a lock: a race miscounts by one."""
 
     def __init__(self, clock: Callable[[], float], tokens: float = FLOOR) -> None:
         self._most = self._tokens = tokens
@@ -315,7 +320,7 @@ class RetryBudget:
         return f"<Budget {self._tokens:.1f}/{self._most:g} retries>"
 
     def take(self) -> bool:
-        """Pay for one retry; whether there was a token for it."""
+        """Take one retry from the budget; returns whether there was one."""
         payable = self.can_pay()
         if payable:
             self._tokens -= 1
@@ -329,12 +334,12 @@ class RetryBudget:
         return self._tokens >= 1
 
     def add_success(self) -> None:
-        """Add the share of one success."""
+        """Add SHARE of a retry."""
         if self._tokens < self._most:
             self._tokens = min(self._most, self._tokens + SHARE)
 
 
 def next_pause(last_seconds: float, uniform: Callable[[float, float], float]) -> float:
-    """Seconds to wait before the next attempt, after the last wait (0 for none): decorrelated jitter, 50 ms to 5 s."""
+    """Seconds to wait before the next attempt, given the last wait or 0: decorrelated jitter, 50 ms to 5 s."""
     longest = max(last_seconds, _SHORTEST_SECONDS) * 3
     return min(_LONGEST_SECONDS, uniform(_SHORTEST_SECONDS, longest))

@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection: send a request, read a head, then a body that ends by its length, by chunks, or with the
-connection.
+"""One HTTP/1.1 connection: it sends a request, reads the head and the body of the response, and times both.
 
-For one thread at a time.
+A body ends after its length, after the last chunk, or with the connection. Only one thread may use a connection at a
+time.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from monocontext.stores.http.http11 import BadReply, ChunkDecoder, ResponseHead,
 from monocontext.stores.http.route import Endpoint
 
 Address = tuple[str, int]
-# Heads take 400 to 700 bytes: one call reads the head, and no more of the body than is cheap to copy.
+# Heads have 400 to 700 bytes: one call reads the head, and little of the body, which must be copied.
 _HEAD_BYTES = 2 << 10
 _INTERIM = range(100, 200)
 _RECORD_BYTES = 16 << 10
-_TOLD_BYTES = 64 << 10
+"""The size of a full TLS record."""
+_REPORT_BYTES = 64 << 10
+"""The timer learns of received bytes in portions of this size, since it reads the clock each time."""
 _PIECE_BYTES = 64 << 10
 
 
@@ -29,13 +31,13 @@ class Connection:
         self.endpoint = endpoint
         self.address = address
         self.opened = opened
-        """Time at which it was opened, on the pool's clock."""
+        """The time at which it was opened, on the clock of the pool."""
         self.idle_since = opened
         self.exchanges = 0
-        """Requests answered so far."""
+        """The number of completed exchanges."""
         self.socket = sock
         self.filled = 0
-        """Bytes that the last `fill` has received."""
+        """The number of bytes that the last `fill` received."""
         self._ahead = b""
         self._timer: ExchangeTimer | None = None
 
@@ -44,17 +46,17 @@ class Connection:
 
     @property
     def has_surplus(self) -> bool:
-        """Whether more bytes came than were requested: they could be taken for the next response."""
+        """Whether bytes arrived after the end of the response: they could be mistaken for the next response."""
         return bool(self._ahead)
 
     def send(self, request: bytes, timer: ExchangeTimer) -> None:
-        """Begin an exchange, whose silences `timer` limits."""
+        """Begin an exchange. `timer` limits how long it may take and how long the server may be silent."""
         self._timer = timer
         self.socket.settimeout(timer.seconds())
         self.socket.sendall(request)
 
     def read_head(self) -> ResponseHead:
-        """Read the head of the next response; interim ones (1xx) are skipped. Raises `BadReply`."""
+        """Read the head of the response; interim responses (1xx) are skipped. Raises `BadReply`."""
         data, self._ahead = self._ahead, b""
         while True:
             while data and (found := split_head(data)):
@@ -69,11 +71,11 @@ class Connection:
             data += memoryview(piece)[:count]
 
     def read_into(self, view: memoryview) -> int:
-        """Read bytes of the body into the beginning of `view`; returns 0 when the server has closed."""
+        """Read some bytes of the body into the beginning of `view`; returns 0 if the server has closed."""
         return self._take_ahead(view) or self._receive_into(view)
 
     def _take_ahead(self, view: memoryview) -> int:
-        """The bytes of the body that came with the head."""
+        """Copy bytes of the body that arrived with the head; returns their number."""
         count = min(len(self._ahead), len(view))
         if count:
             view[:count] = self._ahead[:count]
@@ -81,33 +83,33 @@ class Connection:
         return count
 
     def fill(self, view: memoryview) -> None:
-        """Receive until the view is full or the server has closed; `filled` says how far that is, also after an error.
+        """Receive until the view is full or the server has closed; `filled` counts the bytes, even after an error.
 
-        One loop for all records of a body. The clock is read after 64 KiB, and after less than a TLS record came: a
-        body that drips is noticed as soon.
+        This is the inner loop of a read. It reports bytes to the timer after 64 KiB, and after any piece smaller than a
+        TLS record, so that a slow body is noticed at once.
         """
         timer, receive = self._timer, self.socket.recv_into
         assert timer is not None
-        size, self.filled, untold = len(view), self._take_ahead(view), 0
+        size, self.filled, unreported = len(view), self._take_ahead(view), 0
         while self.filled < size:
             with view[self.filled :] as rest:
                 try:
                     count = receive(rest)
                 except TimeoutError:
-                    if untold:
-                        timer.add_bytes(untold)
-                        untold = 0
+                    if unreported:
+                        timer.add_bytes(unreported)
+                        unreported = 0
                     self.socket.settimeout(timer.extend())
                     continue
             self.filled += count
-            untold += count
-            if count < _RECORD_BYTES or untold >= _TOLD_BYTES:
-                timer.add_bytes(untold)
-                untold = 0
+            unreported += count
+            if count < _RECORD_BYTES or unreported >= _REPORT_BYTES:
+                timer.add_bytes(unreported)
+                unreported = 0
                 if not count:
                     return
-        if untold:
-            timer.add_bytes(untold)
+        if unreported:
+            timer.add_bytes(unreported)
 
     def _receive_into(self, view: memoryview) -> int:
         timer = self._timer
@@ -127,7 +129,7 @@ class Connection:
 
 
 class BodyCut(OSError):
-    """The connection ended before the body did."""
+    """The connection was closed before the end of the body."""
 
 
 class Body:
@@ -136,26 +138,26 @@ class Body:
     def __init__(self, connection: Connection, head: ResponseHead) -> None:
         self._connection = connection
         self.left_bytes = head.body_bytes
-        """What is left of it by its length; `None` where the head does not say."""
+        """The bytes that are still to come; `None` if the head does not give the length."""
         self._chunks = ChunkDecoder() if head.is_chunked and self.left_bytes is None else None
         self._decoded = memoryview(b"")
         self._keeps_alive = head.keeps_alive
         self.read_bytes = 0
-        """Bytes of the body that came."""
+        """The number of bytes of the body that arrived."""
         self.is_accepted = False
-        """Whether its receiver found that it answers the request."""
+        """Whether the receiver found that it answers the request."""
 
     @property
     def leaves_connection_usable(self) -> bool:
-        """Whether the body was read to its end and the next response can follow."""
+        """Whether the body was read to its end and the connection can be used for another request."""
         ended = self._chunks.ended and not self._chunks.surplus if self._chunks else self.left_bytes == 0
         return ended and self._keeps_alive and not self._connection.has_surplus
 
     def read_into(self, view: memoryview) -> int:
         """Read some bytes into the beginning of `view`, which is not empty; returns 0 at the end. Raises `BodyCut`.
 
-        Where the length is known it fills the view as far as the body goes. After an error `read_bytes` still counts
-        all that came.
+        If the length is known, it fills the view, or reads up to the end of the body. `read_bytes` counts the bytes
+        even after an error.
         """
         if self._chunks:
             count = self._read_chunked(view)
@@ -164,7 +166,7 @@ class Body:
         return self._read_plain(view)
 
     def read(self, most_bytes: int) -> bytes:
-        """Read the whole body, or stop at a limit."""
+        """Read the whole body, or about `most_bytes` of it."""
         data, view = bytearray(), memoryview(bytearray(_PIECE_BYTES))
         while len(data) < most_bytes and (count := self.read_into(view)):
             data += view[:count]
@@ -205,32 +207,35 @@ class Body:
 
 
 LEAST_SECONDS = 1.0
-"""Four to ten times the p99 of first bytes on S3 (100-230 ms), and half of the two seconds to recover in."""
+"""The shortest timeout: four to ten times the p99 of first bytes on S3 (100-230 ms), so that a read recovers from a
+silent server within two seconds."""
 TIMES_P99 = 4.0
 _SAMPLES = 256
 _RECOUNT = 32
 _CHANCE = 3
-"""This many slow responses are more than chance. With 200 samples or fewer the p99 is one of the slowest two, and one
-first byte of 1.2 s, which one GET in 500 has, would make the next stalled body last 5 s."""
+"""The p99 is at most the third slowest sample, since one or two slow responses may be chance. Among 200 samples or
+fewer it is one of the slowest two; a single first byte of 1.2 s, which one GET in 500 has, would make it 5 s."""
 
 
 class SilenceTimeout:
-    """The seconds without a byte after which an exchange is given up. Threads may share it: a lost sample does no
-    harm."""
+    """The seconds of silence after which an exchange fails, learnt from the times to the first byte.
+
+    Threads share it without a lock: a lost sample does no harm.
+    """
 
     def __init__(self, longest_seconds: float) -> None:
         self._longest = longest_seconds
         self._samples: list[float] = []
         self._seen = 0
         self.seconds = min(LEAST_SECONDS, longest_seconds)
-        """Timeout of a first attempt."""
+        """The timeout of a first attempt."""
 
     def for_attempt(self, silences: int) -> float:
-        """Timeout of an attempt of a request that has met silence `silences` times."""
+        """The timeout of an attempt after `silences` timeouts of the same request."""
         return min(self._longest, self.seconds * 2.0**silences)
 
     def learn(self, first_byte_seconds: float) -> None:
-        """Add the time to the first byte of one response."""
+        """Add the time to the first byte of a response."""
         samples = self._samples
         if len(samples) < _SAMPLES:
             samples.append(first_byte_seconds)
@@ -239,25 +244,25 @@ class SilenceTimeout:
         self._seen += 1
         if len(samples) < _CHANCE:
             return
-        # A slow response counts at once: other waiting requests are about to be given up too early.
+        # A slow response counts at once: otherwise other waiting requests would fail too early.
         if self._seen % _RECOUNT == 0 or first_byte_seconds * TIMES_P99 > self.seconds:
             p99 = sorted(samples)[min(len(samples) - _CHANCE, len(samples) * 99 // 100)]
             self.seconds = min(self._longest, max(LEAST_SECONDS, TIMES_P99 * p99))
 
 
 class Stalled(TimeoutError):
-    """No byte, or hardly any, came within the timeout; another connection may be faster."""
+    """No byte, or too few, arrived within the timeout; another connection may be faster."""
 
 
 class Overdue(TimeoutError):
-    """The whole call exceeded its deadline."""
+    """A call with all its retries exceeded its deadline."""
 
 
 class ExchangeTimer:
-    """Times one exchange: how long to wait for the next byte, and when to give up.
+    """The timer of one exchange: how long to wait for the next byte, and when the exchange fails.
 
-    Throughput is measured over half of the timeout at a time. The first half is not judged: a new connection doubles
-    its speed with each round trip, and begins with 14 KB.
+    It measures throughput over periods of half of the timeout. The first period cannot fail, since a new connection
+    starts with 14 KB in flight and doubles that with each round trip.
     """
 
     def __init__(
@@ -282,14 +287,14 @@ class ExchangeTimer:
         self._counted = 0
 
     def seconds(self) -> float:
-        """Timeout for the next byte. Raises `Overdue`."""
+        """The timeout for the next byte. Raises `Overdue`."""
         left = self._until - self._clock()
         if left <= 0:
             raise Overdue("the deadline passed")
         return min(self._seconds, left)
 
     def extend(self) -> float:
-        """Timeout after a silence of `seconds()`. Raises `Stalled`, unless the retry budget is empty."""
+        """The next timeout after a silence of `seconds()`. Raises `Stalled`, unless the retry budget is empty."""
         self._silent += self._seconds
         seconds = self.seconds()
         if self._silent >= self._longest or self._can_retry():
@@ -297,10 +302,10 @@ class ExchangeTimer:
         return seconds
 
     def add_bytes(self, count: int) -> None:
-        """Count received bytes. Raises `Overdue`; `Stalled` where they come too slowly and the budget has a retry."""
+        """Count received bytes. Raises `Overdue`, and `Stalled` if they are too slow and the budget has a retry."""
         self._silent = 0.0
         now = self._clock()
-        if now > self._until:  # a byte now and then is no silence
+        if now > self._until:  # a byte now and then prevents a silence
             raise Overdue("the deadline passed")
         if self._began is None:
             self._began = self._counted_since = now
@@ -316,36 +321,35 @@ class ExchangeTimer:
             raise Stalled(f"only {counted:,} bytes in {seconds:.1f} s")
 
     def finish(self) -> None:
-        """Learn from a response that arrived whole."""
+        """Learn the throughput of a response that arrived whole."""
         if self._throughput is not None and self._began is not None and self._count >= LEAST_SAMPLE_BYTES:
             self._throughput.learn(self._count, self._clock() - self._began)
 
 
 SLOWEST_BYTES_PER_SECOND = 256 << 10
-"""A slower body is given up. S3 gives a connection some 90 MB/s; at this speed the largest request, of 8 MiB, would
-still end in half of its deadline. Between the two, hedging covers late requests."""
+"""A slower body fails. S3 gives a connection some 90 MB/s; at the least speed the largest request, of 8 MiB, ends
+within half of its deadline. Hedging covers requests between the two speeds."""
 SLOWEST_SHARE = 0.05
-"""Share of the median of other connections below which a body is given up, where that is less: all bodies of a thin
-line are slow."""
+"""On a slow line, where all bodies are slow, a body fails only below this share of the median throughput."""
 LEAST_SAMPLE_BYTES = 64 << 10
-"""Smaller bodies arrive with their heads and do not measure throughput."""
+"""Smaller bodies mostly arrive with their heads, so they say nothing about throughput."""
 _SPEEDS = 64
 _LEAST_SPEEDS = 8
 
 
 class Throughput:
-    """Recent throughputs of bodies. Threads may share it: a lost sample does no harm."""
+    """Recent throughputs of bodies. Threads share it without a lock: a lost sample does no harm."""
 
     def __init__(self) -> None:
         self._samples: deque[float] = deque(maxlen=_SPEEDS)
 
     def learn(self, count: int, seconds: float) -> None:
-        """Add the sample of a body, or of a part of a slow one."""
+        """Add the throughput of a body, or of a part of a slow one."""
         self._samples.append(count / max(seconds, 1e-6))
 
     @property
     def slowest(self) -> float:
-        """Bytes a second below which a connection is given up."""
+        """Bytes a second below which a body fails."""
         samples = sorted(self._samples)
         if len(samples) < _LEAST_SPEEDS:
             return SLOWEST_BYTES_PER_SECOND

@@ -8,13 +8,13 @@ from functools import lru_cache
 from monocontext.records import NamedTuple
 
 MAX_HEAD_BYTES = 64 << 10
-"""The limit of a head, ten times that of S3 servers: an endless head must not fill the memory."""
+"""The limit for a head, ten times that of S3 servers: an endless head must not fill the memory."""
 _MAX_LINE_BYTES = 4 << 10
 _NO_BODY = (204, 304)
 
 
 class BadReply(OSError):
-    """The response is not HTTP/1.1: the connection cannot be used again; a retry may help."""
+    """The response is not valid HTTP/1.1. The connection cannot be used again, but a retry may help."""
 
 
 class ResponseHead(NamedTuple):
@@ -24,14 +24,14 @@ class ResponseHead(NamedTuple):
     headers: Mapping[str, str]
     """By name in lower case; values of a repeated name are joined by a comma."""
     body_bytes: int | None
-    """Length of the body; `None` where the head does not say."""
+    """Length of the body; `None` if the head does not give it."""
     is_chunked: bool
     keeps_alive: bool
     """Whether another request may follow on this connection."""
 
 
 def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
-    """The bytes of a request without a body. Raises `ValueError` when a value would end its own line."""
+    """The bytes of a request without a body. Raises `ValueError` for a header with a line break."""
     lines = [f"{method} {target} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "\r\n"]
     text = "\r\n".join(lines)
     if text.count("\n") != len(lines) or text.count("\r") != len(lines):
@@ -40,7 +40,7 @@ def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
 
 
 def split_head(data: bytes) -> tuple[ResponseHead, bytes] | None:
-    """The head at the beginning of `data`, and the bytes after it; `None` while it is incomplete. Raises `BadReply`."""
+    """The head at the start of `data`, and the bytes after it; `None` if the head is incomplete. Raises `BadReply`."""
     text, end, rest = data.partition(b"\r\n\r\n")
     if end:
         return _parse_head(text.decode("latin-1")), rest
@@ -71,7 +71,7 @@ def _body_bytes(status: int, headers: Mapping[str, str], is_chunked: bool) -> in
     value = headers.get("content-length")
     if value is None or is_chunked:
         return None
-    # A proxy and a client that take different lengths from one response mix responses up.
+    # If a proxy and a client took different lengths from one response, they would confuse responses.
     values = {each.strip() for each in value.split(",")}
     length = values.pop()
     if values or not (length.isascii() and length.isdigit() and len(length) < 20):
@@ -81,7 +81,7 @@ def _body_bytes(status: int, headers: Mapping[str, str], is_chunked: bool) -> in
 
 @lru_cache(64)
 def _parse_line(line: str) -> tuple[str, str]:
-    """A header's name in lower case, and its value. Most lines repeat those of the server's previous answer."""
+    """The name of a header in lower case, and its value. Cached, since responses of a server repeat most lines."""
     name, colon, value = line.partition(":")
     if not colon or not name or name != name.strip():
         raise BadReply(f"expected a header, found {line[:80]!r}")
@@ -95,7 +95,7 @@ class ChunkDecoder:
         self.ended = False
         """Whether the last chunk and the trailers have been read."""
         self.surplus = b""
-        """Bytes after the end."""
+        """Bytes after the end of the body."""
         self._line = bytearray()
         self._left = 0
         self._expecting = "size"

@@ -1,14 +1,14 @@
-"""Open the connections of one process, and keep the idle ones in a pool.
+"""A pool that opens the connections of one process, and keeps the idle ones.
 
 Invariants:
 
-- a connection is in the pool or with one borrower, never both
-- it returns only if its last response was read to the end (`Body.leaves_connection_usable`)
-- a process uses only connections that it opened itself: after a fork the child closes its copies and starts empty. Two
-  processes that read from one socket would receive each other's objects
+- a connection is either idle in the pool or lent to one borrower
+- it becomes idle only if its last response was read to the end (`Body.leaves_connection_usable`)
+- a process uses only connections that it opened itself: after a fork the child closes its copies and starts with an
+  empty pool. Two processes that read from one socket would receive each other's objects
 
-There is no thread: the next use of the pool closes connections that were idle too long. With `max_idle=0` none is open
-between calls.
+The pool has no thread: its next use closes connections that were idle too long. With `max_idle=0` no connection stays
+open between two calls.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 MAX_IDLE = 64
-"""Idle connections at most: as many as there are fetching threads."""
+"""The most idle connections: as many as there are threads that fetch."""
 _IDLE_SECONDS = 20.0
-"""Load balancers close idle connections after 20 to 60 s; a request on a closed one is sent twice."""
+"""Load balancers close idle connections after 20 to 60 s, and a request on a closed one must be sent again."""
 _AGE_SECONDS = 300.0
-"""Older connections are replaced, so that requests follow changes of the name's addresses and leave slow paths."""
+"""Older connections are replaced, so that requests follow changes in DNS and leave slow paths."""
 
 
 class Pool:
@@ -61,7 +61,7 @@ class Pool:
         return len(self._all) - self.idle
 
     def _reset(self) -> None:
-        # The lock is new as well: a thread that did not survive the fork may have held it.
+        # The lock is new too: a thread that did not survive the fork may have held it.
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._idle: defaultdict[Endpoint, deque[Connection]] = defaultdict(deque)
@@ -70,8 +70,10 @@ class Pool:
     def borrow(
         self, endpoint: Endpoint, timer: ExchangeTimer, *, fresh: bool = False, avoid: Address | None = None
     ) -> Connection:
-        """An idle connection; a new one if there is none or with `fresh`, if possible to another address than `avoid`.
-        Raises `OSError` if none can be opened."""
+        """An idle connection, or a new one if there is none or with `fresh`.
+
+        A new one goes to another address than `avoid` if possible. Raises `OSError` if it cannot be opened.
+        """
         if self._process != os.getpid():
             self._drop_inherited()
         while not fresh and (found := self._take_idle(endpoint)):
@@ -86,7 +88,7 @@ class Pool:
         return connection
 
     def give_back(self, connection: Connection) -> None:
-        """Keep a connection for the next request, after its response was read to the end."""
+        """Take a connection back for the next request; its last response was read to the end."""
         connection.exchanges += 1
         now = connection.idle_since = time.monotonic()
         closing: list[Connection] = []
@@ -109,7 +111,7 @@ class Pool:
         connection.close()
 
     def _take_idle(self, endpoint: Endpoint) -> Connection | None:
-        # Take the one that came back last: its path is warm, and the others become old enough to be closed.
+        # Take the one that came back last: its path is warm, and those not needed become old enough to be closed.
         with self._lock:
             waiting = self._idle.get(endpoint)
             if not waiting:
@@ -123,7 +125,7 @@ class Pool:
         return None
 
     def close(self) -> None:
-        """Close idle connections; borrowed ones are closed when they come back. Idempotent; the pool stays usable."""
+        """Close idle connections; lent ones are closed when they come back. Idempotent; the pool stays usable."""
         if self._process != os.getpid():
             self._drop_inherited()
         with self._lock:
@@ -134,7 +136,7 @@ class Pool:
             each.close()
 
     def _drop_inherited(self) -> None:
-        """Close the copies of the parent's connections in the child of a fork; nothing is sent on them."""
+        """Close the copies of the parent's connections after a fork; nothing is sent on them."""
         inherited = list(self._all)
         self._reset()
         self._connector.reset()
@@ -143,9 +145,9 @@ class Pool:
 
 
 _REMEMBERED_SECONDS = 5.0
-"""Lifetime of resolved addresses, as S3's DNS gives it; a burst of connections resolves the name once."""
+"""How long resolved addresses are used: the lifetime of S3's DNS records. A burst of connections resolves once."""
 
-# A generator of our own: reads do not disturb the sequence of code that seeds the module `random`.
+# Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 
 _SocketAddress = tuple[socket.AddressFamily, Any]
@@ -160,7 +162,7 @@ class Connector:
         self.reset()
 
     def reset(self) -> None:
-        """Start again in the child of a fork, with a lock that no lost thread holds."""
+        """Start empty, with a new lock: after a fork, a lost thread may hold the old one."""
         self._lock = threading.Lock()
         self._addresses_by_name: dict[Address, tuple[float, list[_SocketAddress]]] = {}
 
@@ -207,7 +209,7 @@ class Connector:
         resolved, found = self._addresses_by_name.get(place, (-_REMEMBERED_SECONDS, []))
         if now - resolved >= _REMEMBERED_SECONDS:
             host, port = place
-            # As bytes a plain name needs no codec for international ones, whose tables take 1 ms to import.
+            # As bytes, an ASCII name does not import the codec for international names, which takes 1 ms.
             name = host.encode() if host.isascii() else host
             answers = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
             found = [(family, address) for family, _, _, _, address in answers]
@@ -215,16 +217,16 @@ class Connector:
         return found
 
     def _tls_context(self) -> SSLContext:
-        with self._lock:  # 45 ms of CPU, most of it reading the certificates of authorities
+        with self._lock:  # 45 ms of CPU, mostly to read the certificates
             if self._tls is None:
                 self._tls = self._make_tls()
             return self._tls
 
 
 def _is_quiet(connection: Connection) -> bool:
-    """Whether an idle connection is usable: the server has neither closed it nor sent bytes.
+    """Whether the server has neither closed an idle connection nor sent bytes on it.
 
-    Over TLS that cannot be known without reading a record; there the answer is yes.
+    Over TLS this cannot be known without reading a record, so the result is true.
     """
     if connection.endpoint.scheme == "https":
         return True
@@ -241,7 +243,7 @@ def _is_quiet(connection: Connection) -> bool:
 def order_addresses(
     found: Sequence[_SocketAddress], avoid: Address | None, shuffle: Callable[[list[_SocketAddress]], None]
 ) -> list[_SocketAddress]:
-    """Addresses in the order to try them: any of the family that the system prefers, then the others; `avoid` last."""
+    """Addresses in the order to try them: shuffled, the family that the system prefers first, and `avoid` last."""
     order: list[_SocketAddress] = []
     for family in dict.fromkeys(family for family, _ in found):
         alike = [each for each in found if each[0] == family]

@@ -1,4 +1,4 @@
-"""Error responses of a server: their meaning, and the possible reactions."""
+"""Error responses of a server, and their classes: transient, throttling, expired, in another region."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from monocontext.stores.http.http11 import ResponseHead
 
 MAX_ERROR_BYTES = 64 << 10
-"""Most bytes that are read of an error's body; S3's take a few hundred."""
+"""The limit for the body of an error; those of S3 have a few hundred bytes."""
 _TRANSIENT_STATUS = frozenset({408, 429, 500, 502, 503, 504})
 _TRANSIENT_CODE = frozenset(
     {"InternalError", "RequestTimeout", "ServiceUnavailable", "SlowDown", "ThrottlingException"}
@@ -28,21 +28,21 @@ class ErrorResponse(Exception):
         self.code = _element(text, "Code")
         self.message = _element(text, "Message")
         self.object_bytes = _element(text, "ActualObjectSize")
-        """Length of an object that ends before the requested range begins; empty where the server does not say."""
+        """Length of an object that ends before the requested range begins; empty if the server does not send it."""
         self.head = head
         self.elsewhere = ""
-        """Why a redirect was not followed."""
+        """The reason why a redirect was not followed; the client sets it."""
         self._region = head.headers.get("x-amz-bucket-region") or _element(text, "Region")
         super().__init__(f"HTTP {self.status} {self.code}: {self.message}")
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may succeed a little later: by status as well, since bodies may be anything."""
+        """Whether the same request may succeed later. The status counts too, since the body may be anything."""
         return self.status in _TRANSIENT_STATUS or self.code in _TRANSIENT_CODE
 
     @property
     def is_throttling(self) -> bool:
-        """Whether the server asks for fewer requests: by status as well, since some gateways send no XML."""
+        """Whether the server throttles. The status counts too, since some gateways send no XML."""
         return is_throttling(self.status, self.code)
 
     @property
@@ -55,7 +55,7 @@ class ErrorResponse(Exception):
 
     @property
     def server_clock(self) -> float | None:
-        """Time of the response by the server's clock, in seconds since 1970."""
+        """Time of the response by the clock of the server, in seconds since 1970."""
         from email.utils import mktime_tz, parsedate_tz  # 8 ms, after a failure
 
         parsed = parsedate_tz(self.head.headers.get("date", ""))
@@ -63,7 +63,7 @@ class ErrorResponse(Exception):
 
     @property
     def region(self) -> str | None:
-        """The region of the bucket, where the request went to another one."""
+        """The region of the bucket, if the request went to another region."""
         if self.status == 301 or self.code in _OTHER_REGION:
             return self._region or None
         return None
@@ -75,7 +75,7 @@ class ErrorResponse(Exception):
 
 
 def is_throttling(status: int, code: str) -> bool:
-    """Whether a response asks for fewer requests."""
+    """Whether a response throttles: asks the client to send fewer requests."""
     return status in _THROTTLING_STATUS or code in _THROTTLING_CODE
 
 

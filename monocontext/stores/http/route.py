@@ -1,18 +1,18 @@
-"""The route to a bucket, the redirects that a request may follow, and its signature.
+"""The route to a bucket, the signature of a request, and the redirects that it may follow.
 
-Signatures are AWS Signature Version 4 without a body, equal to botocore's byte for byte (tested). The key of a day is
-derived once: a signature costs 8 us instead of botocore's 130.
+Signatures are AWS Signature Version 4 for requests without a body. They equal those of botocore byte for byte (tested).
+The signing key of a day is derived once, so a signature takes 8 us instead of botocore's 130.
 
-A signed request follows redirects within the endpoint's own domain only:
+A signed request follows redirects within the domain of its endpoint only:
 
 | endpoint | allowed target of a redirect |
 |---|---|
 | S3 of AWS | S3 of AWS in any region of the same partition, with or without a bucket in front |
-| any other host | that host, and hosts below it, without a bucket in front of it |
+| any other host | that host (without a bucket in front), and hosts below it |
 | an address such as `10.0.0.1` | that address |
 
-The port stays too: a server at another place would get the key id, a valid signature and the session token. Unsigned
-requests follow anywhere, but never to another scheme.
+The port must be the same, too: a foreign server would receive the key id, a valid signature and the session token.
+Unsigned requests follow redirects to any host. No request follows a redirect to another scheme.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9/_.~-]*").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """AWS credentials. No secret shows in a `repr`."""
+    """AWS credentials. The `repr` contains no secret."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -41,7 +41,7 @@ class Credentials:
 
 
 def encode_path(key: str) -> str:
-    """A key as it is sent and signed: all UTF-8 bytes but letters, digits and `-_.~/` percent-encoded."""
+    """The percent-encoded key, as it is sent and signed; letters, digits and `-_.~/` stay."""
     if _PLAIN(key):
         return key
     from urllib.parse import quote  # 2 ms to import, most of it IP addresses
@@ -50,7 +50,7 @@ def encode_path(key: str) -> str:
 
 
 class Signer:
-    """Signs for one pair of credentials, in one region. Safe for use by many threads."""
+    """Signs requests with one pair of keys, in one region. Safe for use by many threads."""
 
     def __init__(self, credentials: Credentials, region: str, service: str = "s3") -> None:
         self.credentials = credentials
@@ -62,7 +62,7 @@ class Signer:
     def headers(
         self, method: str, host: str, path: str, query: str, headers: Mapping[str, str], now: float
     ) -> dict[str, str]:
-        """`headers` with `host` and the authenticating headers; all of them are signed.
+        """`headers` together with `host` and the headers of the signature, which covers all of them.
 
         `path` and `query` are percent-encoded, as they are sent. `now` is in seconds since 1970.
         """
@@ -92,7 +92,7 @@ class Signer:
             key = f"AWS4{self.credentials.secret_key}".encode()
             for part in (day, self.region, self.service, "aws4_request"):
                 key = hmac.digest(key, part.encode(), "sha256")
-            self._dated = (day, key)  # in one assignment: another thread sees the old pair or the new one
+            self._dated = (day, key)  # one assignment, so other threads see either the old pair or the new one
         return key
 
 
@@ -132,41 +132,42 @@ class Endpoint(NamedTuple):
 
     @property
     def host_header(self) -> str:
-        """Value of the `Host` header: without the port where that is the default."""
+        """The value of the `Host` header, without the port if it is the default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How to request the objects of one bucket."""
+    """How to reach the objects of one bucket."""
 
     endpoint: Endpoint
     path: str
     """Path before the key, percent-encoded; begins and ends with `/`."""
     region: str
-    """Region that requests are signed for."""
+    """The region in the signature."""
     service: str = "s3"
     signed: bool = True
     domain: str = ""
-    """The host without a bucket in front: a signed request follows redirects to it and below it. Empty: the host."""
+    """The host without a bucket in front; empty if it equals the host. A signed request may be redirected to it, and to
+    hosts below it."""
 
 
 class Origin(Protocol):
-    """Gives the route to a bucket, and its signer. It is asked at each request, so an implementation caches both."""
+    """The route to a bucket and the signer of requests. Each request uses it, so implementations cache both."""
 
     route: Route
 
     def move(self, region: str) -> Route | None:
-        """Change to the region of the bucket and return the route there; `None` if there is none."""
+        """Change to another region, and return the route there; `None` if there is none."""
         ...
 
     def signer(self, route: Route) -> Signer:
-        """Signs requests with valid credentials. Raises an error that the store translates if there are none."""
+        """A signer with valid credentials. Without credentials it raises an error, which the store translates."""
         ...
 
     def renew(self, refused: Credentials) -> None:
-        """Find newer credentials: the server called these expired."""
+        """Look for newer credentials, because the server refused these as expired."""
         ...
 
 
@@ -175,7 +176,7 @@ _REGION = r"[a-z]{2,4}(?:-[a-z]+)+-\d+"
 _AWS_S3 = re.compile(
     rf"(?:[a-z0-9._-]+\.)?s3(?:-(?!website)[a-z0-9-]+)?(?:\.dualstack)?(?:\.{_REGION})?\.(amazonaws\.com(?:\.cn)?)"
 )
-"""Hosts of S3 alone: amazonaws.com also has the hosts of customers' machines and load balancers below it."""
+"""Hosts of S3 only: customers' machines and load balancers also have host names below amazonaws.com."""
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 
 
@@ -184,7 +185,7 @@ class ForeignRedirect(Exception):
 
 
 def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
-    """The route and target that `location` leads to, from a request for `target`. Raises `ForeignRedirect`."""
+    """The route and target after a redirect of `target` to `location`. Raises `ForeignRedirect`."""
     from urllib.parse import urljoin, urlsplit  # 2 ms, after a failure
 
     here = route.endpoint
@@ -192,26 +193,26 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
         url = urlsplit(urljoin(f"{here}{target}", location))
         host, port = (url.hostname or "").lower().removesuffix("."), url.port
     except ValueError:
-        raise ForeignRedirect(f"{here} leads to {location[:200]!r}, which is not a URL") from None
+        raise ForeignRedirect(f"{here} redirects to {location[:200]!r}, which is not a URL") from None
     if not _HOST.fullmatch(host) or url.scheme not in DEFAULT_PORTS:
-        raise ForeignRedirect(f"{here} leads to {location[:200]!r}, which is not the URL of a server")
+        raise ForeignRedirect(f"{here} redirects to {location[:200]!r}, which is not the URL of a server")
     scheme: Literal["http", "https"] = "https" if url.scheme == "https" else "http"
     there = here._replace(scheme=scheme, host=host, port=DEFAULT_PORTS[scheme] if port is None else port)
     is_own = there.port == here.port and is_own_host(host, here.host, route.domain or here.host)
     if there.scheme != here.scheme or (route.signed and not is_own):
         raise ForeignRedirect(
-            f"{here} leads to {there}: no credentials are sent there; if both are yours, give endpoint='{there}'"
+            f"{here} redirects to {there}: no credentials are sent there; if both are yours, give endpoint='{there}'"
         )
     return replace(route, endpoint=there), f"{url.path}?{url.query}" if url.query else url.path or "/"
 
 
 def is_aws_host(url: str) -> bool:
-    """Whether the URL of an endpoint, or None, stands for S3 of AWS over TLS."""
+    """Whether the URL of an endpoint means S3 of AWS over TLS; `None` does."""
     return not url or bool(re.fullmatch(rf"https://{_AWS_S3.pattern}(:443)?/?", url))
 
 
 def is_own_host(host: str, here: str, domain: str) -> bool:
-    """Whether credentials for `here` may go to `host`: the same service, or at or below the same `domain`."""
+    """Whether credentials for `here` may be sent to `host`: both are S3 of AWS, or `host` is `domain` or below it."""
     host, here, domain = (name.lower().removesuffix(".") for name in (host, here, domain))
     own = _AWS_S3.fullmatch(here)
     if own:

@@ -1,9 +1,9 @@
-"""Keep the settings, credentials and routes of one environment and profile, for all stores of the process.
+"""Accounts: the settings, credentials and routes of one environment and profile, shared by all stores of the process.
 
-A second store with the same environment, files and profile reads no file and sends no request. A change of a variable,
-or of one of the files, makes a new account; open stores keep theirs.
+A second store with the same environment, files and profile reads no file and sends no request for credentials. A change
+of a variable or of a file makes a new account; open stores keep theirs.
 
-Credentials of the environment and the shared files are read here, all others by botocore:
+Credentials in the environment and the shared files are read here, all others by botocore:
 
 | source, in botocore's order | read by | cost |
 |---|---|---|
@@ -14,8 +14,8 @@ Credentials of the environment and the shared files are read here, all others by
 | `~/.aws/config` | us | reading a file |
 | files of boto 2, container and instance metadata | botocore | its import, and 1 to 3 requests, two seconds at most |
 
-Routes work the same way: the rules for these endpoints are here, and anything else raises `UnsupportedBySigner`.
-botocore has the rules for access points, FIPS, dual stack and other partitions.
+Routes are divided in the same way. The rules for the endpoints below are here; for access points, FIPS, dual stack and
+other partitions `UnsupportedBySigner` is raised, and botocore is asked for the route.
 
 | endpoint | bucket | URL |
 |---|---|---|
@@ -54,15 +54,15 @@ if TYPE_CHECKING:
 
 _NOT_ASKED = object()
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
-"""Settings of a profile whose credentials botocore fetches and prefers to those of the shared files."""
+"""Settings of a profile that name a source of credentials for botocore, which precedes the shared files."""
 
 
 class Identity(Protocol):
-    """Gives the keys that sign. Safe for use by many threads and after a fork."""
+    """A source of the keys that sign requests. Safe for use by many threads and after a fork."""
 
     @property
     def source(self) -> str:
-        """Where the keys come from, in words."""
+        """The origin of the keys, in words."""
         ...
 
     def get(self) -> Credentials:
@@ -71,7 +71,7 @@ class Identity(Protocol):
 
 
 class StaticIdentity:
-    """Keys that stay."""
+    """Keys that do not expire."""
 
     def __init__(self, credentials: Credentials, source: str) -> None:
         self._credentials = credentials
@@ -85,8 +85,10 @@ _ANONYMOUS = StaticIdentity(Credentials("", ""), "no keys, requests are not sign
 
 
 class BotocoreIdentity:
-    """Keys that botocore fetches, and renews before they expire. `load` gives its credentials, or `None`; it is called
-    at the first use in a process."""
+    """Keys that botocore fetches, and renews before they expire.
+
+    `load` returns botocore's credentials, or `None`. It is called at the first use in a process.
+    """
 
     def __init__(self, load: Callable[[], Any], source: str, tried: str = "") -> None:
         self.source = source
@@ -109,7 +111,7 @@ class BotocoreIdentity:
             frozen = self._credentials.get_frozen_credentials()
         except NoIdentity:
             raise
-        except Exception as error:  # errors of botocore, and of the files, processes and servers that it reads
+        except Exception as error:  # errors of botocore and of the sources that it reads
             said = re.sub(r"\?\S+", "?...", " ".join(str(error).split()))
             kind = f"{type(error).__name__}: " if isinstance(error, LookupError | TypeError) else ""
             raise NoIdentity(f"{self.source}: {kind}{said}") from error
@@ -149,7 +151,7 @@ def _by_botocore(settings: Settings, reason: str) -> Identity:
     here = f"the profile {settings.profile_name} in {files.credentials_path}"
     tried = ["" if settings.profile_is_explicit else "the environment", *(files.unreadable or [here])]
     tried.append("metadata of a container or of the instance")
-    return BotocoreIdentity(load, f"botocore, asked since {reason}", ", ".join(filter(None, tried)))
+    return BotocoreIdentity(load, f"botocore, because {reason}", ", ".join(filter(None, tried)))
 
 
 def _from_environment(settings: Settings) -> Identity | None:
@@ -187,11 +189,11 @@ class RequestPlan(NamedTuple):
     route: Route
     identity: Identity
     asked: str
-    """Why botocore was asked; empty if it was not."""
+    """The reason why botocore made the plan; empty if it did not."""
 
 
 class Account:
-    """The identity, and the plan for each bucket, in one environment and profile. Safe for use by many threads."""
+    """The identity and the plan for each bucket, in one environment and profile. Safe for use by many threads."""
 
     def __init__(self, environment: Mapping[str, str], profile: str | None) -> None:
         self.settings = Settings(environment, profile)
@@ -202,10 +204,10 @@ class Account:
     def plan(
         self, options: S3Options, bucket: str, by_botocore: Callable[[str], RequestPlan | None]
     ) -> RequestPlan | None:
-        """The plan for a bucket; None if there is none that our transport can follow.
+        """The plan for a bucket; `None` if our transport cannot reach it.
 
-        Where the rules here do not suffice, `by_botocore` is called with the reason and its result is kept. Sends
-        nothing: credentials that must be fetched are fetched at first use.
+        If the rules of this module do not suffice, the result of `by_botocore`, called with the reason, is kept. No
+        request is sent: credentials that must be fetched are fetched at first use.
         """
         with self._lock:
             key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
@@ -224,7 +226,7 @@ class Account:
         return self._identity
 
     def tls(self) -> SSLContext:
-        """The context with the trusted certificates; made once in a process."""
+        """The TLS context with the trusted certificates."""
         return make_tls_context(self.settings.ca_bundle())
 
 
@@ -241,12 +243,12 @@ _accounts = _Accounts()
 
 
 def account_of(profile: str | None, refused: Account | None = None) -> Account:
-    """The account of a profile, as the environment and the files are now; another one than `refused`.
+    """The account of a profile for the current environment and files, but not `refused`.
 
-    Raises `NoIdentity` where a file cannot be parsed, or has no such profile.
+    Raises `NoIdentity` if a file cannot be parsed or the profile is missing.
     """
     global _accounts
-    if _accounts.process != os.getpid():  # the lock is new as well: a thread that is lost may have held it
+    if _accounts.process != os.getpid():  # the lock is new too: a thread that did not survive the fork may have held it
         _accounts = _Accounts()
     accounts, environment = _accounts, read_environment()
     key = (profile, tuple(sorted(environment.items())), *map(_signature, locate(environment)))
@@ -268,11 +270,11 @@ def _signature(path: str) -> tuple[int, int, int] | None:
 
 
 Learn = Callable[[S3Options, str, str], RequestPlan | None]
-"""Asks botocore for a plan: for options, a bucket, and the reason."""
+"""Asks botocore for a plan, given options, a bucket and the reason."""
 
 
 class S3Origin:
-    """The `Origin` of the transport to one bucket: the credentials, and the routes learnt for these options."""
+    """The `Origin` of one bucket: gives the HTTP client its route and its signer."""
 
     def __init__(self, options: S3Options, bucket: str, learn: Learn, account: Account, plan: RequestPlan) -> None:
         self._options = options
@@ -306,7 +308,7 @@ class S3Origin:
     def renew(self, refused: Credentials) -> None:
         if self.plan.identity.get() != refused:
             return
-        with self._lock:  # one of many threads with refused credentials looks for newer ones
+        with self._lock:  # only one of many threads with refused credentials looks for newer ones
             if self.plan.identity.get() == refused:
                 self._account = account_of(self._options.profile, refused=self._account)
                 if found := _plan(self._account, self._options, self._bucket, self._learn):
@@ -314,7 +316,7 @@ class S3Origin:
 
 
 def find_origin(options: S3Options, bucket: str, learn: Learn) -> S3Origin | None:
-    """The origin of a bucket; `None` where our transport cannot follow botocore."""
+    """The origin of a bucket; `None` if our transport cannot reach it."""
     account = account_of(options.profile)
     plan = _plan(account, options, bucket, learn)
     return None if plan is None else S3Origin(options, bucket, learn, account, plan)
@@ -325,7 +327,7 @@ def _plan(account: Account, options: S3Options, bucket: str, learn: Learn) -> Re
 
 
 _GLOBAL = "us-east-1"
-"""The default region, with which requests without a region are signed; its host names no region."""
+"""The region of requests if none is configured; its host name contains no region."""
 _SUFFIXES = (
     (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
     (re.compile(r"us-gov-[a-z]+-\d+"), "amazonaws.com"),
@@ -335,13 +337,13 @@ _ANY_REGION = re.compile(r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _PLAIN_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _DOTTED_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*")
 _ALIASES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
-"""Ends of names that mean an access point or another kind of bucket."""
+"""Endings of names of access points and of special buckets."""
 _ENDPOINT = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(\d{1,5}))?((?:/[A-Za-z0-9._~-]+)*)/?")
 _HOST_NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
 def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
-    """The route that botocore would take. Raises `UnsupportedBySigner`."""
+    """The route to a bucket, equal to that of botocore. Raises `UnsupportedBySigner`."""
     settings.check_for_s3()
     if bucket.endswith(_ALIASES):
         raise UnsupportedBySigner(f"{bucket} is an access point or a special bucket")
@@ -370,15 +372,15 @@ def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
 def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
     found = _ENDPOINT.fullmatch(url)
     if found is None:
-        raise UnsupportedBySigner("the endpoint is of another form")
+        raise UnsupportedBySigner("the endpoint has an unusual form")
     host = found[2].strip("[]").lower()
     if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws")):
-        raise UnsupportedBySigner("the endpoint is one of AWS")
+        raise UnsupportedBySigner("the endpoint belongs to AWS")
     if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
         raise UnsupportedBySigner(f"the region {region}")
     port, path, domain = int(found[3] or DEFAULT_PORTS[found[1]]), found[4], host
     if port > 65535 or port == 0:
-        raise UnsupportedBySigner("the endpoint is of another form")
+        raise UnsupportedBySigner("the endpoint has an unusual form")
     if virtual:
         if not (_PLAIN_BUCKET.fullmatch(bucket) and _HOST_NAME.fullmatch(host)):
             raise UnsupportedBySigner(f"the bucket name {bucket} in front of {host}")

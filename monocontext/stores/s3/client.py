@@ -1,11 +1,11 @@
-"""Make the transport for reads of an S3 store, and the boto3 client for the rest: on first use, once per process.
+"""The clients of an S3 store: the own transport for reads, and boto3 for the rest, made on first use in each process.
 
-Threads share a client; processes do not. Two processes that read from one inherited socket receive each other's objects
-without any error (reproduced with boto3 over plain HTTP), so each process makes its own after a fork.
+Threads share clients; processes do not. Two processes that read from one inherited socket receive each other's objects
+without any error (reproduced with boto3 over plain HTTP), so each process makes its own clients after a fork.
 
-botocore has more rules for endpoints, styles and signatures than `account`. Where one of them applies, botocore
-prepares and signs one request, which is caught before it is sent: once a process for each bucket. Nor does our
-transport read where a handler, such as moto's, intercepts requests of boto3.
+botocore has more rules for endpoints, styles and signatures than the module `account`. If one of them applies, botocore
+prepares and signs one request, which a hook catches before it is sent: once for each bucket and process. If a handler,
+such as that of moto, intercepts requests of boto3, reads use boto3 as well.
 """
 
 from __future__ import annotations
@@ -36,32 +36,31 @@ _DEFAULT_REGION = "us-east-1"
 
 
 class _ProcessState:
-    """The client and transports of one process, and the lock under which they are made."""
+    """The clients of one process, and the lock under which they are made."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
         self.lock = threading.Lock()
         self.client: Any = None
         self.handlers: list[Any] | None = find_handlers()
-        """Those that may answer in place of the network, as moto's do while a mock is entered."""
+        """Handlers that may answer instead of the network, as those of moto do; `None` if they are unknown."""
         self.pool: Pool | None = None
         self.transports: dict[str, Client | None] = {}
 
 
 class S3Connection:
-    """Gives the client of this process, and the transport to each bucket."""
+    """Makes and keeps the boto3 client of this process, and the own transport to each bucket."""
 
     def __init__(self, options: S3Options, client: Any = None) -> None:
         self.options = options
         self.given = client
-        """A client made by the caller, which is then responsible for forks."""
+        """A client of the caller, who is then responsible for forks."""
         self.throttles = ThrottleCounter()
-        """Counts the responses to boto3 that ask for fewer requests."""
+        """Counts throttling responses to boto3."""
         if client is not None:
             self.throttles.register(client)
         self.credentials_source = ""
-        """The source of the credentials that sign reads, and the reason if it was botocore; empty before the first
-        read."""
+        """The source of the credentials that sign reads; empty before the first read."""
         self._process_state = _ProcessState()
 
     def client(self) -> Any:
@@ -80,8 +79,10 @@ class S3Connection:
         return state.client
 
     def transport(self, bucket: str) -> Client | None:
-        """Our own transport for the objects of a bucket, or `None` where reads go through boto3: the caller chose it or
-        gave a client, a handler such as moto's intercepts requests, or our transport cannot reach the bucket.
+        """The own transport for a bucket, or `None` if boto3 must read.
+
+        boto3 reads if the caller chose it or gave a client, if a handler such as that of moto intercepts requests, or
+        if the own transport cannot reach the bucket.
         """
         if self.given is not None or self.options.transport == "boto3":
             return None
@@ -97,7 +98,7 @@ class S3Connection:
     def _state(self) -> _ProcessState:
         state = self._process_state
         if state.process != os.getpid():
-            # The lock is new as well: a thread that did not survive the fork may have held it.
+            # The lock is new too: a thread that did not survive the fork may have held it.
             inherited, state = state, _ProcessState()
             self._process_state = state
             if inherited.pool is not None:
@@ -107,10 +108,10 @@ class S3Connection:
     def _open(self, state: _ProcessState, bucket: str) -> Client | None:
         origin = find_origin(self.options, bucket, _learn)
         if origin is None:
-            log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
-            self.credentials_source = "those of boto3, which reads from this bucket"
+            log.note(log.INFO, "boto3 reads from %s, not the own transport", bucket)
+            self.credentials_source = "boto3, which reads from this bucket"
             return None
-        asked = f", asked since {origin.plan.asked}" if origin.plan.asked else ""
+        asked = f", because {origin.plan.asked}" if origin.plan.asked else ""
         self.credentials_source = origin.plan.identity.source + asked
         if state.pool is None:
             state.pool = Pool(Connector(origin.tls), MAX_IDLE if self.options.keep_alive else 0)
@@ -126,9 +127,12 @@ class S3Connection:
 
 
 def _close_client(client: Any) -> None:
-    """Close a client with its sockets. botocore only drops its pools; a pool that an error's traceback refers to would
-    keep its sockets open until the garbage collector runs."""
-    # These attributes are not public: the ones that a version of botocore lacks are skipped.
+    """Close a client and its sockets.
+
+    botocore only drops its connection pools: one to which a traceback refers would keep its sockets open until the
+    garbage collector runs.
+    """
+    # These attributes are private: those that a version of botocore lacks are skipped.
     session = getattr(getattr(client, "_endpoint", None), "http_session", None)
     managers = [getattr(session, "_manager", None), *getattr(session, "_proxy_managers", {}).values()]
     pools = [manager.pools for manager in managers if manager is not None]
@@ -140,12 +144,12 @@ def _close_client(client: Any) -> None:
 
 
 def _learn(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
-    """The way that botocore takes, for a reason that is logged (0.3 s at the first call of a process, 20 ms later)."""
+    """The plan of botocore for a bucket; logs the reason (0.3 s at the first call in a process, 20 ms later)."""
     log.note(log.INFO, "botocore is asked how to read from %s: %s", bucket, reason)
     client = _connect(options)
     try:
         route = learn_route(client, bucket)
-        # Not public, but the only way to the credentials of a client; they are renewed before they expire.
+        # Private, but the only access to the credentials of a client, which botocore renews before they expire.
         identity = BotocoreIdentity(lambda: client._request_signer._credentials, "botocore")
         return None if route is None else RequestPlan(route, identity, reason)
     finally:
@@ -154,8 +158,10 @@ def _learn(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
 
 @cache
 def _shared_data_loader() -> Any:
-    """The loader of the files from which botocore makes a client, shared so that they are read once. Each client has
-    its own session: a shared session would pass on refused credentials."""
+    """The loader of the files from which botocore makes a client, shared so that they are read once.
+
+    Sessions are not shared: a new client must not inherit credentials that the server refused.
+    """
     return import_module("botocore.session").get_session().get_component("data_loader")
 
 
@@ -169,14 +175,14 @@ def _session(profile: str | None) -> Any:
 
 
 def settings(options: S3Options, style: str) -> dict[str, Any]:
-    """Keywords of botocore's configuration, for this client and the asynchronous one."""
+    """Keywords of botocore's `Config`, for this client and the asynchronous one."""
     return {
         "connect_timeout": _CONNECT_TIMEOUT_SECONDS,
         "read_timeout": _READ_TIMEOUT_SECONDS,
         "retries": {"mode": "standard", "total_max_attempts": _ATTEMPTS},
         "max_pool_connections": _CONNECTIONS,
         "s3": {"addressing_style": style},
-        # Our own crc32c covers each frame; botocore's default trailers cost CPU and trip servers other than AWS.
+        # The crc32c of each frame suffices; botocore's default checksums cost CPU, and some servers refuse them.
         "request_checksum_calculation": "when_required",
         "response_checksum_validation": "when_required",
         "signature_version": import_module("botocore").UNSIGNED if options.anonymous else None,
@@ -203,13 +209,13 @@ def _connect(options: S3Options) -> Any:
     client = make("auto")
     if is_aws(client):
         return client
-    # The endpoint came from the environment or a profile, by botocore's rules.
+    # botocore found another endpoint in the environment or a profile.
     _close_client(client)
     return make("path")
 
 
 def is_aws(client: Any) -> bool:
-    """Whether the client talks to AWS itself, not to another server with its protocol."""
+    """Whether the server is AWS itself, not another one with its protocol."""
     from urllib.parse import urlsplit
 
     host = urlsplit(client.meta.endpoint_url).hostname or ""
@@ -221,9 +227,9 @@ _THROTTLE_HOOK = "monocontext-refusals"
 
 
 class ThrottleCounter:
-    """Counts how often a server asks boto3 for fewer requests: botocore retries such responses; only a hook sees them.
+    """Counts throttling responses to boto3 for each thread. botocore retries after them, so only a hook sees them.
 
-    Counts for each thread: boto3 sends a request with its retries in the thread that calls it.
+    boto3 sends a request and its retries in the thread of the caller.
     """
 
     def __init__(self) -> None:
@@ -242,7 +248,7 @@ class ThrottleCounter:
         return count
 
     def _count(self, response: Any = None, **_: Any) -> None:
-        """Handle botocore's question after each response whether to retry; leaves the decision to botocore."""
+        """Handle the event after each response; returns nothing, so botocore decides about a retry."""
         if response is None:
             return
         http, parsed = response
@@ -253,7 +259,7 @@ class ThrottleCounter:
 
 _BEFORE_SEND = "before-send.s3.GetObject"
 _PROBE = "monocontext-probe"
-_EXPRESS = "--x-s3"  # buckets that are signed for with sessions of their own
+_EXPRESS = "--x-s3"  # directory buckets, whose requests need a session token of their own
 _SCOPE = r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/([^/]+)/([^/]+)/aws4_request,"
 
 
@@ -263,9 +269,9 @@ class _CaughtRequest(Exception):
 
 
 def learn_route(client: Any, bucket: str) -> Route | None:
-    """The route by which `client` reads from `bucket`; `None` if our transport cannot follow it. Sends nothing.
+    """The route by which `client` reads from `bucket`; `None` if the own transport cannot use it. No request is sent.
 
-    Raises the errors that boto3 raises before it sends, such as missing credentials.
+    Raises the errors that boto3 raises before it sends a request, such as missing credentials.
     """
     if bucket.endswith(_EXPRESS):
         return None
@@ -317,10 +323,10 @@ def _proxy_url(url: str, scheme: str, config: Any) -> str | None:
 
 
 def find_handlers(client: Any = None) -> list[Any] | None:
-    """Handlers that may respond instead of the network, as moto's do; `None` if botocore does not show them.
+    """Handlers that may respond instead of the network, as those of moto do; `None` if they cannot be determined.
 
-    Without a client: the handlers that a new client would have. Does not import botocore, which has no handler before
-    its import.
+    Without a client, the result is the handlers that a new client would have. botocore is not imported for that: before
+    its import it has no handlers.
     """
     try:
         if client is not None:

@@ -1,4 +1,4 @@
-"""Translate errors of boto3 and of S3 servers into ours: one line, with the URL of the object."""
+"""Translate errors of boto3 and of S3 servers into errors of monocontext: one line, with the URL of the object."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
     "public buckets open with anonymous=True"
 )
-# Names in botocore.exceptions; the ones that a version lacks are skipped.
+# Names in botocore.exceptions; those that a version of botocore lacks are skipped.
 _NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError")
 _NO_LOGIN = (
     "CredentialRetrievalError",
@@ -47,7 +47,7 @@ _CUT = ("HTTPClientError", "IncompleteReadError")
 def translate_errors(
     url: str, *, etag: str | None = None, writing: bool = False, client: Callable[[], Any] | None = None
 ) -> Iterator[None]:
-    """Translate the errors of a request into ours, as `translate` does."""
+    """Translate the errors of a request, as `translate` does."""
     try:
         yield
     except Exception as error:
@@ -59,10 +59,10 @@ def translate_errors(
 def translate(
     error: Exception, url: str, etag: str | None, client: Callable[[], Any] | None, *, writing: bool = False
 ) -> MonocontextError | None:
-    """Our error in place of one of a request; `None`: it is ours already, or none that we know.
+    """The error of monocontext for an error of a request; `None` if it needs no translation or is unknown.
 
-    `client` gives the boto3 client that sent it. `etag` is the version that the request requires. A failed condition
-    is `AlreadyExists` while `writing`, else `ContextChanged`.
+    `client` returns the boto3 client that sent the request. `etag` is the version that the request requires. A failed
+    condition is `AlreadyExists` while `writing`, else `ContextChanged`.
     """
     if isinstance(error, MonocontextError):
         return None
@@ -70,8 +70,7 @@ def translate(
 
 
 def _foreign_redirect(error: Exception, url: str, client: Callable[[], Any] | None) -> MonocontextError | None:
-    """The error for a redirect that boto3 received and did not follow; None if there was none, or one to the same
-    place."""
+    """The error for a redirect to a foreign host, which boto3 did not follow; `None` if there was none."""
     if not isinstance(error, _exception_types(("ClientError",))):
         return None
     answer = getattr(error, "response", {}).get("ResponseMetadata", {})
@@ -90,12 +89,12 @@ def _foreign_redirect(error: Exception, url: str, client: Callable[[], Any] | No
 
 
 def is_cut(error: Exception) -> bool:
-    """Whether the body stopped arriving: a retry may help."""
+    """Whether the body broke off: a retry may help."""
     return isinstance(error, (OSError, *_exception_types(_CUT)))
 
 
 def _exception_types(names: tuple[str, ...]) -> tuple[type[Exception], ...]:
-    module = sys.modules.get("botocore.exceptions")  # nothing that was not imported has raised
+    module = sys.modules.get("botocore.exceptions")  # if it is not imported, none of its errors can occur
     return tuple(getattr(module, name) for name in names if hasattr(module, name))
 
 
@@ -114,32 +113,32 @@ def _translate(error: Exception, url: str, etag: str | None, writing: bool) -> M
     if isinstance(error, _exception_types(("ParamValidationError",))):
         return InvalidUrl(f"{url}: {reason}")
     if (isinstance(error, RecursionError) or "maximum recursion depth" in reason) and _asks_for_the_region(error) > 1:
-        return StoreFailure(f"{url}: the server always leads elsewhere and names no region: give region=")
+        return StoreFailure(f"{url}: the server redirects in circles and names no region: give region=")
     if isinstance(error, (OSError, *_exception_types(("BotoCoreError",)))):
         return StoreFailure(f"{url}: {reason}")
     if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
-        return InvalidUrl(f"{url}: {reason}; an endpoint is a URL such as http://127.0.0.1:8333")
+        return InvalidUrl(f"{url}: {reason}; endpoint must be a URL such as http://127.0.0.1:8333")
     if type(error).__module__.startswith("urllib3.") or _was_parsing_a_response(error):
         return StoreFailure(f"{url}: the response is damaged: {reason}")
     return None
 
 
 def _was_parsing_a_response(error: BaseException) -> bool:
-    """Whether botocore was reading a response, whose damage it meets with errors of any kind, as a ValueError."""
+    """Whether botocore was parsing a response: it raises errors of any type, such as ValueError, for a damaged one."""
     from traceback import walk_tb
 
     return any(frame.f_globals.get("__name__") == "botocore.parsers" for frame, _ in walk_tb(error.__traceback__))
 
 
 def _asks_for_the_region(error: BaseException) -> int:
-    """How often botocore was asking for a bucket's region: a server that leads it elsewhere then makes it ask again."""
+    """How often botocore was looking for the region of a bucket: a server that redirects it makes it start again."""
     from traceback import walk_tb  # 5 ms, after a failure
 
     return sum(frame.f_code.co_name == "redirect_from_error" for frame, _ in walk_tb(error.__traceback__))
 
 
 def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
-    """The error for a GET whose response is not the object."""
+    """The error for a response to a GET that is not the object."""
     if refused.elsewhere:
         return StoreFailure(f"{url}: HTTP {refused.status}: {refused.elsewhere}")
     response = refused.status, refused.code, refused.message, refused.object_bytes
@@ -168,7 +167,7 @@ def _error_for_status(
     """The error for a status other than 2xx."""
     reason = f"HTTP {status} {code}: {message}"
     if code == "NoSuchBucket":
-        return NotFound(f"no bucket {url.split('/')[2]!r}, asked for {url}")
+        return NotFound(f"no bucket {url.split('/')[2]!r}: {url}")
     if status in (401, 403) or code in _REFUSED:
         return AccessDenied(f"access to {url} refused: {reason}")
     if status == 404 and code != "NoSuchUpload":
@@ -180,10 +179,10 @@ def _error_for_status(
         return AlreadyExists(f"{url} was written by someone else: expected {expected}, found {reason}")
     if status == 416:
         return DamagedData(f"{url} ends before the range starts: found {object_bytes or 'fewer'} bytes in all")
-    if status in (301, 307) or code in _OTHER_REGION or (code == "400" and region):  # an answer to HEAD has no code
+    if status in (301, 307) or code in _OTHER_REGION or (code == "400" and region):  # the answer to a HEAD has no code
         if re.fullmatch(_REGION, region):
-            return StoreFailure(f"{url} lies in the region {region}: open it with region='{region}': {reason}")
-        return StoreFailure(f"{url} lies in another region: give region=: {reason}")
+            return StoreFailure(f"{url} is in the region {region}: open it with region='{region}': {reason}")
+        return StoreFailure(f"{url} is in another region: give region=: {reason}")
     failure = StoreFailure(f"{url}: {reason}")
     failure.refusals = int(is_throttling(status, code))
     return failure

@@ -1,4 +1,4 @@
-"""The options by which a caller reaches a bucket. Values only."""
+"""The options of a caller for reaching a bucket."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ TRANSPORTS = ("own", "boto3")
 
 @dataclass(frozen=True, slots=True)
 class S3Options:
-    """How to reach a bucket. Holds no secret: keys are looked for where boto3 looks for them."""
+    """How to reach a bucket. Holds no secret: credentials are found as boto3 finds them."""
 
     endpoint: str | None = None
-    """URL of the server; by default the configured one or AWS."""
+    """URL of the server; by default the configured one, else AWS."""
     region: str | None = None
-    """By default the configured one; `us-east-1` where an endpoint is given and no region configured."""
+    """By default the configured region; `us-east-1` if an endpoint is given and no region is configured."""
     profile: str | None = None
     """Profile of the AWS configuration."""
     path_style: bool | None = None
-    """The bucket in the path instead of the host; by default for every server but AWS."""
+    """Whether the bucket is in the path instead of the host; by default for every server but AWS."""
     anonymous: bool = False
-    """Sign nothing."""
+    """Send unsigned requests."""
     transport: str = "own"
-    """What sends GETs: `own`, our transport, or `boto3`, which sends all other requests in either case."""
+    """The client for GETs: `own`, the HTTP client of this package, or `boto3`, which sends all other requests."""
     keep_alive: bool = True
-    """Whether connections of our own transport stay open up to 20 s for the next GET; else none is open between two
-    calls."""
+    """Whether connections of the own transport stay open for the next GET, for up to 20 s."""
 
     def __post_init__(self) -> None:
         if self.transport not in TRANSPORTS:
-            raise ValueError(f"transport is one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
+            raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
         if self.endpoint is not None and not _is_url(self.endpoint):
-            raise InvalidUrl(f"not an endpoint: {self.endpoint!r}; an endpoint is a URL such as http://127.0.0.1:8333")
+            raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {self.endpoint!r}")
         if self.region is not None and not (self.region.isascii() and self.region.isprintable()):
-            raise InvalidUrl(f"not a region: {self.region!r}; a region is a name such as eu-west-1")
+            raise InvalidUrl(f"region must be a name such as eu-west-1, not {self.region!r}")
 
 
 def _is_url(endpoint: str) -> bool:

@@ -1,9 +1,9 @@
-"""Read an object by our transport or by boto3, with the same results and the same errors.
+"""Read an object by our own transport or by boto3, with the same results and the same errors.
 
-Invariants, also over retries:
-- all bytes are of one version: the ETag that the caller names, or else the first one seen, is requested and compared;
-- a byte is received only after status, Content-Range, length and ETag of its response agreed with the request;
-- bytes that arrived are not requested again by our transport. boto3 reads the whole again.
+Invariants, which hold over retries:
+- all bytes are of one version: the ETag that the caller names, else that of the first response, is sent and compared;
+- a body is received only after status, Content-Range, length and ETag of its response agree with the request;
+- our transport never requests bytes again that have arrived. boto3 reads the whole range again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from monocontext.stores.protocol import Blob
 from monocontext.stores.s3.client import ThrottleCounter
 from monocontext.stores.s3.errors import error_for_response, is_cut
 
-# botocore repeats a request that failed before its body; we repeat it when the body breaks off.
+# botocore repeats a request that fails before its body; this module repeats it if the body breaks off.
 _BODY_ATTEMPTS = 4
 _PAUSE_SECONDS = 0.05
-# A generator of our own: reads do not disturb the sequence of code that seeds the module `random`.
+# Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 _PIECE_BYTES = 64 << 10
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -39,13 +39,13 @@ _DATE = re.compile(
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 Span = tuple[int, int]
-"""First byte and number of bytes, of at least one."""
+"""The first byte, and the number of bytes (at least one)."""
 
 
 def read_by_transport(
     client: Client, key: str, url: str, span: Span | None, etag: str | None, most_bytes: int | None = None
 ) -> Blob:
-    """Read `span` of an object, or the whole object (1 GET; after a fault 1 more for the missing rest)."""
+    """Read `span` of an object, or all of it (1 GET; after a fault 1 more for the rest)."""
     download = Download(url, span, etag, most_bytes)
     try:
         client.get(key, download, span[1] if span else 0)
@@ -67,13 +67,13 @@ def read_by_boto3(
     most_bytes: int | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Blob:
-    """Read by boto3 (1 GET; after a cut body the whole is read again, after a `pause` of some seconds)."""
+    """Read by boto3 (1 GET; if the body breaks off, 1 more for the whole span, after `pause`)."""
     request = dict(target)
     if span is not None:
         request["Range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
     if etag is not None:
         request["IfMatch"] = f'"{etag}"'
-    throttles.take()  # drop buffers of this thread's earlier reads
+    throttles.take()  # forget the throttling of earlier reads by this thread
     answer, total_bytes, data = _whole_body(client, request, url, span, most_bytes, pause)
     found = bare_etag(answer.get("ETag"), url)
     check_version(url, etag, found)  # some servers ignore If-Match
@@ -93,7 +93,7 @@ def _whole_body(
     most_bytes: int | None,
     pause: Callable[[float], None],
 ) -> tuple[Any, int | None, bytes]:
-    """Request a body until it arrives whole; the head of each response is checked before its body is read."""
+    """Request a body until it arrives whole. Each head is checked before its body is read."""
     for attempt in range(1, _BODY_ATTEMPTS + 1):
         answer = client.get_object(**request)
         body = answer["Body"]
@@ -103,7 +103,7 @@ def _whole_body(
             check_size(url, most_bytes, length if span is None else None)
             return answer, total_bytes, body.read()
         except BaseException as error:
-            # A connection whose body was not read to the end cannot be used again; nor after a cancelled task.
+            # A connection whose body was not read to its end cannot be used again.
             body.close()
             if not isinstance(error, Exception) or not is_cut(error):
                 raise
@@ -116,18 +116,17 @@ def _whole_body(
 
 
 class Download:
-    """Takes `span` of the object at `url`, or the whole object: a `Sink`.
+    """Receives `span` of the object at `url`, or the whole object: the `Sink` of a GET.
 
-    It gathers the bytes in a `BytesIO`, which gives out its own buffer, first as a view to write to, then as a `bytes`
-    object. A `bytearray` would have to be copied to become `bytes`: 1 ms for a MiB, most of it page faults on the
-    second buffer.
+    It collects the bytes in a `BytesIO`, whose buffer it first writes to through a view and then returns as `bytes`
+    without a copy. A `bytearray` would have to be copied, which takes 1 ms for a MiB.
     """
 
     def __init__(self, url: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> None:
         if etag is not None and not (etag.isascii() and etag.isprintable()):
             raise ContextChanged(f"{url} was replaced: expected ETag {etag!r}, which no server gives")
         self.etag = etag
-        """The version that is read, once it is known."""
+        """The version that is read; `None` while it is unknown."""
         self.refusals = 0
         self._url = url
         self._span = span
@@ -135,14 +134,13 @@ class Download:
         self._total_bytes: int | None = None
         self._memory = BytesIO()
         self._length: int | None = None
-        """The size of `_memory`; `None` before the first head, and for a whole body of unknown length, which comes in
-        pieces."""
+        """The size of `_memory`; `None` before the first head, and for a whole body of unknown length."""
         self._received_bytes = 0
         self._modified: str | None = None
         self._date: str | None = None
 
     def _missing(self) -> Span | None:
-        """The range that is still missing; `None`: the whole object."""
+        """The range that is still missing; `None` for the whole object."""
         received = self._received_bytes
         if self._span is not None:
             return self._span[0] + received, self._span[1] - received
@@ -195,11 +193,11 @@ class Download:
             self._memory, self._received_bytes = BytesIO(bytes(self._length or 0)), 0
 
     def _fill(self, body: Body) -> int:
-        """Receive into the part that is still empty; how many bytes came.
+        """Receive into the part that is still empty; returns the number of bytes.
 
-        Its views are released here. One that an exception's frames keep alive becomes cyclic garbage together with its
-        `BytesIO`, and the collector of Python 3.11 and 3.12 crashes when it takes these two apart in the wrong order
-        (3.13 complains).
+        The views are released here, even after an exception. A view that the frames of an exception keep alive becomes
+        cyclic garbage together with its `BytesIO`, and the garbage collector of Python 3.11 and 3.12 may crash on
+        these two (3.13 raises an error).
         """
         before = body.read_bytes
         with self._memory.getbuffer() as whole, whole[self._received_bytes :] as free:
@@ -225,9 +223,9 @@ class Download:
 def check_response(
     url: str, span: Span | None, status: int, content_range: str | None, length: int | None
 ) -> int | None:
-    """Compare a response with the requested range, or with the whole; returns the length of the whole object.
+    """Check that a response is the requested span, or the whole object; returns the length of the whole object.
 
-    `length` is the announced length of the body, `None` where the server does not say. Raises `DamagedData`.
+    `length` is the announced length of the body, `None` if the server announces none. Raises `DamagedData`.
     """
     expected = 206 if span else 200
     if status != expected:
@@ -247,8 +245,10 @@ def check_response(
 
 
 def modified_seconds(answer: dict[str, Any], url: str) -> float:
-    """When boto3 says that an object was stored, in seconds since 1970. Raises `StoreFailure` where it does not say:
-    `gc` must not take such an object for an old one."""
+    """The time of the last write in an answer of boto3, in seconds since 1970.
+
+    Raises `StoreFailure` if it is missing: `gc` must not take such an object for an old one.
+    """
     if "LastModified" not in answer:
         raise StoreFailure(f"{url}: the response is damaged: it has no Last-Modified")
     return float(answer["LastModified"].timestamp())
@@ -272,18 +272,18 @@ def seconds_of(date: str | None) -> float:
 
 
 def response_seconds(answer: Any) -> float:
-    """Time of a response to boto3 by the server's clock, in seconds since 1970; 0 where it does not say."""
+    """The time of an answer of boto3 by the clock of the server, in seconds since 1970; 0 if it is missing."""
     return seconds_of(answer["ResponseMetadata"].get("HTTPHeaders", {}).get("date"))
 
 
 def bare_etag(etag: Any, url: str) -> str:
-    """An ETag without quotes, which servers do not set consistently. Raises `DamagedData` without an ETag."""
+    """The ETag without quotes, which not all servers send. Raises `DamagedData` if there is no ETag."""
     if not etag:
-        raise DamagedData(f"{url}: the answer carries no ETag")
+        raise DamagedData(f"{url}: the response has no ETag")
     return str(etag).strip('"')
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970 in the Gregorian calendar; `month` counts from 0. Years begin in March: leap days come last."""
+    """Days since 1970; `month` counts from 0. In the formula years begin in March, so that leap days come last."""
     year, month = (year, month - 2) if month >= 2 else (year - 1, month + 10)
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719469

@@ -1,7 +1,6 @@
-"""Read the settings for S3 from the environment, the shared AWS files and one profile, in botocore's order. Sends
-nothing.
+"""The settings for S3 in the environment, the shared AWS files and one profile, read in botocore's order. No requests.
 
-They are the settings themselves, the files, the proxy for a URL, and the certificates to trust.
+It also finds the proxy for a URL and the certificates to trust.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class UnsupportedBySigner(Exception):
-    """Only botocore understands a setting; the message names it."""
+    """A setting, named in the message, that this package does not implement: botocore prepares the request."""
 
 
 class NoIdentity(Exception):
-    """No keys were found; the message is one line that names the source, and holds no secret."""
+    """Credentials cannot be read; the message is one line that names the source and contains no secret."""
 
 
 class NothingFound(NoIdentity):
-    """No source has credentials; the message names the ones that were tried."""
+    """No source has credentials; the message names those that were tried."""
 
 
 def _check_line(text: object, what: str) -> None:
-    """Raise `NoIdentity` for a value that could not be sent in a header: it holds a line break, or the like."""
+    """Raise `NoIdentity` for a value that cannot be sent in a header, because it has a control character."""
     if isinstance(text, str) and any(ord(sign) < 32 or 127 <= ord(sign) < 160 for sign in text):
-        raise NoIdentity(f"{what} holds a line break or another control character: remove it")
+        raise NoIdentity(f"{what} contains a line break or another control character: remove it")
 
 
 _OTHERS = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
@@ -46,7 +45,7 @@ _ENVIRONMENT_OF_BOTOCORE = (
     "AWS_USE_DUALSTACK_ENDPOINT",
     "AWS_USE_FIPS_ENDPOINT",
 )
-"""Rules for endpoints and signatures that we do not have."""
+"""Settings that change endpoints or signatures, and that only botocore implements."""
 _PROFILE_OF_BOTOCORE = (
     "api_versions",
     "auth_scheme_preference",
@@ -60,10 +59,10 @@ _PROFILE_OF_BOTOCORE = (
     "use_dualstack_endpoint",
     "use_fips_endpoint",
 )
-_OF_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
-_HARMLESS_OF_S3 = frozenset(
+_SENT_IN_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
+_HARMLESS_IN_S3 = frozenset(
     (
-        "addressing_style",  # ours is in the options of the store
+        "addressing_style",  # `S3Options` decides
         "io_chunksize",
         "max_bandwidth",
         "max_concurrent_requests",
@@ -77,7 +76,7 @@ _HARMLESS_OF_S3 = frozenset(
 
 
 def read_environment() -> dict[str, str]:
-    """The variables that settings depend on."""
+    """The variables on which settings depend."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -86,7 +85,7 @@ def read_environment() -> dict[str, str]:
 
 
 class Settings:
-    """The settings of one profile. Raises `NoIdentity` for a profile that is not there, and for a broken file."""
+    """The settings of one profile. Raises `NoIdentity` for a missing profile, and for a file that cannot be parsed."""
 
     def __init__(self, environment: Mapping[str, str], profile: str | None) -> None:
         self.environment = environment
@@ -95,7 +94,7 @@ class Settings:
                 _check_line(text, f"the variable {variable}")
         self.files = SharedFiles(*locate(environment))
         self.profile_is_explicit = profile is not None
-        """Whether the profile was named explicitly; then credentials in the environment do not count."""
+        """Whether the caller named the profile; then credentials in the environment do not count."""
         named = profile
         for name in ("AWS_DEFAULT_PROFILE", "AWS_PROFILE"):
             named = environment.get(name) if named is None else named
@@ -107,11 +106,11 @@ class Settings:
         else:
             hidden = f"; unreadable: {', '.join(self.files.unreadable)}" if self.files.unreadable else ""
             raise NoIdentity(f"The config profile ({named}) could not be found{hidden}")
-        for name in _OF_HEADERS:
+        for name in _SENT_IN_HEADERS:
             _check_line(self.profile.get(name), f"{name} in the profile {self.profile_name}")
 
     def value(self, variable: str, name: str) -> Any:
-        """A setting of the environment, else of the profile."""
+        """The value of a variable, else of a setting of the profile."""
         return self.environment.get(variable, self.profile.get(name))
 
     def region(self) -> str | None:
@@ -122,7 +121,7 @@ class Settings:
         return found if found is None else str(found)
 
     def endpoint(self, service: str) -> str | None:
-        """The URL that is configured for a service."""
+        """The configured URL of a service."""
         ignored = self.value("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls")
         if str(ignored).lower() == "true":
             return None
@@ -139,11 +138,11 @@ class Settings:
         return str(self.profile.get("endpoint_url") or "") or None
 
     def ca_bundle(self) -> str | None:
-        """Path of the certificates to trust; `None` for botocore's default."""
+        """The path of the configured certificates; `None` for the default."""
         return self.value("AWS_CA_BUNDLE", "ca_bundle") or self.environment.get("REQUESTS_CA_BUNDLE")
 
     def check_for_s3(self) -> None:
-        """Raise `UnsupportedBySigner` where a setting changes endpoints or signatures in a way that we do not know."""
+        """Raise `UnsupportedBySigner` for a setting that only botocore implements."""
         for name in _ENVIRONMENT_OF_BOTOCORE:
             if name in self.environment:
                 raise UnsupportedBySigner(f"{name} is set")
@@ -151,23 +150,23 @@ class Settings:
             if name in self.profile:
                 raise UnsupportedBySigner(f"{name} is set in the profile {self.profile_name}")
         for name in (self.profile.get("s3") or {}) if isinstance(self.profile.get("s3"), dict) else ():
-            if name not in _HARMLESS_OF_S3:
+            if name not in _HARMLESS_IN_S3:
                 raise UnsupportedBySigner(f"s3.{name} is set in the profile {self.profile_name}")
         if os.path.isdir(os.path.expanduser("~/.aws/models")):
-            raise UnsupportedBySigner("~/.aws/models may describe other endpoints")
+            raise UnsupportedBySigner("~/.aws/models may define other endpoints")
 
 
 Section = dict[str, Any]
-"""Values by name; an indented block is a dict of its own."""
+"""Values by name; the value of an indented block is a dict."""
 
 
 class SharedFiles:
-    """The content of both files at one moment. A file that is not there is empty."""
+    """The content of both files at one moment. A missing file counts as empty."""
 
     def __init__(self, config_path: str, credentials_path: str) -> None:
         self.credentials_path = credentials_path
         self.unreadable: list[str] = []
-        """Files that the system does not let us read: they count as empty, as with botocore, and errors name them."""
+        """Files without permission to read: they count as empty, as in botocore, and errors name them."""
         config, self.credentials = self._read(config_path), self._read(credentials_path)
         self.config_path = config_path
         self.config_profiles = _named(config, "profile")
@@ -193,7 +192,7 @@ class SharedFiles:
 
 
 def locate(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Paths of the configuration and of the credentials."""
+    """The paths of the configuration file and of the credentials file."""
     given = (
         environment.get("AWS_CONFIG_FILE", "~/.aws/config"),
         environment.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
@@ -210,7 +209,7 @@ def _parse(text: str, path: str) -> dict[str, Section]:
         parser.read_string(text)
         return {name: {key: _value(value) for key, value in parser.items(name)} for name in parser.sections()}
     except (Error, ValueError) as error:
-        # The line itself may hold half of a secret.
+        # The line itself may contain a secret, so the message has only its number.
         line = getattr(error, "lineno", None) or next((number for number, _ in getattr(error, "errors", ())), None)
         raise NoIdentity(f"{path} cannot be parsed{f': line {line}' if line else ''}") from None
 
@@ -223,7 +222,7 @@ def _value(value: str) -> Any:
 
 
 def _named(sections: Mapping[str, Section], kind: str) -> dict[str, Section]:
-    """Sections such as `[profile name]`, by their name, which may be in quotes."""
+    """Sections such as `[profile name]` by their name, which may be quoted in the file."""
     found: dict[str, Section] = {}
     if not sections:
         return found
@@ -233,7 +232,7 @@ def _named(sections: Mapping[str, Section], kind: str) -> dict[str, Section]:
         if title.startswith(kind):
             try:
                 words = split(title)
-            except ValueError:  # a quote that does not end: botocore takes it for no profile either
+            except ValueError:  # an unterminated quote: botocore ignores the section too
                 continue
             if len(words) == 2:
                 found[words[1]] = section
@@ -262,7 +261,7 @@ def find_proxy(url: str) -> Proxy | None:
 
 
 def parse_proxy(url: str) -> Proxy | None:
-    """The proxy at a URL; `None` for one that is not plain HTTP."""
+    """The proxy at a URL; `None` if its scheme is not plain HTTP."""
     from base64 import b64encode
     from urllib.parse import unquote, urlsplit
 
@@ -277,7 +276,7 @@ def parse_proxy(url: str) -> Proxy | None:
 
 
 def make_tls_context(ca_bundle: str | None) -> SSLContext:
-    """A context that trusts the file or folder `ca_bundle`, shared by all of this process until the file changes."""
+    """A context that trusts the file or folder `ca_bundle`; shared by the whole process until the file changes."""
     path = ca_bundle or _bundled_path()
     found = os.stat(path)
     return _make(path, found.st_mtime_ns, found.st_size)
@@ -291,7 +290,7 @@ def _make(path: str, _modified: int, _size_bytes: int) -> SSLContext:
 
 
 def _bundled_path() -> str:
-    """The list that botocore uses: certifi's where that is installed, else its own. Does not import botocore."""
+    """The certificates that botocore uses: those of certifi if it is installed, else its own. No import of botocore."""
     from importlib.util import find_spec
 
     if find_spec("certifi") is not None:

@@ -1,8 +1,8 @@
-"""The store at `s3://bucket/prefix`: it reads by our own transport and does the rest by boto3.
+"""The store at `s3://bucket/prefix`: GETs use the HTTP client of this package, all other requests use boto3.
 
-Common readers return zeros or other bytes without an error when a server shortens or ignores a range, or when an object
-is replaced between two requests. This store pins a range to its ETag, and checks status, Content-Range, length and ETag
-of each response before it uses the body.
+Common readers return wrong bytes without an error when a server shortens or ignores a range, or when an object is
+replaced between two requests. This store names the ETag in each request for a range, and checks status, Content-Range,
+length and ETag of each response before it uses the body.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _WORKERS = 4
 class S3Store:
     """Objects below a prefix of one bucket. The first request imports boto3.
 
-    botocore repeats a conditional `put` whose reply was lost. The repeated one finds its own object and raises
-    `AlreadyExists` although it wrote; `protocol.put_own` recognises its own write.
+    botocore repeats a conditional `put` whose reply was lost. The second attempt finds the object of the first, so the
+    call raises `AlreadyExists` although it wrote. `protocol.put_own` recognises its own write.
     """
 
     def __init__(self, bucket: str, prefix: str = "", *, client: Any = None, **options: Any) -> None:
         self._options = S3Options(**options)
         if client is not None and options:
-            raise TypeError(f"a ready client excludes {', '.join(options)}")
+            raise TypeError(f"client cannot be combined with {', '.join(options)}")
         self._bucket, self._prefix = bucket, prefix.strip("/")
         self._root = f"{self._prefix}/" if self._prefix else ""
         self.url = f"s3://{bucket}/{self._prefix}".removesuffix("/")
@@ -54,7 +54,7 @@ class S3Store:
 
     @property
     def credentials_source(self) -> str:
-        """The source of the credentials that sign reads, and the reason if it was botocore; empty before a read."""
+        """The source of the credentials that sign reads, with the reason if it is botocore; empty before a read."""
         return self._connection.credentials_source
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class S3Store:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._connection.given is not None:
-            raise NotPicklable(f"{self.url} was opened with a ready client: open it with endpoint=, region=, profile=")
+            raise NotPicklable(f"{self.url} was opened with client=: open it with endpoint=, region= or profile=")
         return _reopen, (self._bucket, self._prefix, self._options)
 
     def sibling(self, url: str) -> S3Store:
@@ -77,13 +77,13 @@ class S3Store:
         try:
             return self._read(key, None, None, most_bytes)
         finally:
-            if log.pending:  # the caller waits for a whole object; for ranges, the engine's callers do
+            if log.pending:  # for ranges, the engine does this
                 log.emit()
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         if length:
             return self._read(key, (start, length), etag)
-        # HTTP knows no empty range.
+        # HTTP has no empty range.
         url, info = self._url(key, (start, length)), self.head(key)
         check_part(url, etag, info.etag, start, length, info.size_bytes)
         return Blob(b"", info.etag, info.size_bytes)
@@ -108,27 +108,27 @@ class S3Store:
         condition = {"IfNoneMatch": "*"} if if_absent else {"IfMatch": f'"{if_match}"'} if if_match is not None else {}
         try:
             with self._client(url, etag=if_match, writing=bool(condition)) as client:
-                # Servers disagree about If-Match at the end of a multipart upload: one PUT then, of any size.
+                # Servers disagree about If-Match at the end of a multipart upload, so this is one PUT of any size.
                 if len(data) > _THRESHOLD_BYTES and if_match is None:
                     return bare_etag(_put_in_parts(client, target, data, condition), url)
-                # botocore announces a body by `Expect: 100-continue`, also an empty one. SeaweedFS answers that in a
-                # way that spoils the connection: the next request on it times out.
+                # botocore sends `Expect: 100-continue` even for an empty body, and SeaweedFS answers that in a way that
+                # breaks the connection: the next request on it times out.
                 body = {"Body": data} if data else {}
                 answer = client.put_object(**target, **body, ContentType=CONTENT_TYPE, **condition)
         except AlreadyExists:
             if if_match is not None:
-                # Where there is no object AWS answers 404, SeaweedFS 412: `head` then raises `NotFound`.
+                # If there is no object, AWS answers 404 and SeaweedFS 412: `head` then raises `NotFound`.
                 self.head(key)
             raise
         return bare_etag(answer.get("ETag"), url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """List page by page from AWS. From other servers all pages are read first and sorted: SeaweedFS lists folder by
-        folder, `a/b` before `a-b`, and this store promises key order."""
+        """List page by page from AWS. From other servers all pages are read first and sorted by key: SeaweedFS lists
+        folder by folder, `a/b` before `a-b`."""
         return self.list_telling([], prefix)
 
     def list_telling(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-        """As `list`, and adds to `left_out` the keys that no other verb takes, including the `folder/` markers of
+        """Like `list`, and adds to `left_out` the keys that no other verb accepts, such as the `folder/` markers of web
         consoles."""
         url = f"{self.url}/{prefix}"
         with self._client(url) as client:
@@ -169,7 +169,7 @@ class S3Store:
             if not condition or "no bucket" in str(error):
                 raise
         except AlreadyExists:
-            # For an object that is gone AWS answers 404, SeaweedFS 412: only another version is an error.
+            # For an object that is gone, AWS answers 404 and SeaweedFS 412: only another version is an error.
             try:
                 self.head(key)
             except NotFound:

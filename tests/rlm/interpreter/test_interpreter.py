@@ -252,7 +252,7 @@ def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert volume_url("s3://other/place") == "s3://other/place"
     assert volume_url("notes", "/elsewhere") == "/elsewhere/notes"
     for wrong in ("", "..", "a b", "a:b"):
-        with pytest.raises(ValueError, match="a volume has a name"):
+        with pytest.raises(ValueError, match="a volume name must consist of"):
             volume_url(wrong)
     assert create_interpreter(volumes=str(tmp_path)).volume_name == "rlm-data-ann-b-my-project"
     assert create_interpreter(auto_volume=False).volume is None

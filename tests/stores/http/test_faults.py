@@ -328,7 +328,7 @@ def test_a_bucket_in_another_region(turn: Turn) -> None:
         regions = [each.headers["authorization"].split("/")[2] for each in server.asked]
         assert regions == ["us-east-1", "eu-west-9", "eu-west-9"]
     with ObjectServer(DATA, turn, turn) as server:
-        with pytest.raises(StoreFailure, match="lies in the region eu-west-9: open it with region='eu-west-9': HTTP "):
+        with pytest.raises(StoreFailure, match="is in the region eu-west-9: open it with region='eu-west-9': HTTP "):
             read(store_at(server))
         assert len(server.asked) == 2
 

@@ -72,6 +72,6 @@ def test_boto3_where_it_is_asked_for() -> None:
         store = open_bucket(endpoint=server.endpoint, transport="boto3")
         assert (store.get_range("a", 1, 2).data, store.get("a").data) == (b"bc", b"abcdef")
         assert all("Boto3" in each.headers["user-agent"] for each in server.asked)
-    with pytest.raises(ValueError, match="transport is one of own, boto3, not 'curl'"):
+    with pytest.raises(ValueError, match="transport must be one of own, boto3, not 'curl'"):
         open_store(URL, transport="curl")
     assert S3Options().transport == "own"

@@ -158,7 +158,7 @@ def test_nothing_goes_to_another_server(verb: str, status: int) -> None:
         assert here.asked[0].headers["x-amz-security-token"] == TOKEN
         assert there.connections == 0
         assert "\n" not in str(raised.value)
-        assert f"http://127.0.0.1:{here.port} leads to http://127.0.0.1:{there.port}: no cred" in str(raised.value)
+        assert f"http://127.0.0.1:{here.port} redirects to http://127.0.0.1:{there.port}: no cred" in str(raised.value)
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_nothing_goes_there_by_the_asynchronous_way() -> None:
 def test_nothing_goes_there_by_boto3(verb: str) -> None:
     with leading(302) as (here, there):
         store = open_store("s3://bucket/ctx", endpoint=here.endpoint, transport="boto3")
-        with pytest.raises(StoreFailure, match=f"127.0.0.1:{here.port} leads to http://127.0.0.1:{there.port}"):
+        with pytest.raises(StoreFailure, match=f"127.0.0.1:{here.port} redirects to http://127.0.0.1:{there.port}"):
             READS[verb](store)
         store.close()
         assert there.connections == 0

@@ -323,7 +323,7 @@ def test_sso_that_ended(seconds: float | None, write: Write) -> None:
     if seconds is not None:
         sso_token(write, "work", seconds)
     found, _ = by_us(S3Options(region="eu-west-1"), "bucket")
-    assert re.search("asked since the profile default has sso_role_name: .*(expired|SSO)", str(found))
+    assert re.search("because the profile default has sso_role_name: .*(expired|SSO)", str(found))
 
 
 def test_resolved_in_less_than_a_millisecond(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def test_a_container_that_errs(
 ) -> None:
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{sources.url}/container?token=hunter2")
     sources.answers["/container"] = answer
-    assert "botocore, asked since the shared files have no keys: " in refusal()
+    assert "botocore, because the shared files have no keys: " in refusal()
 
 
 def test_sts_that_refuses(sources: SourceServer, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,14 +125,14 @@ def test_stats_say_whose_keys_sign(
         monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "false")
         other = open_store(server.url(), endpoint=server.endpoint)
         other.get("a")
-        assert other.credentials_source == "botocore, asked since AWS_USE_FIPS_ENDPOINT is set"  # type: ignore[attr-defined]
+        assert other.credentials_source == "botocore, because AWS_USE_FIPS_ENDPOINT is set"  # type: ignore[attr-defined]
         assert [each for each in caplog.messages if "AWS_USE_FIPS_ENDPOINT is set" in each]
         store.close()
         other.close()
         publish("some text", server.store.url + "/ctx")
         with Monocontext.open(server.url("ctx"), endpoint=server.endpoint) as text:
-            assert text.stats.credentials_source == "botocore, asked since AWS_USE_FIPS_ENDPOINT is set"
-            assert str(text.stats).endswith("; keys of botocore, asked since AWS_USE_FIPS_ENDPOINT is set")
+            assert text.stats.credentials_source == "botocore, because AWS_USE_FIPS_ENDPOINT is set"
+            assert str(text.stats).endswith("; keys of botocore, because AWS_USE_FIPS_ENDPOINT is set")
 
 
 def test_stores_share_keys(sources: SourceServer, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
