@@ -255,7 +255,7 @@ FAMILIES = (
     Program("outline navigation", _outline_text, _outline, 0.10, _reads(r"matter of stone (\d+)"), prunable=True),
     Program(
         "re-read and verify",
-        planted("prose", "nine", (0.44, _TREATY)),
+        _verify_text,
         _verify,
         0.10,
         _reads(r"signed by (\w+) delegates"),

@@ -206,11 +206,6 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
     return replace(route, endpoint=there), f"{url.path}?{url.query}" if url.query else url.path or "/"
 
 
-def is_aws_host(url: str) -> bool:
-    """Whether the URL of an endpoint means S3 of AWS over TLS; `None` does."""
-    return not url or bool(re.fullmatch(rf"https://{_AWS_S3.pattern}(:443)?/?", url))
-
-
 def is_own_host(host: str, here: str, domain: str) -> bool:
     """Whether credentials for `here` may be sent to `host`: both are S3 of AWS, or `host` is `domain` or below it."""
     host, here, domain = (name.lower().removesuffix(".") for name in (host, here, domain))

@@ -32,7 +32,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from monocontext.records import NamedTuple, replace
 from monocontext.stores.http.route import DEFAULT_PORTS, Credentials, Endpoint, Route, Signer
@@ -57,25 +57,13 @@ _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_ro
 """Settings of a profile that name a source of credentials for botocore, which precedes the shared files."""
 
 
-class Identity(Protocol):
-    """A source of the keys that sign requests. Safe for use by many threads and after a fork."""
-
-    @property
-    def source(self) -> str:
-        """The origin of the keys, in words."""
-        ...
-
-    def get(self) -> Credentials:
-        """Valid keys. Raises `NoIdentity`."""
-        ...
-
-
 class StaticIdentity:
     """Keys that do not expire."""
 
     def __init__(self, credentials: Credentials, source: str) -> None:
         self._credentials = credentials
         self.source = source
+        """The origin of the keys, in words."""
 
     def get(self) -> Credentials:
         return self._credentials
@@ -85,7 +73,7 @@ _ANONYMOUS = StaticIdentity(Credentials("", ""), "no keys, requests are not sign
 
 
 class BotocoreIdentity:
-    """Keys that botocore fetches, and renews before they expire.
+    """Keys that botocore fetches, and renews before they expire. Safe for use by many threads and after a fork.
 
     `load` returns botocore's credentials, or `None`. It is called at the first use in a process.
     """
@@ -119,6 +107,10 @@ class BotocoreIdentity:
             self._keys = Credentials(frozen.access_key, frozen.secret_key, frozen.token or None)
             self._frozen = frozen
         return self._keys
+
+
+Identity = StaticIdentity | BotocoreIdentity
+"""A source of the keys that sign requests: `get` returns valid ones, or raises `NoIdentity`."""
 
 
 def find_identity(settings: Settings) -> Identity:
@@ -188,7 +180,7 @@ class RequestPlan(NamedTuple):
 
     route: Route
     identity: Identity
-    asked: str
+    reason: str
     """The reason why botocore made the plan; empty if it did not."""
 
 

@@ -111,8 +111,8 @@ class S3Connection:
             log.note(log.INFO, "boto3 reads from %s, not the own transport", bucket)
             self.credentials_source = "boto3, which reads from this bucket"
             return None
-        asked = f", because {origin.plan.asked}" if origin.plan.asked else ""
-        self.credentials_source = origin.plan.identity.source + asked
+        because = f", because {origin.plan.reason}" if origin.plan.reason else ""
+        self.credentials_source = origin.plan.identity.source + because
         if state.pool is None:
             state.pool = Pool(Connector(origin.tls), MAX_IDLE if self.options.keep_alive else 0)
         return Client(origin, state.pool, attempts=_ATTEMPTS, silence_seconds=_READ_TIMEOUT_SECONDS)
@@ -174,32 +174,22 @@ def _session(profile: str | None) -> Any:
     return session
 
 
-def settings(options: S3Options, style: str) -> dict[str, Any]:
-    """Keywords of botocore's `Config`, for this client and the asynchronous one."""
-    return {
-        "connect_timeout": _CONNECT_TIMEOUT_SECONDS,
-        "read_timeout": _READ_TIMEOUT_SECONDS,
-        "retries": {"mode": "standard", "total_max_attempts": _ATTEMPTS},
-        "max_pool_connections": _CONNECTIONS,
-        "s3": {"addressing_style": style},
-        # The crc32c of each frame suffices; botocore's default checksums cost CPU, and some servers refuse them.
-        "request_checksum_calculation": "when_required",
-        "response_checksum_validation": "when_required",
-        "signature_version": import_module("botocore").UNSIGNED if options.anonymous else None,
-    }
-
-
-def region_of(options: S3Options, session: Any) -> str | None:
-    """The region of requests: the caller's, the configured one, or `us-east-1` for another server."""
-    return options.region or session.region_name or (_DEFAULT_REGION if options.endpoint else None)
-
-
 def _connect(options: S3Options) -> Any:
     session = _session(options.profile)
+    region = options.region or session.region_name or (_DEFAULT_REGION if options.endpoint else None)
 
     def make(style: str) -> Any:
-        config = import_module("botocore.config").Config(**settings(options, style))
-        region = region_of(options, session)
+        config = import_module("botocore.config").Config(
+            connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+            read_timeout=_READ_TIMEOUT_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            max_pool_connections=_CONNECTIONS,
+            s3={"addressing_style": style},
+            # The crc32c of each frame suffices; botocore's default checksums cost CPU, and some servers refuse them.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            signature_version=import_module("botocore").UNSIGNED if options.anonymous else None,
+        )
         return session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
 
     if options.path_style is not None:

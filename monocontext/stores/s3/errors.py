@@ -51,9 +51,9 @@ def translate_errors(
     try:
         yield
     except Exception as error:
-        if (ours := translate(error, url, etag, client, writing=writing)) is None:
+        if (translated := translate(error, url, etag, client, writing=writing)) is None:
             raise
-        raise ours from error
+        raise translated from error
 
 
 def translate(

@@ -98,9 +98,9 @@ class S3Store:
                 connection.client(), self._target(key), url, span, etag, connection.throttles, most_bytes
             )
         except Exception as error:
-            if (ours := translate(error, url, etag, connection.client)) is None:
+            if (translated := translate(error, url, etag, connection.client)) is None:
                 raise
-            raise ours from error
+            raise translated from error
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
