@@ -46,23 +46,23 @@ def bounds(operations: Sequence[Operation], distance: Distance, most_bytes: int,
         arrives = first + fetched / speed
         oracle += max(0.0, arrives - operation.free_seconds - oracle)
         reactive += mean + new / speed
-    return Bounds(oracle, reactive, _bound_seconds(operations, distance, cache_bytes), fetched)
+    return Bounds(oracle, reactive, _bounded_oracle(operations, distance, cache_bytes), fetched)
 
 
-def _bound_seconds(operations: Sequence[Operation], distance: Distance, cache_bytes: int) -> float:
+def _bounded_oracle(operations: Sequence[Operation], distance: Distance, cache_bytes: int) -> float:
     """Seconds that operations wait for an oracle that is at most `cache_bytes` ahead."""
     first, speed = distance.first_byte_seconds, distance.bytes_per_second
-    stall = ahead = 0.0
-    free = first  # bytes arrive from here on
+    stall = ahead = 0.0  # `ahead` counts bytes that have arrived and are not used yet
+    counted = first  # free seconds whose arriving bytes are in `ahead`; none arrive before the first byte
     for operation in operations:
-        ahead = min(ahead + max(0.0, operation.free_seconds - free) * speed, cache_bytes)
-        late = max(0.0, free - operation.free_seconds) if operation.used_bytes else 0.0
-        free = max(free, operation.free_seconds)
+        ahead = min(ahead + max(0.0, operation.free_seconds - counted) * speed, cache_bytes)
+        late = max(0.0, counted - operation.free_seconds) if operation.used_bytes else 0.0
+        counted = max(counted, operation.free_seconds)
         missing = max(0.0, operation.used_bytes - ahead)
         ahead = max(0.0, ahead - operation.used_bytes)
         if missing:
             stall += missing / speed + late
-            free -= late
+            counted -= late
     return stall
 
 

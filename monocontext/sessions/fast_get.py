@@ -128,7 +128,7 @@ def _find_way(bucket: str, options: dict[str, object]) -> tuple[Route, Signer | 
     given: dict[str, Any] = {name: options[name] for name in names if options.get(name) is not None}
     wanted = S3Options(**given)
 
-    def refuse(reason: str) -> None:
+    def refuse(_options: S3Options, _bucket: str, reason: str) -> None:
         raise NeedsFullClient(reason)
 
     try:

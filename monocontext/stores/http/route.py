@@ -22,7 +22,7 @@ import hmac
 import re
 import time
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Protocol
 
 from monocontext.records import NamedTuple, dataclass, field, replace
 
@@ -122,7 +122,8 @@ class Proxy:
 class Endpoint(NamedTuple):
     """The target of a connection: connections to equal endpoints are interchangeable."""
 
-    scheme: Literal["http", "https"]
+    scheme: str
+    """`http` or `https`."""
     host: str
     port: int
     proxy: Proxy | None = None
@@ -196,8 +197,7 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
         raise ForeignRedirect(f"{here} redirects to {location[:200]!r}, which is not a URL") from None
     if not _HOST.fullmatch(host) or url.scheme not in DEFAULT_PORTS:
         raise ForeignRedirect(f"{here} redirects to {location[:200]!r}, which is not the URL of a server")
-    scheme: Literal["http", "https"] = "https" if url.scheme == "https" else "http"
-    there = here._replace(scheme=scheme, host=host, port=DEFAULT_PORTS[scheme] if port is None else port)
+    there = here._replace(scheme=url.scheme, host=host, port=DEFAULT_PORTS[url.scheme] if port is None else port)
     is_own = there.port == here.port and is_own_host(host, here.host, route.domain or here.host)
     if there.scheme != here.scheme or (route.signed and not is_own):
         raise ForeignRedirect(

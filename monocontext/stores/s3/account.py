@@ -114,7 +114,7 @@ Identity = StaticIdentity | BotocoreIdentity
 
 
 def find_identity(settings: Settings) -> Identity:
-    """The identity of a profile. Sends nothing. Raises `NoIdentity` for half of a pair of keys."""
+    """The identity of a profile; no request is sent. Raises `NoIdentity` if one of the two keys is missing."""
     name, files = settings.profile_name, settings.files
     if not settings.profile_is_explicit:
         if found := _from_environment(settings):
@@ -184,6 +184,10 @@ class RequestPlan(NamedTuple):
     """The reason why botocore made the plan; empty if it did not."""
 
 
+Learn = Callable[[S3Options, str, str], RequestPlan | None]
+"""A function that gets a plan from botocore, given options, a bucket and the reason."""
+
+
 class Account:
     """The identity and the plan for each bucket, in one environment and profile. Safe for use by many threads."""
 
@@ -193,26 +197,24 @@ class Account:
         self._identity: Identity | None = None
         self._plans: dict[_Key, RequestPlan | None] = {}
 
-    def plan(
-        self, options: S3Options, bucket: str, by_botocore: Callable[[str], RequestPlan | None]
-    ) -> RequestPlan | None:
+    def plan(self, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
         """The plan for a bucket; `None` if our transport cannot reach it.
 
-        If the rules of this module do not suffice, the result of `by_botocore`, called with the reason, is kept. No
-        request is sent: credentials that must be fetched are fetched at first use.
+        If the rules of this module do not suffice, `learn` makes the plan. No request is sent: credentials that must be
+        fetched are fetched at first use.
         """
         with self._lock:
             key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
             if key not in self._plans:
                 try:
                     route = native_route(self.settings, options, bucket)
-                    identity = self._signer() if route.signed else _ANONYMOUS
+                    identity = self._signing_identity() if route.signed else _ANONYMOUS
                     self._plans[key] = RequestPlan(route, identity, "")
                 except UnsupportedBySigner as reason:
-                    self._plans[key] = by_botocore(str(reason))
+                    self._plans[key] = learn(options, bucket, str(reason))
             return self._plans[key]
 
-    def _signer(self) -> Identity:
+    def _signing_identity(self) -> Identity:
         if self._identity is None:
             self._identity = find_identity(self.settings)
         return self._identity
@@ -243,7 +245,7 @@ def account_of(profile: str | None, refused: Account | None = None) -> Account:
     if _accounts.process != os.getpid():  # the lock is new too: a thread that did not survive the fork may have held it
         _accounts = _Accounts()
     accounts, environment = _accounts, read_environment()
-    key = (profile, tuple(sorted(environment.items())), *map(_signature, locate(environment)))
+    key = (profile, tuple(sorted(environment.items())), *map(_file_version, locate(environment)))
     with accounts.lock:
         found = accounts.by_key.get(key)
         if found is None or found is refused:
@@ -253,16 +255,12 @@ def account_of(profile: str | None, refused: Account | None = None) -> Account:
         return found
 
 
-def _signature(path: str) -> tuple[int, int, int] | None:
+def _file_version(path: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(path)
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-Learn = Callable[[S3Options, str, str], RequestPlan | None]
-"""Asks botocore for a plan, given options, a bucket and the reason."""
 
 
 class S3Origin:
@@ -285,7 +283,7 @@ class S3Origin:
         with self._lock:
             if self.route.region != region:
                 options = replace(self._options, region=region)
-                found = _plan(self._account, options, self._bucket, self._learn)
+                found = self._account.plan(options, self._bucket, self._learn)
                 if found is None:
                     return None
                 self.plan, self.route, self._options = found, found.route, options
@@ -303,19 +301,15 @@ class S3Origin:
         with self._lock:  # only one of many threads with refused credentials looks for newer ones
             if self.plan.identity.get() == refused:
                 self._account = account_of(self._options.profile, refused=self._account)
-                if found := _plan(self._account, self._options, self._bucket, self._learn):
+                if found := self._account.plan(self._options, self._bucket, self._learn):
                     self.plan, self.route = found, found.route
 
 
 def find_origin(options: S3Options, bucket: str, learn: Learn) -> S3Origin | None:
     """The origin of a bucket; `None` if our transport cannot reach it."""
     account = account_of(options.profile)
-    plan = _plan(account, options, bucket, learn)
+    plan = account.plan(options, bucket, learn)
     return None if plan is None else S3Origin(options, bucket, learn, account, plan)
-
-
-def _plan(account: Account, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
-    return account.plan(options, bucket, lambda reason: learn(options, bucket, reason))
 
 
 _GLOBAL = "us-east-1"
@@ -379,4 +373,4 @@ def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
         host, path = f"{bucket}.{host}", f"{path}/"
     else:
         path = f"{path}/{bucket}/"
-    return Route(Endpoint("https" if found[1] == "https" else "http", host, port), path, region, domain=domain)
+    return Route(Endpoint(found[1], host, port), path, region, domain=domain)

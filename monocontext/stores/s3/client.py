@@ -295,7 +295,7 @@ def _route_of(url: str, headers: Any, config: Any) -> Route | None:
         proxy = parse_proxy(proxy_url)
         if proxy is None:
             return None
-    endpoint = Endpoint("https" if scheme == "https" else "http", host, parts.port or DEFAULT_PORTS[scheme], proxy)
+    endpoint = Endpoint(scheme, host, parts.port or DEFAULT_PORTS[scheme], proxy)
     path = parts.path.removesuffix(_PROBE)
     authorization = headers.get("Authorization")
     if authorization is None:

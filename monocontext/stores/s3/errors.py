@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 from monocontext.errors import (
     AccessDenied,
@@ -79,8 +79,7 @@ def _foreign_redirect(error: Exception, url: str, client: Callable[[], Any] | No
         from urllib.parse import urlsplit
 
         at = urlsplit(client().meta.endpoint_url)
-        scheme: Literal["http", "https"] = "https" if at.scheme == "https" else "http"
-        here = Endpoint(scheme, at.hostname or "", at.port or DEFAULT_PORTS[scheme])
+        here = Endpoint(at.scheme, at.hostname or "", at.port or DEFAULT_PORTS[at.scheme])
         try:
             redirected(Route(here, "/", ""), "/", location)
         except ForeignRedirect as foreign:

@@ -230,7 +230,7 @@ def by_us(options: S3Options, bucket: str) -> tuple[tuple[Any, ...] | str, str]:
     """What we resolve, or the error; and why botocore is asked."""
     asked: list[str] = []
 
-    def ask(reason: str) -> RequestPlan | None:
+    def ask(_options: S3Options, _bucket: str, reason: str) -> RequestPlan | None:
         asked.append(reason)
         return None
 
