@@ -94,22 +94,22 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
 
 
 def _within_share(
-    folder: Path, budget: float, stored_bytes: int, query: str, every: Sequence[Any]
+    folder: Path, budget: float, stored_bytes: int, query: str, best: Sequence[Any]
 ) -> tuple[float, float]:
     """The recall and seconds of a search that reads at most SHARE of the stored bytes; `budget` is a first guess."""
     for _ in range(_TRIES):
         store = CountingStore(LocalStore(folder / "True"))
         with Monocontext.open(store) as context:
             began = time.process_time()
-            some = context.search(query, k=BEST, max_bytes=int(budget))
+            found = context.search(query, k=BEST, max_bytes=int(budget))
             seconds = time.process_time() - began
         share = store.bytes_read / stored_bytes
         if share <= SHARE:
             break
         budget *= _LESS * SHARE / share
     # Passages with equal scores are interchangeable.
-    enough = [one for one in some if one.score >= every[-1].score - _SAME] if every else []
-    return len(enough) / len(every) if every else 1.0, seconds
+    enough = [one for one in found if one.score >= best[-1].score - _SAME] if best else []
+    return len(enough) / len(best) if best else 1.0, seconds
 
 
 def _queries(path: Path, name: str, count: int) -> list[str]:

@@ -22,6 +22,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from monocontext.errors import (
@@ -81,7 +82,7 @@ class CloudStore:
         return f"<CloudStore {self.url}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _open_again, (self._address, self._options)
+        return partial(CloudStore, self._address, **self._options), ()
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -261,10 +262,6 @@ def _open(address: Address, options: dict[str, Any], patience: timedelta) -> Any
         return HTTPStore(str(address), client_options=client, retry_config=_RETRY)
     except failures.BaseError as error:
         raise InvalidUrl(f"{address}: {_line(error)}") from error
-
-
-def _open_again(address: Address, options: dict[str, Any]) -> CloudStore:
-    return CloudStore(address, **options)
 
 
 def _line(error: BaseException) -> str:

@@ -152,7 +152,7 @@ class Client:
                 pause = next_pause(pause, _chance.uniform)
                 _note(call, f"HTTP {refused.status} {refused.code}", f"sent again in {pause:.2f} s")
             except OSError as error:
-                if call.in_body and call.read_bytes >= _PROGRESS_BYTES:
+                if call.in_body and call.read_bytes >= _PROGRESS_BYTES:  # this retry is free
                     attempt, pause, call.silences = 0, 0.0, 0
                 if not _is_transient(error) or not self._may_retry(attempt, call):
                     raise _no_answer(error, call, attempt) from error

@@ -37,12 +37,13 @@ class S3Options:
 
 
 def _is_url(endpoint: str) -> bool:
+    """Whether an endpoint is a URL of HTTP. Plain host names are recognised without importing `urllib.parse`."""
     scheme, _, place = endpoint.partition("://")
     host, _, port = place.partition(":")
     is_name = place.isascii() and host.replace(".", "").replace("-", "").isalnum()
     if is_name and scheme in ("http", "https") and (not port or (port.isdigit() and 0 < int(port) < 65536)):
         return True
-    from urllib.parse import urlsplit  # 2 ms to import, most of it IP addresses
+    from urllib.parse import urlsplit  # 2 ms
 
     try:
         parts = urlsplit(endpoint)

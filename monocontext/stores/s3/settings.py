@@ -35,7 +35,8 @@ def _check_line(text: object, what: str) -> None:
         raise NoIdentity(f"{what} contains a line break or another control character: remove it")
 
 
-_OTHERS = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
+_OTHER_VARIABLES = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
+"""Variables without the prefix `AWS_` that botocore reads."""
 _ENVIRONMENT_OF_BOTOCORE = (
     "AWS_AUTH_SCHEME_PREFERENCE",
     "AWS_DATA_PATH",
@@ -45,7 +46,7 @@ _ENVIRONMENT_OF_BOTOCORE = (
     "AWS_USE_DUALSTACK_ENDPOINT",
     "AWS_USE_FIPS_ENDPOINT",
 )
-"""Settings that change endpoints or signatures, and that only botocore implements."""
+"""Variables that change endpoints or signatures, and that only botocore implements."""
 _PROFILE_OF_BOTOCORE = (
     "api_versions",
     "auth_scheme_preference",
@@ -59,6 +60,7 @@ _PROFILE_OF_BOTOCORE = (
     "use_dualstack_endpoint",
     "use_fips_endpoint",
 )
+"""The same settings in a profile, and others that only botocore implements."""
 _SENT_IN_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
 _HARMLESS_IN_S3 = frozenset(
     (
@@ -73,6 +75,7 @@ _HARMLESS_IN_S3 = frozenset(
         "preferred_transfer_client",
     )
 )
+"""Settings in the `s3` block of a profile that do not change how a GET is sent."""
 
 
 def read_environment() -> dict[str, str]:
@@ -80,7 +83,7 @@ def read_environment() -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if name.startswith("AWS_") or name in _OTHERS or name.lower().endswith("_proxy")
+        if name.startswith("AWS_") or name in _OTHER_VARIABLES or name.lower().endswith("_proxy")
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound, NotPicklable
@@ -64,7 +65,9 @@ class S3Store:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._connection.given is not None:
             raise NotPicklable(f"{self.url} was opened with client=: open it with endpoint=, region= or profile=")
-        return _reopen, (self._bucket, self._prefix, self._options)
+        options = {name: getattr(self._options, name) for name in S3Options.__slots__}
+        given = {name: value for name, value in options.items() if value is not None}
+        return partial(S3Store, self._bucket, self._prefix, **given), ()
 
     def sibling(self, url: str) -> S3Store:
         """The store at another `s3://` place, with the same client or options."""
@@ -218,11 +221,6 @@ def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: d
             client.abort_multipart_upload(**upload)
         raise
     return str(answer["ETag"])
-
-
-def _reopen(bucket: str, prefix: str, options: S3Options) -> S3Store:
-    given = {name: getattr(options, name) for name in options.__slots__ if getattr(options, name) is not None}
-    return S3Store(bucket, prefix, **given)
 
 
 def _is_usable(key: str) -> bool:
