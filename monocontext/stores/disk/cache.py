@@ -36,10 +36,10 @@ from monocontext.stores.protocol import Blob, RangeReader
 _FOLDER = "monocontext-1"
 """The name has the version of the layout, so another version gets another folder."""
 _NAMED_BY_CONTENT = ("segments/", "index/", "filters/")
-_ROUNDS = 16
-"""Room is made for a sixteenth of the capacity at a time, called the debt below: with 10 GiB the folder is scanned once
-for 640 MiB of writes, which takes 0.2 s for 40,000 files. While it is scanned, other threads may write as much again.
-Each process may exceed the capacity by a sixteenth until it makes room."""
+_BATCHES = 16
+"""Room is made for a batch at a time, a sixteenth of the capacity: with 10 GiB the folder is scanned once for 640 MiB
+of writes, which takes 0.2 s for 40,000 files. While it is scanned, other threads may write a batch on top, as an
+overdraft. Each process may exceed the capacity by a batch until it makes room."""
 _HEADER_BYTES = 4096
 """Room reserved for the header of a file; most headers take some 300 bytes."""
 _FREE_SHARE = 0.05
@@ -196,7 +196,7 @@ class DiskCache:
     def _reserve_room(self, size_bytes: int) -> bool:
         """Whether a file of this size may be written; if necessary, makes room for it and for later ones."""
         size_bytes += _HEADER_BYTES
-        if size_bytes > self.capacity_bytes - self._debt_bytes:
+        if size_bytes > self.capacity_bytes - self._batch_bytes:
             return False
         disk = shutil.disk_usage(self._root)
         spare_bytes = disk.free - int(disk.total * _FREE_SHARE)
@@ -206,35 +206,36 @@ class DiskCache:
         if now < self._not_before:
             return False
         if self._making_room.locked():  # another thread is making room
-            return spare_bytes >= size_bytes and self._reserve(size_bytes, self._debt_bytes)
+            return spare_bytes >= size_bytes and self._reserve(size_bytes, self._batch_bytes)
         with self._making_room:  # not `acquire` and `try`: an interrupt between them would keep it locked
             with self._lock:
                 before = self._room_bytes
-            ahead_bytes = max(self._debt_bytes, size_bytes)
+            ahead_bytes = max(self._batch_bytes, size_bytes)
             left_bytes = min(ahead_bytes, self._make_room(ahead_bytes, spare_bytes))
             with self._lock:
                 self._room_bytes += left_bytes - before  # other threads may have reserved some meanwhile
-            if self._reserve(size_bytes, self._debt_bytes):
+            if self._reserve(size_bytes, self._batch_bytes):
                 return True
             self._not_before = now + _RETRY_SECONDS
         log.note(log.INFO, "no room in %s: nothing is cached there for %d s", self.folder, _RETRY_SECONDS)
         return False
 
-    def _reserve(self, size_bytes: int, debt_bytes: int) -> bool:
+    def _reserve(self, size_bytes: int, overdraft_bytes: int) -> bool:
+        """Reserve room for a file, if there is enough or it is at most `overdraft_bytes` short."""
         with self._lock:
-            fits = self._room_bytes + debt_bytes >= size_bytes
+            fits = self._room_bytes + overdraft_bytes >= size_bytes
             self._room_bytes -= size_bytes if fits else 0
             return fits
 
     @property
-    def _debt_bytes(self) -> int:
-        return self.capacity_bytes // _ROUNDS
+    def _batch_bytes(self) -> int:
+        return self.capacity_bytes // _BATCHES
 
     def _make_room(self, ahead_bytes: int, spare_bytes: int) -> int:
         """Remove the least recently used files until `ahead_bytes` fit; returns how many bytes may be written."""
         files = sorted(self._files())
         used_bytes = sum(size for _, size, _ in files)
-        most_bytes = min(self.capacity_bytes - self._debt_bytes, used_bytes + spare_bytes)
+        most_bytes = min(self.capacity_bytes - self._batch_bytes, used_bytes + spare_bytes)
         for _, size, path in files:
             if used_bytes + ahead_bytes <= most_bytes:
                 break
