@@ -1,1 +1,1 @@
-"""Programs over a context on a virtual clock: the real engine, a simulated crew and link, exact and seeded times."""
+"""Programs over a context on a virtual clock: a real engine, simulated workers and link, exact and seeded times."""

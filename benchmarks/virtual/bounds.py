@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.virtual.crew import Distance
 from benchmarks.virtual.play import Operation
+from benchmarks.virtual.workers import Distance
 
 
 @dataclass(frozen=True, slots=True)

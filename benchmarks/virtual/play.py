@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES, Text
-from benchmarks.virtual.crew import Distance, LinkedCrew, MeteredStore
+from benchmarks.virtual.workers import Distance, LinkedWorkers, MeteredStore
 from monocontext import Monocontext, regex
 from monocontext.engine.prefetch import Prefetch
 from monocontext.testing import VirtualClock
@@ -91,7 +91,7 @@ class Played:
 def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
     """Run a program. Raises what its code raises."""
     clock = VirtualClock()
-    crew = LinkedCrew(setting.distance, setting.seed, clock)
+    workers = LinkedWorkers(setting.distance, setting.seed, clock)
     store = MeteredStore(program.store(text, filters=True), setting.distance, clock, setting.seed)
 
     def count_used() -> int:
@@ -101,11 +101,11 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
     context = make_traced_class(recorder).open(
         store,
         cache_bytes=min(setting.cache_bytes, program.cache_bytes or setting.cache_bytes),
-        workers=crew,
+        workers=workers,
         hedge="p99" if setting.hedge else None,
         prefetch=cast(Prefetch, policy),
     )
-    stage = _Stage(program, context, crew, recorder, setting)
+    stage = _Stage(program, context, workers, recorder, setting)
     conversation = program.talk(text)
     printed = ""
     codes: list[str] = []
@@ -128,7 +128,7 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         codes=codes,
         outputs=outputs,
         operations=recorder.operations,
-        stall_seconds=crew.stalled_seconds,
+        stall_seconds=workers.stalled_seconds,
         gets=store.gets,
         bytes=store.bytes,
         index_bytes=store.index_bytes,
@@ -152,11 +152,11 @@ class _Stage:
     """The REPL of a run: lets time pass for the model, and holds the namespace of its code."""
 
     def __init__(
-        self, program: Program, context: Monocontext, crew: LinkedCrew, recorder: Recorder, setting: Setting
+        self, program: Program, context: Monocontext, workers: LinkedWorkers, recorder: Recorder, setting: Setting
     ) -> None:
         self._program = program
         self._context = context
-        self._crew = crew
+        self._workers = workers
         self._recorder = recorder
         self._setting = setting
         self._dice = Random(f"think {setting.seed} {program.name}")
@@ -204,7 +204,7 @@ class _Stage:
         return [self._program.answer(prompt) for prompt in prompts]
 
     def _pass(self, seconds: float) -> None:
-        self._crew.pass_time(seconds)
+        self._workers.pass_time(seconds)
         self._recorder.free_seconds += seconds
 
 

@@ -13,9 +13,9 @@ from benchmarks.patterns import PROGRAMS
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES
 from benchmarks.virtual.bounds import Bounds, bounds, unforeseen
-from benchmarks.virtual.crew import Distance
 from benchmarks.virtual.gates import judge, judge_fast
 from benchmarks.virtual.play import AFTER, FENCE, TOKEN_CHARACTERS, Played, Setting, ideal, play
+from benchmarks.virtual.workers import Distance
 from monocontext.testing import PROFILES
 
 POLICIES = ("off", "history", "code", "all")

@@ -9,10 +9,10 @@ import pytest
 from benchmarks.patterns import PROGRAMS
 from benchmarks.virtual import suite
 from benchmarks.virtual.bounds import unforeseen
-from benchmarks.virtual.crew import Distance, LinkedCrew
 from benchmarks.virtual.gates import judge, judge_fast
 from benchmarks.virtual.play import play
 from benchmarks.virtual.suite import Plan
+from benchmarks.virtual.workers import Distance, LinkedWorkers
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore, virtual_context
@@ -72,14 +72,14 @@ def test_a_search_does_not_wait_for_its_slowest_row(monkeypatch: pytest.MonkeyPa
     text = program.text(setting.frames)
     usual = play(program, text, "off", setting)
     slow: list[tuple[str, int]] = []
-    first_byte = LinkedCrew._first_byte
+    first_byte = LinkedWorkers._first_byte
 
-    def late(crew: LinkedCrew, place: tuple[str, int]) -> float:
+    def late(workers: LinkedWorkers, place: tuple[str, int]) -> float:
         if not slow and place[0].endswith(".flt"):
             slow.append(place)
-        return 1.5 if place in slow else first_byte(crew, place)
+        return 1.5 if place in slow else first_byte(workers, place)
 
-    monkeypatch.setattr(LinkedCrew, "_first_byte", late)
+    monkeypatch.setattr(LinkedWorkers, "_first_byte", late)
     played = play(program, text, "off", setting)
     assert slow
     assert played.answer == played.truth
@@ -92,19 +92,19 @@ def test_fifty_segments_in_parallel_are_thirty_times_as_fast_as_one_after_anothe
     text = "".join(f"{number:099d}\n" for number in range(size * count // 100))
     store = CountingStore(open_store("memory://fifty-segments"))
     publish(text, store, frame_bytes=size, segment_bytes=size, codec="raw", replace=True)
-    crew = LinkedCrew(Distance("const_150", 600e6), seed=0)
-    context = Monocontext.open(store, workers=crew, prefetch="off")
-    began, before = crew.now(), store.gets
+    workers = LinkedWorkers(Distance("const_150", 600e6), seed=0)
+    context = Monocontext.open(store, workers=workers, prefetch="off")
+    began, before = workers.now(), store.gets
     assert context[:] == text
     assert store.gets - before == count
-    assert count * (0.15 + size / 90e6) / (crew.now() - began) >= 30
+    assert count * (0.15 + size / 90e6) / (workers.now() - began) >= 30
 
 
 def test_a_linear_read_asks_for_large_parts() -> None:
     filler = ("z" * 127 + "\n") * 2048
     frames = 256
     store = CountingStore(virtual_context(frames, filler, distinct=True))
-    context = Monocontext.open(store, workers=LinkedCrew(Distance("const_150", 100e6), seed=0), prefetch="off")
+    context = Monocontext.open(store, workers=LinkedWorkers(Distance("const_150", 100e6), seed=0), prefetch="off")
     before = store.gets
     size = frames * len(filler)
     assert len(context[:size]) == size
@@ -119,20 +119,20 @@ def test_memory_stays_within_the_cache_at_every_step(policy: str, monkeypatch: p
     tight = 4 << 20
     most: list[int] = []
     opened: list[Monocontext] = []
-    real_open, real_step = Monocontext.open.__func__, LinkedCrew.step  # type: ignore[attr-defined]
+    real_open, real_step = Monocontext.open.__func__, LinkedWorkers.step  # type: ignore[attr-defined]
 
     def opening(cls: type[Monocontext], *args: object, **options: object) -> Monocontext:
         context: Monocontext = real_open(cls, *args, **{**options, "cache_bytes": tight})
         opened.append(context)
         return context
 
-    def step(crew: LinkedCrew) -> None:
-        real_step(crew)
+    def step(workers: LinkedWorkers) -> None:
+        real_step(workers)
         if opened:
             most.append(opened[0]._source.reader.cache.used_bytes)  # type: ignore[attr-defined]
 
     monkeypatch.setattr(Monocontext, "open", classmethod(opening))
-    monkeypatch.setattr(LinkedCrew, "step", step)
+    monkeypatch.setattr(LinkedWorkers, "step", step)
     played = play(program, program.text(setting.frames), policy, setting)
     assert played.answer == played.truth
     assert len(most) > 100

@@ -12,9 +12,9 @@ from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import RECORD_BYTES, count_in, day_of, filler, last_line, ordered_context, text_of
 from benchmarks.virtual import suite
 from benchmarks.virtual.bounds import Bounds, bounds
-from benchmarks.virtual.crew import Distance, LinkedCrew
 from benchmarks.virtual.play import Operation, ideal, play
 from benchmarks.virtual.suite import POLICIES, Plan
+from benchmarks.virtual.workers import Distance, LinkedWorkers
 from monocontext import Monocontext
 from monocontext.engine.fetch.scheduler import FetchItem, RangeRequest
 
@@ -109,7 +109,7 @@ def test_nobody_reads_all_of_a_terabyte() -> None:
     assert [program.name for program in Plan(programs=("full pass",)).chosen] == ["full pass"]
 
 
-# -- bounds and crew ---------------------------------------------------------------------------------------------------
+# -- bounds and workers ------------------------------------------------------------------------------------------------
 
 
 def operation(free_seconds: float, used_bytes: int) -> Operation:
@@ -135,29 +135,29 @@ def request(start: int, size: int) -> RangeRequest:
 
 
 def test_requests_share_the_link_and_each_has_its_own_connection() -> None:
-    crew = LinkedCrew(Distance("const_150", 100e6), seed=0)
+    workers = LinkedWorkers(Distance("const_150", 100e6), seed=0)
     done: list[float] = []
-    crew.submit(request(0, 9_000_000), lambda: done.append(crew.now()))
-    crew.wait(lambda: len(done) == 1)
+    workers.submit(request(0, 9_000_000), lambda: done.append(workers.now()))
+    workers.wait(lambda: len(done) == 1)
     assert done[0] == pytest.approx(0.15 + 9e6 / 90e6)  # alone: the connection's speed
-    began = crew.now()
+    began = workers.now()
     for number in range(4):
-        crew.submit(request(number << 30, 10_000_000), lambda: done.append(crew.now()))
-    crew.wait(lambda: len(done) == 5)
-    assert crew.now() - began == pytest.approx(0.15 + 40e6 / 100e6, rel=0.01)
+        workers.submit(request(number << 30, 10_000_000), lambda: done.append(workers.now()))
+    workers.wait(lambda: len(done) == 5)
+    assert workers.now() - began == pytest.approx(0.15 + 40e6 / 100e6, rel=0.01)
     assert min(done[1:]) - began > 0.5  # fairly: none is done long before the others
-    assert crew.stalled_seconds == pytest.approx(crew.now())
+    assert workers.stalled_seconds == pytest.approx(workers.now())
 
 
 def arrivals(order: tuple[int, ...]) -> dict[int, float]:
-    crew, arrived = LinkedCrew(Distance("far_150", 1e12), seed=3), {}
+    workers, arrived = LinkedWorkers(Distance("far_150", 1e12), seed=3), {}
 
     def send(number: int) -> None:
-        crew.submit(request(number << 20, 1000), lambda: arrived.update({number: crew.now()}))
+        workers.submit(request(number << 20, 1000), lambda: arrived.update({number: workers.now()}))
 
     for number in order:
         send(number)
-    crew.wait(lambda: len(arrived) == 3)
+    workers.wait(lambda: len(arrived) == 3)
     return arrived
 
 

@@ -46,7 +46,7 @@ class Distance:
         return min(self.nic_bytes_per_second, CONNECTIONS * CONNECTION_BYTES_PER_SECOND)
 
 
-class LinkedCrew(SimulatedWorkers):
+class LinkedWorkers(SimulatedWorkers):
     """Completes each request when its last byte would have arrived, and adds up the seconds that callers wait.
 
     The time to the first byte is drawn from the profile with the requested range as seed. So a range takes the same
@@ -109,7 +109,7 @@ class LinkedCrew(SimulatedWorkers):
 class MeteredStore(WrappedStore):
     """Counts GETs, their bytes, and the bytes that are not text. Only whole objects take time on the clock.
 
-    They are roots, which the caller reads; `LinkedCrew` reads ranges, and spends their time itself.
+    They are roots, which the caller reads; `LinkedWorkers` reads ranges, and spends their time itself.
     """
 
     def __init__(self, store: Store, distance: Distance, clock: VirtualClock, seed: int) -> None:
