@@ -54,8 +54,8 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
     assert cli("memory", "search", "--ranked", "the of", place).code == 2
     etag = str(cli("memory", "get", "stdin", place, "--json").json["etag"])
     cli("memory", "put", "stdin", "2", place, "--if-match", etag).fine()
-    cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' is there already")
-    cli("memory", "put", "stdin", "3", place, "--create").refused("'stdin' is there already")
+    cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' already exists")
+    cli("memory", "put", "stdin", "3", place, "--create").refused("'stdin' already exists")
     cli("memory", "delete", "stdin", place).fine()
     cli("memory", "delete", "stdin", place).refused("no key 'stdin'")
     cli("memory", "get", "stdin", place).refused("no key 'stdin'")
