@@ -252,7 +252,7 @@ class Page:
         for run, at in zip(self.runs, self._run_starts, strict=False):
             part = slice(at, at + run.frames)
             if run.codec == "raw" and columns["stored_bytes"][part] != columns["bytes"][part]:
-                raise ValueError("a raw frame is not stored as it is")
+                raise ValueError("a raw frame must take as many stored bytes as text bytes")
 
     def __len__(self) -> int:
         return len(self._columns["flags"])

@@ -148,7 +148,7 @@ def _prefix(namespace: Namespace) -> str:
 
 def _check_namespace(namespace: Namespace) -> Namespace:
     if not all(isinstance(label, str) and label and "." not in label for label in namespace):
-        raise InvalidNamespaceError(f"labels of a namespace are not empty and hold no dot: {namespace!r}")
+        raise InvalidNamespaceError(f"the labels of a namespace must not be empty or hold a dot: {namespace!r}")
     return namespace
 
 

@@ -45,11 +45,11 @@ def prefix_of(prefix: str) -> str:
     """The common prefix of the object names of all keys with this prefix. Raises `InvalidEntry` for anything but a
     text."""
     if not isinstance(prefix, str):
-        raise InvalidEntry(f"a key begins with a str, not {type(prefix).__name__}")
+        raise InvalidEntry(f"a prefix must be a str, not {type(prefix).__name__}")
     try:
         data = prefix.encode()
     except UnicodeEncodeError:
-        raise InvalidEntry(f"a key is text with a UTF-8 form, not {prefix[:40]!r}") from None
+        raise InvalidEntry(f"a prefix must have a UTF-8 form: {prefix[:40]!r}") from None
     escaped = "".join([_ESCAPED[byte] for byte in data])
     if escaped.startswith("."):
         escaped = "%2e" + escaped[1:]

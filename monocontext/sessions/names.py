@@ -37,7 +37,7 @@ _PART = re.compile(r"part-(\d{13})-[0-9a-f]{6}\.jsonl")
 def key_part(name: str, what: str = "name") -> str:
     """One part of a key. Raises `InvalidUrl` for a name that is empty or too long."""
     if not isinstance(name, str) or not name:
-        raise InvalidUrl(f"a {what} is text of at least one character, not {name!r}")
+        raise InvalidUrl(f"a {what} must be a str of at least one character, not {name!r}")
     part = quote(name, safe="-_.~", errors="surrogatepass")
     if part.startswith("."):
         part = "%2E" + part[1:]

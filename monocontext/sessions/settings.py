@@ -107,7 +107,7 @@ def remove_hooks(settings: Settings) -> Settings:
     """Settings without our hooks; all other settings stay. Raises `MonocontextError`."""
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-        raise MonocontextError("`hooks` in the settings is not what agents write there: expected lists by event")
+        raise MonocontextError("`hooks` in the settings must be lists by event, as agents write it")
     kept = {}
     for event, groups in hooks.items():
         left = []

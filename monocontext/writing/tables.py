@@ -48,7 +48,7 @@ def table_documents(
         if name_field is not None:
             name = _field(row, name_field, where)
             if type(name) not in (str, int):
-                raise InvalidText(f"{where}: field {name_field!r} is not a name but {type(name).__name__}")
+                raise InvalidText(f"{where}: field {name_field!r} must be a str, not {type(name).__name__}")
             name = str(name)
         yield name, text, {key: value for key, value in row.items() if key not in (text_field, name_field)}
 

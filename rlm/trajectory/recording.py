@@ -125,7 +125,7 @@ class Recording:
         try:
             return [_step(line) for line in self.iterations]
         except _SHAPE_ERRORS as exc:
-            raise TrajectoryError(f"a turn of this trajectory is not as it should be: {_describe_error(exc)}") from exc
+            raise TrajectoryError(f"a turn of this trajectory is damaged: {_describe_error(exc)}") from exc
 
 
 _TOTALS = ("calls", "input_tokens", "output_tokens")

@@ -211,7 +211,7 @@ def test_runs_that_only_add_up() -> None:
         ({"characters": 4}, "an ASCII frame has more bytes than characters"),
         ({"bytes": 4, "flags": 0}, "a frame has fewer bytes than characters"),
         ({"newlines": 6}, "a frame has more newlines than characters"),
-        ({"stored_bytes": 6}, "a raw frame is not stored as it is"),
+        ({"stored_bytes": 6}, "a raw frame must take as many stored bytes as text bytes"),
     ],
 )
 def test_impossible_records(change: dict[str, int], what: str) -> None:

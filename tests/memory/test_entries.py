@@ -375,7 +375,7 @@ def test_read_only_directory_of_anothers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("call", ["list", "entries", "total", "context", "clear"])
 def test_a_beginning_of_keys_is_text(call: str) -> None:
-    with pytest.raises(InvalidEntry, match="a key begins with a str, not int"):
+    with pytest.raises(InvalidEntry, match="a prefix must be a str, not int"):
         getattr(Memory.open("memory://beginnings"), call)(5)
 
 

@@ -124,7 +124,7 @@ def text_of(memory: Any, temporal_range: str = "") -> Monocontext:
     narrows = ends is not None and "since" in inspect.signature(memory.context).parameters
     text = memory.context(since=ends[0], until=ends[1]) if ends and narrows else memory.context()
     if not isinstance(text, Monocontext):
-        raise TypeError(f"context() of {type(memory).__name__} is not a Monocontext but {type(text).__name__}")
+        raise TypeError(f"context() of {type(memory).__name__} must return a Monocontext, not {type(text).__name__}")
     return text
 
 

@@ -38,7 +38,7 @@ def find_leftovers(
     """
     needles = [text.encode() for text in texts]
     if not needles or not all(needles):
-        raise ValueError("a text to look for is not empty")
+        raise ValueError("the text to look for must not be empty")
     found = []
     with open_store_at(url, store_options) as store:
         for info in store.list():
