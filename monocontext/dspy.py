@@ -1,4 +1,4 @@
-"""Read memories with DSPy: four signatures, and modules that run them over texts of any size.
+"""DSPy signatures and modules that read memories and texts of any size.
 
     import dspy
     from monocontext.dspy import MemoryAgent
@@ -8,7 +8,7 @@
     memory = Sessions.open("s3://team/agents").project("api")
     agent(query="Why did the deployment fail?", memory_db=memory, temporal_range="last week").synthesis
 
-Importing this does not import `dspy`; its names do.
+An import of this module does not import `dspy`; the use of its names does.
 """
 
 from __future__ import annotations

@@ -1,28 +1,28 @@
 """The tree of all errors that `monocontext` raises.
 
     MonocontextError
-    |-- NotFound (FileNotFoundError)       nothing there: name another place
-    |   `-- NotAContext                    something is there, but no context
-    |-- AlreadyExists (FileExistsError)    a conditional write lost: look, then decide
+    |-- NotFound (FileNotFoundError)       nothing is stored there: use another URL
+    |   `-- NotAContext                    something is stored there, but it is not a context
+    |-- AlreadyExists (FileExistsError)    a conditional write lost: read what is there, then decide
     |-- AccessDenied (PermissionError)     the store refuses these credentials
-    |   `-- ForeignObject                  the context points outside what the caller allows
-    |-- ContextChanged                     an object moved under a reader: refresh() and ask again
-    |-- DamagedData (ValueError)           stored bytes are not what was recorded: verify, restore
+    |   `-- ForeignObject                  the context refers to objects that the caller does not allow
+    |-- ContextChanged                     an object was replaced during a read: refresh() and read again
+    |-- DamagedData (ValueError)           stored bytes differ from the index: verify, restore
     |   `-- UnsupportedFormat              written by a newer version: upgrade
-    |-- InvalidText (ValueError)           text that has no UTF-8 form, or bytes that are not text
-    |-- ContextTooLarge (MemoryError)      the result would not fit: write the named expression instead
-    |   `-- Unhashable (TypeError)         the hash of a text that large
-    |-- InvalidUrl (ValueError)            not a place that a store can be opened on
-    |-- InvalidEntry (ValueError)          a key, a value or a lifetime that a memory does not take
-    |-- InvalidParameters (ValueError)     a tool call without what the tool needs
-    |-- UnknownTool (LookupError)          a tool call by another name
-    |-- ToolRefusal                        what a tool answers a model that asked for what cannot be done
-    |-- NotPicklable (TypeError)           a text that lives in this process alone
-    |-- ContextClosed (ValueError)         used after close()
+    |-- InvalidText (ValueError)           text without a UTF-8 form, or bytes that are not text
+    |-- ContextTooLarge (MemoryError)      the result is above the limit: use the expression in the message
+    |   `-- Unhashable (TypeError)         the hash of a text above the limit
+    |-- InvalidUrl (ValueError)            no store can be opened at this URL
+    |-- InvalidEntry (ValueError)          an invalid key, value or lifetime for a memory
+    |-- InvalidParameters (ValueError)     a tool call without required parameters
+    |-- UnknownTool (LookupError)          a tool call with an unknown name
+    |-- ToolRefusal                        a tool's reply to a request of a model that it cannot fulfil
+    |-- NotPicklable (TypeError)           a text in the memory of this process
+    |-- ContextClosed (ValueError)         a text was used after close()
     `-- StoreFailure (OSError)             the store failed after retries: try again later
 
-Errors are grouped by what a handler does about them, and derive from the builtin that code already catches.
-A message is one line and says what was expected and what was found.
+Each error derives from the builtin that existing code already catches. A message is one line, and says what was
+expected and what was found.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class MonocontextError(Exception):
 
 
 class NotFound(MonocontextError, FileNotFoundError):
-    """No object, no bucket or no context at this address."""
+    """No object, bucket or context exists at this URL."""
 
 
 class NotAContext(NotFound):
-    """The manifest exists, but this call cannot read its kind."""
+    """The manifest at this URL is of a kind that this call cannot read."""
 
 
 class AlreadyExists(MonocontextError, FileExistsError):
@@ -45,67 +45,67 @@ class AlreadyExists(MonocontextError, FileExistsError):
 
 
 class AccessDenied(MonocontextError, PermissionError):
-    """No credentials, wrong credentials, or credentials without this right."""
+    """The credentials are missing, wrong, or lack the right."""
 
 
 class ForeignObject(AccessDenied):
-    """The context refers to an object outside its own place, and `allow=` does not name it."""
+    """The context refers to an object outside its own URL that `allow=` does not permit."""
 
 
 class ContextChanged(MonocontextError):
-    """An object was replaced after the reader first saw it; `refresh()` opens what is there now."""
+    """An object was replaced since the text was opened. `refresh()` moves to the newest version."""
 
 
 class DamagedData(MonocontextError, ValueError):
-    """Stored bytes differ from what the index records: checksum, length, count or structure."""
+    """Stored bytes differ from the index in checksum, length, count or structure."""
 
 
 class UnsupportedFormat(DamagedData):
-    """Written by a newer version of the format, or with a feature that this version lacks."""
+    """The format is newer, or has a feature that this version lacks."""
 
 
 class InvalidText(MonocontextError, ValueError):
-    """Input that is not text in the given encoding; says which input and which byte offset."""
+    """An input is not text in the given encoding. The message names the input and the byte offset."""
 
 
 class ContextTooLarge(MonocontextError, MemoryError):
-    """The result would exceed `materialize_limit`; the message says what to write instead."""
+    """The result would exceed `materialize_limit`. The message says what to write instead."""
 
 
 class Unhashable(ContextTooLarge, TypeError):
-    """The hash of a text above `materialize_limit`: it would have to equal the hash of the `str`."""
+    """A text above `materialize_limit` has no hash, which would have to equal that of the `str`."""
 
 
 class InvalidUrl(MonocontextError, ValueError):
-    """A URL of no known scheme, or without the parts that its scheme needs."""
+    """A URL has an unknown scheme, or lacks parts that its scheme needs."""
 
 
 class InvalidEntry(MonocontextError, ValueError):
-    """A key, a value or a lifetime that a memory does not take; the message says which and why."""
+    """A key, value or lifetime is invalid for a memory. The message says which, and why."""
 
 
 class InvalidParameters(MonocontextError, ValueError):
-    """A tool was called without the parameters that it needs."""
+    """A tool was called without required parameters."""
 
 
 class UnknownTool(MonocontextError, LookupError):
-    """A tool was called that is not served here."""
+    """No tool of this name is served."""
 
 
 class ToolRefusal(MonocontextError):
-    """A tool's answer to an impossible request of a model; the message is the answer."""
+    """A tool cannot fulfil the request of a model. The message is the reply to the model."""
 
 
 class NotPicklable(MonocontextError, TypeError):
-    """A text in `memory://` lives in its process and cannot be handed to another one."""
+    """A text in `memory://` belongs to its process and cannot be passed to another one."""
 
 
 class ContextClosed(MonocontextError, ValueError):
-    """The context was closed."""
+    """The text was used after it was closed."""
 
 
 class StoreFailure(MonocontextError, OSError):
-    """The store did not answer as it should, and retries did not help."""
+    """The store failed, and retries did not help."""
 
     refusals: int = 0
-    """How often the store asked for fewer requests meanwhile."""
+    """How often the store requested a lower rate during the attempts."""

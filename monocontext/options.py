@@ -1,4 +1,4 @@
-"""Type the options that functions pass on, and refuse unknown ones by the name of the nearest."""
+"""Types of the options that functions pass on, and checks of their names and values."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ class ReachOptions(TypedDict, total=False):
     """How to reach an S3 server. An option that is None counts as not given."""
 
     endpoint: str | None
-    """URL of a server other than AWS; without it `AWS_ENDPOINT_URL_S3` and `AWS_ENDPOINT_URL` count."""
+    """The URL of a server other than AWS; by default `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`."""
     profile: str | None
     """A profile of the AWS configuration."""
     path_style: bool | None
-    """The bucket in the path instead of the host; by default where an endpoint is given."""
+    """Whether the bucket is in the path instead of the host; by default if an endpoint is given."""
     anonymous: bool | None
-    """Sign nothing."""
+    """Whether to send unsigned requests."""
 
 
 class StoreOptions(ReachOptions, total=False):
     """Options of `open_store`, for `s3://` alone."""
 
     region: str | None
-    """As in the AWS configuration; `us-east-1` where an endpoint is given and nothing is configured."""
+    """By default that of the AWS configuration, or `us-east-1` if an endpoint is given and none is configured."""
     transport: Literal["own", "boto3"] | None
-    """The transport of GETs; boto3 sends everything else."""
+    """The client that sends GETs. Boto3 sends all other requests."""
     keep_alive: bool | None
-    """`False` leaves no connection of our own transport open between two calls."""
+    """`False` closes the connections of our own transport after each call."""
     client: Any
-    """A ready boto3 client, taken as it is; excludes the others."""
+    """A ready boto3 client, used as it is. It excludes the other options."""
 
 
 def validate_options(*options: type, error: type[TypeError] = TypeError) -> Callable[[Function], Function]:
-    """Decorate a function: an unknown keyword is an error of one line that names the nearest keyword.
+    """Decorate a function: an unknown keyword raises `error`, whose message names the nearest keyword.
 
-    `options`: the TypedDicts of the function's `**options`, whose keys its signature then shows as keywords.
+    `options` are the TypedDicts of the function's `**options`. Its signature shows their keys as keywords.
     """
 
     def decorate(function: Function) -> Function:
@@ -67,8 +67,8 @@ def validate_options(*options: type, error: type[TypeError] = TypeError) -> Call
 
 
 class _Shown:
-    """What `inspect` finds behind a function with options: its signature is made when somebody looks, since the import
-    of `inspect` takes 5 ms."""
+    """What `inspect` finds as the wrapped function. Its signature is made at the first use, since `inspect` takes 5 ms
+    to import."""
 
     def __init__(self, function: Callable[..., Any], options: tuple[type, ...]) -> None:
         self.__wrapped__ = function
@@ -92,28 +92,27 @@ class _Shown:
 
 
 def check_int(name: str, value: object, least: int, most: int | None = None) -> int:
-    """The value of an option that counts something. Raises `TypeError` for what is no whole number, `ValueError` for
-    one out of bounds: one line that names the option."""
+    """The value of an option as an int. Raises `TypeError` for another type, `ValueError` if it is out of bounds."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise TypeError(f"{name} is a whole number, not {value!r}")
+        raise TypeError(f"{name} must be an int, not {value!r}")
     number = index(value)
     if most is not None and not least <= number <= most:
-        raise ValueError(f"{name} is between {least:,} and {most:,}, not {number}")
+        raise ValueError(f"{name} must be between {least:,} and {most:,}, not {number}")
     if number < least:
-        raise ValueError(f"{name} is at least {least}, not {number}")
+        raise ValueError(f"{name} must be at least {least}, not {number}")
     return number
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Raise as `check_int` does unless an option is a number of seconds, 0 or more, or None."""
+    """Raise as `check_int` does unless an option is None or a number of seconds of at least 0."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, SupportsFloat)):
-        raise TypeError(f"{name} is a number of seconds, not {value!r}")
+        raise TypeError(f"{name} must be a number of seconds, not {value!r}")
     if value is not None and not float(value) >= 0:
-        raise ValueError(f"{name} is at least 0, not {value}")
+        raise ValueError(f"{name} must be at least 0, not {value}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`: did you mean prefetch?`, or nothing where no name is near."""
+    """The end of an error message, such as `: did you mean prefetch?`, or an empty string if no name is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(known), 1)

@@ -1,10 +1,10 @@
-"""`dataclass`, `field`, `replace` and `NamedTuple` for the classes that every start defines.
+"""`dataclass`, `field`, `replace` and `NamedTuple` that define classes faster than the standard library's.
 
-The `dataclass` of the standard library compiles up to six functions a class and imports `inspect`: of the processor
-time of an import and a first slice that was a quarter (docs/decisions/022-records.md). This one compiles `__init__`
-alone. It does what those classes ask for and no more: slots always, one base, `frozen`, `eq`, `KW_ONLY`, defaults and
-factories. To `dataclasses.fields`, `asdict` and `is_dataclass`, to type checkers, `copy` and `pickle` they are
-dataclasses. `typing.NamedTuple` compiles each annotation: 2 ms for seven classes, of which this one takes a third.
+The `dataclass` of the standard library compiles up to six functions for each class, and imports `inspect`. That was a
+quarter of the processor time of an import and a first slice (docs/decisions/022-records.md). This one compiles only
+`__init__`. It supports slots (always), one base, `frozen`, `eq`, `KW_ONLY`, defaults and factories. Its classes are
+dataclasses to `dataclasses.fields`, `asdict` and `is_dataclass`, to type checkers, `copy` and `pickle`. `NamedTuple`
+does not compile annotations, which takes `typing.NamedTuple` 2 ms for seven classes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _dataclass(*, frozen: bool = False, slots: bool = True, eq: bool = True) -> 
 
 
 def _replace(record: Any, /, **changes: Any) -> Any:
-    """`record` with other values for some fields."""
+    """A copy of `record` with other values for some fields."""
     names = _fields_of(record.__class__)
     if not names:
         raise TypeError(f"{record!r} is not a record")
@@ -51,8 +51,7 @@ def _replace(record: Any, /, **changes: Any) -> Any:
 
 
 class _Original:
-    """An attribute that the standard library gives to a dataclass, made at its first use: `__dataclass_fields__`, and
-    `__dataclass_params__`, which Dask reads."""
+    """A descriptor for `__dataclass_fields__` or `__dataclass_params__` (which Dask reads), made at its first use."""
 
     def __init__(self, name: str, described: dict[str, _Field], **parameters: bool) -> None:
         self.name = name
@@ -82,7 +81,7 @@ class _Original:
 
 
 def _fields_of(cls: type) -> dict[str, _Field]:
-    """The fields of a class or of the nearest one below which it stands; none of what is not a record."""
+    """The fields of a class, or of its nearest base that is a record; empty if there is none."""
     for each in cls.__mro__:
         if "__dataclass_fields__" in vars(each):
             found = vars(each)["__dataclass_fields__"]
@@ -100,7 +99,7 @@ def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
             kw_only = True
             continue
         if annotation.startswith(("ClassVar", "InitVar")):
-            raise TypeError(f"{plain.__qualname__}.{name}: {annotation} is not known here")
+            raise TypeError(f"{plain.__qualname__}.{name}: {annotation} is not supported")
         given = written.pop(name, _MISSING)
         own[name] = one = given if isinstance(given, _Field) else _Field(given)
         one.annotation, one.kw_only = annotation, kw_only
@@ -183,7 +182,7 @@ def _refuse_to_delete(self: Any, name: str) -> None:
 
 
 def _state(self: Any) -> list[Any]:
-    """For `pickle`, as dataclasses do it: those of older versions open here, and ours there."""
+    """The state for `pickle`, as in dataclasses, so that pickles of older versions load here and ours load there."""
     return [getattr(self, name) for name in _fields_of(self.__class__)]
 
 
@@ -193,12 +192,12 @@ def _set_state(self: Any, state: list[Any]) -> None:
 
 
 class _Tuples(type):
-    """Makes a tuple with names of each class below `NamedTuple`; its annotations are not compiled, as `typing` does."""
+    """Makes each subclass of `NamedTuple` a named tuple, without compiling annotations as `typing` does."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], written: dict[str, Any]) -> type:
         annotations = written["__annotations__"]
         defaults = [written[each] for each in annotations if each in written]
-        make: Any = namedtuple  # to a type checker it takes literals
+        make: Any = namedtuple  # type checkers accept only literals
         made: type = make(name, annotations, defaults=defaults, module=written["__module__"])
         for each, value in written.items():
             if each not in annotations:

@@ -1,4 +1,7 @@
-"""`re` that also takes lazy texts: `from monocontext import regex as re`. The code is in `monocontext.text.regex`."""
+"""A module like `re` that also takes lazy texts: `from monocontext import regex as re`.
+
+The implementation is in `monocontext.text.regex`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from monocontext.text.regex import subn as subn
 
 __all__ = [*_re.__all__, "required_literals"]
 
-sys.modules[f"{__name__}.pattern"] = _pattern  # pickles of compiled patterns, made by 0.1, name this module
+sys.modules[f"{__name__}.pattern"] = _pattern  # pickled patterns of version 0.1 name this module
 
 
 def __getattr__(name: str) -> Any:

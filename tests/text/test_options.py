@@ -93,29 +93,29 @@ def keywords(function: Callable[..., Any]) -> set[str]:
 @pytest.mark.parametrize("name", ["cache_bytes", "materialize_limit"])
 def test_a_size_below_nothing(name: str) -> None:
     wrong: dict[str, Any] = {name: -1}
-    with pytest.raises(ValueError, match=f"{name} is at least 0, not -1"):
+    with pytest.raises(ValueError, match=f"{name} must be at least 0, not -1"):
         Monocontext.open("memory://nowhere", **wrong)
 
 
 @pytest.mark.parametrize("wrong", ["4", 2.5, True, None])
 def test_what_is_no_whole_number(wrong: Any) -> None:
-    with pytest.raises(TypeError, match=r"^cache_bytes is a whole number, not "):
+    with pytest.raises(TypeError, match=r"^cache_bytes must be an int, not "):
         Monocontext.open("memory://nowhere", cache_bytes=wrong)
     store = MemoryStore(uuid.uuid4().hex)
     for name in ("frame_bytes", "segment_bytes"):
         options: dict[str, Any] = {name: wrong}
-        with pytest.raises(TypeError, match=rf"^{name} is a whole number, not "):
+        with pytest.raises(TypeError, match=rf"^{name} must be an int, not "):
             publish("text", store, **options)
     assert list(store.list()) == []
     publish("text", store)
     with Monocontext.open(store) as context:
         for call in (context.chunks, lambda size: context.search("text", k=size)):
-            with pytest.raises(TypeError, match=r"^(characters|k) is a whole number, not "):
+            with pytest.raises(TypeError, match=r"^(characters|k) must be an int, not "):
                 call(wrong)
         if wrong is not None:
-            with pytest.raises(TypeError, match=r"^max_hits is a whole number, not "):
+            with pytest.raises(TypeError, match=r"^max_hits must be an int, not "):
                 context.grep("text", max_hits=wrong)
-            with pytest.raises(TypeError, match=r"^generation is a whole number, not "):
+            with pytest.raises(TypeError, match=r"^generation must be an int, not "):
                 Monocontext.open(store, generation=wrong)
 
 
@@ -123,11 +123,11 @@ def test_what_is_no_whole_number(wrong: Any) -> None:
 def test_what_is_no_number_of_seconds(wrong: Any, error: type[Exception]) -> None:
     store = MemoryStore(uuid.uuid4().hex)
     publish("text", store)
-    with pytest.raises(error, match=r"^drop_older_than_seconds is "):
+    with pytest.raises(error, match=r"^drop_older_than_seconds must be "):
         append("more", store, drop_older_than_seconds=wrong)
-    with pytest.raises(error, match=r"^older_than_seconds is "):
+    with pytest.raises(error, match=r"^older_than_seconds must be "):
         gc(store, older_than_seconds=wrong)
-    with Monocontext.open(store) as context, pytest.raises(error, match=r"^max_seconds is "):
+    with Monocontext.open(store) as context, pytest.raises(error, match=r"^max_seconds must be "):
         context.search("text", max_seconds=wrong)
     with Monocontext.open(store) as context:
         assert context == "text"

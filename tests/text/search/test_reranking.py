@@ -44,7 +44,7 @@ def test_nothing_to_order_is_not_asked(context: Monocontext) -> None:
 
     assert context.search("zeppelin", rerank=ask) == []
     assert len(context.search('"number 17 has"', rerank=ask)) == 1
-    with pytest.raises(ValueError, match="k is at least 1"):
+    with pytest.raises(ValueError, match="k must be at least 1"):
         context.search("copper", k=0, rerank=ask)
 
 
