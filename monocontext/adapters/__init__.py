@@ -1,16 +1,17 @@
-"""Use a `Monocontext` as the context of other recursive language models: one module for each host.
+"""Adapters that pass a `Monocontext` to other packages for recursive language models, one module for each.
 
-| host              | module            | what it takes                                                       |
+| host              | module            | use                                                                 |
 |-------------------|-------------------|---------------------------------------------------------------------|
 | `rlms`            | `rlms`            | `RLM(..., **rlms.arguments(context))`, `rlms.prompt(context)`       |
-| `dspy`            | `dspy`            | `dspy.wrap(context)`: an input, and its `tools()`                   |
-| rlm-minimal       | `rlm_minimal`     | `rlm_minimal.lazy(RLM_REPL)`: the class, able to take texts          |
+| `dspy`            | `dspy`            | `dspy.wrap(context)`: an input, with its `tools()`                  |
+| rlm-minimal       | `rlm_minimal`     | `rlm_minimal.lazy(RLM_REPL)`: a class that also takes texts          |
 
 `pydantic-ai-rlm`, `recursive-llm`, `minrlm` and `predict-rlm` need no adapter but a few lines of docs/hosts.md.
-`fast-rlm` takes no object: its query goes to another process as JSON. It can use our MCP server instead.
+`fast-rlm` takes no objects, since it sends its query to another process as JSON. It can use our MCP server instead.
 
-Importing an adapter imports no host, and no host is a dependency: each function imports what it needs. No text is read
+No host is a dependency: the functions of `rlms`, `dspy` and `rlm_minimal` import it when they need it. No text is read
 before the host runs code that reads it.
 
-`fsspec` is the adapter for all that reads files of fsspec, which imports it: `fsspec.open("monocontext://text::...")`.
+`fsspec` makes texts files for every library that reads with fsspec: `fsspec.open("monocontext://text::...")`.
+`deepagents` makes documents the files of a deep agent.
 """

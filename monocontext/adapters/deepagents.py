@@ -1,10 +1,10 @@
-"""Use the documents of a text as the files of a deep agent: its `ls`, `read_file`, `grep`, `glob`, and writes.
+"""The documents of a text as the files of a deep agent, for its `ls`, `read_file`, `grep`, `glob` and writes.
 
     from deepagents import create_deep_agent
     from monocontext.adapters.deepagents import DocumentsBackend
     agent = create_deep_agent(model, backend=DocumentsBackend("s3://bucket/code"))
 
-The document `src/a.py` is the file `/src/a.py`. Files are read in place: only what the agent looks at is fetched.
+The document `src/a.py` is the file `/src/a.py`. Only what the agent reads is fetched.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from monocontext.text.monocontext import Monocontext
 from monocontext.writing.upkeep.edit import delete, update
 
 _MOST_FOUND = 1000
-"""Matches of a `grep`, files of a `glob`: more would not fit a model's prompt."""
+"""The most matches of a `grep`, or files of a `glob`. More would not fit into a model's prompt."""
 _GREP_SECONDS = 15.0
 _READ_CHARACTERS = 1 << 20
-"""The most characters of one `read`. The agent's own limit is far below."""
+"""The most characters of one `read`. The agent's own limit is far lower."""
 _READ_ONLY = "this text is read-only: DocumentsBackend(url, writable=True) lets the agent change it"
 
 
 class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
     """The documents of the context at `url` as files. Safe for use by many threads.
 
-    - `writable`: let the agent write, edit and delete documents. Each change is a new version of the text, which
-      `monocontext history` lists and `monocontext restore` takes back. Of two agents that edit one file at once, the
-      later one wins
-    - `store_options`: how to reach the store, as keywords of `Monocontext.open`
+    - `writable`: let the agent write, edit and delete documents. Each change is a new version of the text;
+      `monocontext history` lists versions and `monocontext restore` returns to one. If two agents edit a file at once,
+      the later edit wins
+    - `store_options`: options of the store, as keywords of `Monocontext.open`
 
-    A file that does not exist, and a write to a read-only text, are results with an error. A store that fails raises,
-    and so does a text without documents (`ValueError`).
-    GETs: those of the text's methods of like names; `ls` and `glob` take 1 for 4,096 documents.
+    A missing file, or a write to a read-only text, gives a result with an error. A failure of the store raises, and a
+    text without documents is a `ValueError`. GETs are those of the text's methods with these names; `ls` and `glob`
+    take 1 for 4,096 documents.
     """
 
     def __init__(self, url: str, *, writable: bool = False, **store_options: Any) -> None:
@@ -62,7 +62,9 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         self._text = Monocontext.open(url, materialize_limit=_READ_CHARACTERS, **self._store_options)
         if len(self._text) and not self._text.documents.count:
             self._text.close()
-            raise ValueError(f"{url} is one text without documents, so it has no files: monocontext.tools reads it")
+            raise ValueError(
+                f"{url} is one text without documents, so it has no files: use monocontext.tools to read it"
+            )
 
     def ls(self, path: str) -> LsResult:
         folder = _folder(path)
@@ -88,8 +90,8 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         try:
             content = document.read(document.span.line_start(first), document.span.line_start(last))
         except ContextTooLarge:
-            what = f"line {first + 1:,} of {file_path} is" if last - first == 1 else f"{last - first:,} lines are"
-            return ReadResult(error=f"Error: {what} too long for one read ({_READ_CHARACTERS:,} characters)")
+            too_long = f"line {first + 1:,} of {file_path} is" if last - first == 1 else f"{last - first:,} lines are"
+            return ReadResult(error=f"Error: {too_long} too long for one read ({_READ_CHARACTERS:,} characters)")
         data = FileData(content=content, encoding="utf-8")
         if first == last:
             return ReadResult(file_data=data)
@@ -170,7 +172,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         return DeleteResult(path=file_path)
 
     def _change(self, file_path: str, content: str) -> str | None:
-        """Store a document; the error where that cannot be."""
+        """Store a document. Returns an error message, or None."""
         name = file_path.lstrip("/")
         if not self._writable:
             return f"Error: {_READ_ONLY}"
@@ -187,7 +189,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         return None
 
     def _find(self, path: str) -> Document | None:
-        """The document of a path, whose name may begin with the slash or without it."""
+        """The document of a path. Its name may begin with a slash or not."""
         documents = self._text.documents
         for name in (path.lstrip("/"), path):
             number = documents.number_of(name)
@@ -201,7 +203,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
 
 
 def _folder(path: str) -> str:
-    """A folder as names of documents begin: without a slash in front, with one behind; the top is empty."""
+    """The beginning that the names of documents in a folder share: `src/` for `/src`, empty for `/`."""
     inner = path.strip("/")
     return f"{inner}/" if inner else ""
 

@@ -1,4 +1,4 @@
-"""Use a text, or a list or dict of documents, as an input of `dspy.RLM` (3.3 and later), with either interpreter.
+"""A text, or a list or dict of documents, as an input of `dspy.RLM` (3.3 and later), with either interpreter.
 
     import dspy
     from monocontext import Monocontext
@@ -8,18 +8,18 @@
     rlm = dspy.RLM("context, question -> answer", tools=text.tools())
     print(rlm(context=text, question="Who wrote it?").answer)
 
-The sandbox holds a proxy with the text's length; its methods are tools that run here. So the store's client,
-credentials, cache and read-ahead stay in this process, and the sandbox starts no thread. All methods and operators of
-`str` work there, `lines`, `grep`, and the functions of `re`; large results are proxies again. What needs one real `str`
-of more than a million characters is a `MemoryError`; so is a function as the replacement of `re.sub`. Methods of a
+The sandbox holds a proxy of the text, whose methods are tools that run in this process. So the store's client,
+credentials, cache and read-ahead stay here, and the sandbox starts no thread. The proxy supports all methods and
+operators of `str`, `lines`, `grep`, and the functions of `re`; large results are proxies too. An operation that needs a
+real `str` of more than a million characters raises `MemoryError`, and so does `re.sub` with a function. Methods of a
 compiled pattern take slices.
 
-A lazy list or dict (`Monocontext.open(url, shape="list")`) is one there too. A loop gives lazy documents, whose
-searches the host answers for a thousand at once, by search filters; an index or a look-up gives a real `str`. What C
-code takes must be made real: `"".join(str(d) for d in context)`, `isinstance(str(d), str)`.
+A lazy list or dict (`Monocontext.open(url, shape="list")`) becomes a proxy too. A loop over it gives lazy documents;
+the host answers searches in a thousand of them at once, by search filters. An index or a look-up gives a real `str`. C
+code needs real strings: `"".join(str(d) for d in context)`, `isinstance(str(d), str)`.
 
-Two texts in one signature: `wrap(context, field="left")` and `wrap(other, field="right")`, whose tools have names of
-their own. In Pyodide, which has 32 bits, `len(context)` above 2,147,483,647 is an `OverflowError`: `context.n`.
+For two texts in one signature write `wrap(context, field="left")` and `wrap(other, field="right")`: the names of their
+tools differ. Pyodide has 32 bits, so `len(context)` above 2,147,483,647 raises `OverflowError`: use `context.n`.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
 MOST_CHARACTERS = 4 << 20
-"""The most characters in one answer of a tool: it crosses a pipe as JSON, and the sandbox may have little memory."""
+"""The most characters in one reply of a tool, which crosses a pipe as JSON to a sandbox with little memory."""
 MOST_HITS = 1000
 """The most hits of one `grep`."""
 _TEXT_TOOLS = 6
-"""The tools of a text, in the order in which its proxy takes them; the tool for documents follows."""
+"""The number of tools of a text. The tool for documents comes after them."""
 
 
 def wrap(context: Monocontext | DocumentList | DocumentDict, field: str = "") -> Any:
     """Make an input for `dspy.RLM`: a `SandboxSerializable`, with `tools()` for its `tools=` (no GET)."""
     if field and not field.isidentifier():
-        raise ValueError(f"field is the name of an input, an identifier, not {field!r}")
-    of_text, of_documents = _classes()
+        raise ValueError(f"field must be an identifier, the name of an input, not {field!r}")
+    text_class, documents_class = _classes()
     if isinstance(context, DocumentList | DocumentDict):
-        return of_documents(context, field)
+        return documents_class(context, field)
     if not isinstance(context, LazyText):
-        raise TypeError(f"the sandbox takes a lazy text, list or dict, not {type(context).__name__}")
-    return of_text(context, field)
+        raise TypeError(f"context must be a lazy text, list or dict, not {type(context).__name__}")
+    return text_class(context, field)
 
 
 @cache
@@ -65,7 +65,7 @@ def _classes() -> tuple[type[Any], type[Any]]:
     import dspy
 
     class DspyText(dspy.SandboxSerializable):  # type: ignore[misc]
-        """A `Monocontext` as an input. Its `str` is short: the host calls `str` on objects that it does not know."""
+        """A `Monocontext` as an input."""
 
         def __init__(self, context: Any, field: str):
             self.context = context
@@ -127,7 +127,7 @@ def _classes() -> tuple[type[Any], type[Any]]:
 
 @cache
 def _proxy(module: str) -> str:
-    """The source code that the sandbox runs. What it imports of this package is there by then."""
+    """The source code of a module for the sandbox, without imports of this package, which the sandbox lacks."""
     lines = (Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("from monocontext."))
 
@@ -136,7 +136,7 @@ def _documents_tool(texts: DocumentList | DocumentDict, suffix: str) -> Callable
     remote = RemoteDocuments(texts, MOST_CHARACTERS)
 
     def documents_call(steps: list[Any], operation: str, arguments: list[Any]) -> dict[str, Any]:
-        """An operation on documents, or on the result of these steps."""
+        """Run an operation on the documents, or on the result of the steps."""
         return remote.call(steps, operation, arguments)
 
     documents_call.__name__ += suffix
@@ -144,20 +144,20 @@ def _documents_tool(texts: DocumentList | DocumentDict, suffix: str) -> Callable
 
 
 def _tools(context: Monocontext, suffix: str) -> list[Callable[..., Any]]:
-    """The methods of the proxy, as the host calls them: arguments and results are JSON."""
+    """Make the tools that the proxy's methods call. Arguments and results are JSON."""
 
     def text_read(start: int, stop: int) -> str:
         """Characters [start, stop)."""
         if stop - start > MOST_CHARACTERS:
-            raise ValueError(f"a slice has at most {MOST_CHARACTERS:,} characters here, not {stop - start:,}")
+            raise ValueError(f"a slice must have at most {MOST_CHARACTERS:,} characters here, not {stop - start:,}")
         return str(context[start:stop])
 
     def text_find(sub: str, start: int, stop: int) -> int:
-        """Where it begins, or -1."""
+        """The character at which `sub` begins, or -1."""
         return context.find(sub, start, stop)
 
     def text_count(sub: str, start: int, stop: int) -> int:
-        """Occurrences that do not overlap."""
+        """The number of occurrences of `sub` that do not overlap."""
         return context.count(sub, start, stop)
 
     def text_lines(start: int, stop: int) -> str:
@@ -165,14 +165,14 @@ def _tools(context: Monocontext, suffix: str) -> list[Callable[..., Any]]:
         return str(context.lines[start:stop])
 
     def text_grep(pattern: str, max_hits: int, start: int) -> list[list[Any]]:
-        """Lines that match, from a character on: offset, line number, line."""
+        """Lines that match, from character `start` on: offset, line number, line."""
         hits = context.grep(pattern, max_hits=min(operator.index(max_hits), MOST_HITS), start=start)
         return [[hit.offset, hit.line_number, hit.line] for hit in itertools.islice(hits, MOST_HITS)]
 
     remote = Remote(context, MOST_CHARACTERS)
 
     def text_call(steps: list[Any], operation: str, arguments: list[Any]) -> dict[str, Any]:
-        """Any other operation of a str, on the result of these steps."""
+        """Run any other operation of a str on the result of the steps."""
         return remote.call(steps, operation, arguments)
 
     tools: list[Callable[..., Any]] = [text_read, text_find, text_count, text_lines, text_grep, text_call]

@@ -1,6 +1,6 @@
-"""Run the operations that the sandbox of `dspy` requests on a list or dict of documents. Requests and replies are JSON.
+"""The host's side of the `dspy` sandbox for a list or dict of documents.
 
-Answers are about blocks of documents, so that a loop over a million of them takes a thousand messages.
+Replies are about blocks of a thousand documents, so that a loop over a million takes a thousand messages.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from monocontext.adapters.dspy_remote import Remote
 from monocontext.text import regex
 from monocontext.text.documents import DocumentDict, DocumentList
 
-_OF_DOCUMENTS = frozenset({"document", "lengths", "texts_from", "holding", "matching", "names", "number"})
-_OF_LIST = frozenset({"count", "index"})
+_DOCUMENT_OPERATIONS = frozenset({"document", "lengths", "texts_from", "holding", "matching", "names", "number"})
+_LIST_OPERATIONS = frozenset({"count", "index"})
 
 
 class RemoteDocuments(Remote):
-    """A lazy list or dict of documents for one sandbox, which counts them from 0 on in the order of a loop."""
+    """A lazy list or dict of documents. The sandbox numbers them from 0 in the order of a loop."""
 
     def __init__(self, texts: DocumentList | DocumentDict, most_characters: int):
         super().__init__(texts, most_characters)
@@ -29,9 +29,9 @@ class RemoteDocuments(Remote):
     def _operate(self, value: Any, name: str, arguments: list[Any]) -> Any:
         if value is not self._texts:
             return super()._operate(value, name, arguments)
-        if name in _OF_LIST and isinstance(value, DocumentList):
+        if name in _LIST_OPERATIONS and isinstance(value, DocumentList):
             return getattr(value, name)(*arguments)
-        if name not in _OF_DOCUMENTS:
+        if name not in _DOCUMENT_OPERATIONS:
             raise AttributeError(name)
         return getattr(self, f"_{name}")(*arguments)
 
@@ -42,11 +42,11 @@ class RemoteDocuments(Remote):
         return range(start, min(start + most, len(self._numbers)))
 
     def _lengths(self, start: int, most: int) -> list[int]:
-        """Characters of each document of a block."""
+        """The lengths of the documents of a block."""
         return [len(self._document(at)) for at in self._block(start, most)]
 
     def _texts_from(self, start: int, most: int) -> list[str]:
-        """The texts of a block, or of its beginning, if it is long."""
+        """The texts of a block, or of its first documents if the block is too long for one reply."""
         taken: list[int] = []
         characters = 0
         for at in self._block(start, most):

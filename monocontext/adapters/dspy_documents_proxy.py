@@ -1,4 +1,4 @@
-"""Proxies of a list or dict of documents. Their source runs in the sandbox of `dspy` after that of `dspy_proxy`."""
+"""Proxies of a list or dict of documents. The `dspy` sandbox runs this source after that of `dspy_proxy`."""
 
 import json
 import operator
@@ -8,27 +8,29 @@ from typing import Any
 from monocontext.adapters.dspy_proxy import DerivedProxy, _is_proxy, _proxy_ask
 
 DOCUMENTS_AT_ONCE = 1000
-"""The most documents in one message of the host."""
+"""The most documents in one reply of the host."""
+MOST_REPLIES = 200
+"""The most replies that are cached."""
 
 
 class DocumentsInHost:
-    """Asks the host about documents, block by block, and remembers its answers."""
+    """Requests facts about documents from the host, block by block, and caches the replies."""
 
     def __init__(self, call: Any, count: int) -> None:
         self.call, self.count = call, count
         self._answers: dict[Any, Any] = {}
         self._texts: dict[int, str] = {}
-        self._next, self._most = -1, 1
+        self._next, self._most = -1, 1  # the document that a loop reads next, and the size of its last group
 
     def ask(self, operation: str, *arguments: Any) -> Any:
         return _proxy_ask(self.call, [], operation, [str(each) if _is_proxy(each) else each for each in arguments])
 
     def about(self, at: int, operation: str, *arguments: Any) -> Any:
-        """The answer for the block of a document."""
+        """The reply for the block that holds document `at`."""
         start = at - at % DOCUMENTS_AT_ONCE
         key = (operation, start, *arguments)
         if key not in self._answers:
-            if len(self._answers) >= 200:
+            if len(self._answers) >= MOST_REPLIES:
                 self._answers.clear()
             found = self.ask(operation, start, DOCUMENTS_AT_ONCE, *arguments)
             self._answers[key] = set(found) if operation in ("holding", "matching") else found
@@ -38,7 +40,7 @@ class DocumentsInHost:
         return int(self.about(at, "lengths")[at % DOCUMENTS_AT_ONCE])
 
     def text(self, at: int) -> str:
-        """A small document. Documents that are read in order arrive in growing groups."""
+        """The text of a small document. Documents that are read in order arrive in growing groups."""
         if at not in self._texts:
             self._most = min(2 * self._most, DOCUMENTS_AT_ONCE) if at == self._next else 1
             self._texts = dict(enumerate(self.ask("texts_from", at, self._most), at))
@@ -49,7 +51,7 @@ class DocumentsInHost:
         return str(self.about(at, "names")[at % DOCUMENTS_AT_ONCE])
 
     def real(self, at: int) -> Any:
-        """A document as a str; a large one as a proxy."""
+        """A document as a str, or as a proxy if it is large."""
         document = DocumentProxy(self, at)
         return str(document) if document._is_small else document
 
@@ -58,7 +60,7 @@ class DocumentsInHost:
 
 
 class DocumentProxy(DerivedProxy):
-    """A document, read where its text is used. The host answers searches in it, and looks at search filters first."""
+    """A document whose text is read when it is used. The host answers searches, by search filters where it can."""
 
     def __init__(self, host: DocumentsInHost, at: int) -> None:
         super().__init__(host.call, [["document", [at]]], None)
@@ -89,7 +91,7 @@ class DocumentProxy(DerivedProxy):
 
     def _holds(self, sub: Any) -> bool:
         if not isinstance(sub, str):
-            return True  # the method itself refuses anything but a str
+            return True  # the method raises for anything but a str
         return not sub or self._at in self._host.about(self._at, "holding", sub)
 
     def _finds(self, pattern: str, flags: int) -> bool:
@@ -121,6 +123,7 @@ class DocumentProxy(DerivedProxy):
 
 
 def _document_operator(name: str) -> Any:
+    """Make an operator that runs here for a small document, else in the host."""
     on_real, in_host = getattr(operator, name), getattr(DerivedProxy, f"__{name}__")
 
     def method(self: Any, other: Any) -> Any:
@@ -136,6 +139,8 @@ for _operator_name in ("lt", "le", "gt", "ge", "add"):
 
 
 class _DocumentsProxy:
+    """The common part of the proxies of a list and of a dict."""
+
     is_documents_proxy = True
 
     def __init__(self, host: DocumentsInHost, text: Any) -> None:
@@ -146,7 +151,7 @@ class _DocumentsProxy:
 
 
 class DocumentListProxy(_DocumentsProxy, Sequence):  # type: ignore[type-arg]
-    """The documents as a list of str: a loop gives proxies, an index and a slice real str."""
+    """The documents as a list of str. A loop gives proxies; an index or a slice gives real strings."""
 
     def __iter__(self) -> Any:
         return self._host.documents()
@@ -209,7 +214,7 @@ class DocumentListProxy(_DocumentsProxy, Sequence):  # type: ignore[type-arg]
 
 
 class DocumentDictProxy(_DocumentsProxy, Mapping):  # type: ignore[type-arg]
-    """The documents as a dict of name to str: loops over values and items give proxies, a look-up a real str."""
+    """The documents as a dict of name to str. Loops over values and items give proxies; a look-up gives a real str."""
 
     def __iter__(self) -> Any:
         return map(self._host.name, range(len(self)))
@@ -270,12 +275,12 @@ class _DocumentValues(ValuesView):  # type: ignore[type-arg]
 
 
 def _json_default(real: Any) -> Any:
-    """Make the function that `json` calls for objects of other types."""
+    """Make the function that `json` calls for other types of objects: it turns proxies into real values."""
 
     def default(self: Any, value: Any) -> Any:
         if _is_proxy(value):
             return str(value)
-        if hasattr(type(value), "is_documents_proxy"):  # each input field defines the classes again
+        if hasattr(type(value), "is_documents_proxy"):  # not isinstance: each input field defines the classes again
             return value.copy()
         return real(self, value)
 

@@ -1,4 +1,8 @@
-"""A proxy of a text, whose source runs in the sandbox of `dspy`. It imports nothing of this package."""
+"""A proxy of a text for the sandbox of `dspy`, whose operations run in the host: the process that holds the text.
+
+The sandbox runs this source, once for each input field, so it imports nothing of this package. A proxy is identified in
+the host by its steps: the operations, each with arguments, that lead to it from the text.
+"""
 
 import builtins
 import re
@@ -6,22 +10,24 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 PROXY_SMALL = 1_000_000
-"""Characters up to which the whole text may become a real str in the sandbox."""
+"""The most characters of a text that may become a real str in the sandbox."""
 
 
 class ProxyHit(NamedTuple):
+    """A line that `grep` found, as `monocontext` describes it."""
+
     offset: int
     line_number: int
     line: str
 
 
 def _is_proxy(value: Any) -> bool:
-    """Whether a value is a proxy of a text: each input field defines these classes again."""
+    """Whether a value is a proxy of a text. `isinstance` would fail: each input field defines the classes again."""
     return hasattr(type(value), "is_context_proxy")
 
 
 class ContextProxy:
-    """A text in the host: operations run there, and small results are real str."""
+    """A text in the host. Operations run in the host, and small results are real strings."""
 
     is_context_proxy = True
 
@@ -40,14 +46,15 @@ class ContextProxy:
         return self.n <= PROXY_SMALL
 
     def _encode(self, value: Any) -> Any:
-        """An argument as JSON."""
+        """Convert an argument to JSON."""
         if isinstance(value, tuple):
             return {"tuple": [self._encode(item) for item in value]}
-        if _is_proxy(value):  # this field's host does not know a text of another field
+        if _is_proxy(value):  # the host of this field does not know texts of other fields
             return {"steps": value._steps} if value._call is self._call else str(value)
         return value
 
     def _method(self, name: str, arguments: Any, options: Any) -> Any:
+        """Run a method of `str`: here for a small text, else in the host, which takes arguments by position."""
         if self._is_small or name in ("encode", "format", "format_map", "join", "maketrans"):
             return getattr(str(self) if name != "maketrans" else "", name)(*arguments, **options)
         if name == "translate":
@@ -60,7 +67,7 @@ class ContextProxy:
                     {},
                 )
         if options:
-            raise TypeError(f"{name}() takes no {', '.join(options)} here: give it by position")
+            raise TypeError(f"{name}() takes no keyword {', '.join(options)} here: pass it by position")
         return self._ask(name, *arguments)
 
     def __hash__(self) -> int:
@@ -151,6 +158,8 @@ class ContextProxy:
 
 
 def _host_operator(name: str) -> Any:
+    """Make an operator that runs in the host."""
+
     def method(self: Any, other: Any) -> Any:
         return self._ask(name, other) if isinstance(other, str) or _is_proxy(other) else NotImplemented
 
@@ -162,7 +171,10 @@ for _proxy_operator in ("__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__add
 
 
 class DerivedProxy(ContextProxy):
-    """A text that the host derives from another by these steps. Its length may be unknown until `len` is called."""
+    """A text that the host derives from another by steps, each an operation with its arguments.
+
+    Its length may be unknown until `len` is called.
+    """
 
     def __init__(self, call: Any, steps: Any, n: Any) -> None:
         self._call, self._steps, self._n = call, steps, n
@@ -292,12 +304,12 @@ class MatchProxy:
 
 
 def _proxy_ask(call: Any, steps: Any, name: str, arguments: Any) -> Any:
-    """The result of an operation in the host on that of these steps."""
+    """Run an operation in the host on the value of the steps."""
     return _proxy_reply(call, steps, [name, arguments], call(steps=steps, operation=name, arguments=arguments))
 
 
 def _proxy_reply(call: Any, steps: Any, step: Any, reply: Any) -> Any:
-    """The value of a reply, or a proxy of the result that stays in the host."""
+    """The value of a reply, or a proxy if the value stays in the host."""
     if "error" in reply:
         raise (re.error if reply["error"] == "re.error" else getattr(builtins, reply["error"]))(reply["told"])
     if "text" in reply:
@@ -311,7 +323,7 @@ def _proxy_reply(call: Any, steps: Any, step: Any, reply: Any) -> Any:
 
 
 def _proxy_re(name: str, real: Any) -> Any:
-    """A function of `re` that takes a `ContextProxy` too."""
+    """Wrap a function of `re`, so that it also takes a `ContextProxy`."""
 
     def function(pattern: Any, *arguments: Any, **options: Any) -> Any:
         at = 1 if name in ("sub", "subn") else 0
@@ -330,13 +342,13 @@ def _proxy_re(name: str, real: Any) -> Any:
             pattern, options = pattern.pattern, options | {"flags": pattern.flags & ~re.UNICODE.value}
         rest = [*arguments[:at], *arguments[at + 1 :]]
         if at and callable(rest[0]):
-            raise MemoryError(f"re.{name} with a function takes at most {PROXY_SMALL:,} characters here: a slice")
+            raise MemoryError(f"re.{name} with a function takes at most {PROXY_SMALL:,} characters here: take a slice")
         given = [pattern, rest, {key: int(item) for key, item in options.items()}]
         if name != "finditer":
             found = text._ask(f"re.{name}", *given)
             return MatchProxy(text, *found) if found and name in ("search", "match", "fullmatch") else found
         matches = ListProxy(text._call, [*text._steps, ["re.finditer", given]])
-        matches._ask("batch", 0, 0)  # raises the errors of the pattern at once
+        matches._ask("batch", 0, 0)  # raises an error of the pattern now
         return (MatchProxy(text, *found) for found in matches)
 
     return function
@@ -350,7 +362,7 @@ for _proxy_name in ("search", "match", "fullmatch", "finditer", "findall", "spli
 
 
 class LinesProxy:
-    """The same text by line. Lines keep their ends; a slice of lines is their text, as in `Monocontext.lines`."""
+    """The lines of the text, each with its end. A slice of lines is their text, as in `Monocontext.lines`."""
 
     def __init__(self, read: Any) -> None:
         self._read = read

@@ -1,4 +1,7 @@
-"""Run the operations that the sandbox of `dspy` requests on the text. Requests and replies are JSON."""
+"""The host's side of the `dspy` sandbox: operations on a text, with requests and replies as JSON.
+
+A request names a value by steps: the operations that lead to it from the text.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +21,22 @@ _OPERATORS = ("__add__", "__radd__", "__eq__", "__lt__", "__le__", "__gt__", "__
 _PUBLIC = frozenset(name for name in dir(str) if not name.startswith("_"))
 _RE = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn")
 _MAX_REMEMBERED = 64
-"""Derived texts, lists and passes kept for the next request; the host derives dropped ones again."""
+"""The most derived texts, lists and passes that are kept. A dropped one is derived again when it is needed."""
 
 
 class Remote:
-    """One text for the sandboxes of a `dspy.RLM`. Safe for use by many threads: `batch` runs several at once."""
+    """One text for the sandboxes of a `dspy.RLM`. Safe for use by many threads."""
 
     def __init__(self, context: Any, most_characters: int):
         self._context = context
         self._most = most_characters
         self._results: dict[str, Any] = {}
         self._passes: dict[tuple[str, int], Iterator[Any]] = {}
-        """Passes over lists, by the steps of the list and the number of the next item."""
+        """Iterators over lists, by the steps of the list and the number of the next item."""
         self._lock = threading.Lock()
 
     def call(self, steps: list[Any], name: str, arguments: list[Any]) -> dict[str, Any]:
-        """The result or the error of an operation on the result of the steps."""
+        """Run an operation on the value of the steps. Returns its result or its error."""
         try:
             if name == "batch":
                 return {"value": self._batch(steps, *arguments)}
@@ -75,7 +78,7 @@ class Remote:
 
     def _part(self, part: Any) -> str:
         if len(part) > self._most:
-            raise ValueError(f"a slice has at most {self._most:,} characters here, not {len(part):,}")
+            raise ValueError(f"a slice must have at most {self._most:,} characters here, not {len(part):,}")
         return part if isinstance(part, str) else "".join(part.chunks())
 
     def _search(self, text: Any, name: str, pattern: str, rest: list[Any], options: dict[str, int]) -> Any:
@@ -86,12 +89,14 @@ class Remote:
         return _pack_match(found) if found is not None and name in ("search", "match", "fullmatch") else found
 
     def _batch(self, steps: list[Any], start: int, most: int) -> list[Any]:
-        """Up to `most` items of a list from `start` on; continues a pass that has reached that item."""
+        """Up to `most` items of a list from `start` on. Continues a pass that has reached that item."""
         key = json.dumps(steps)
-        with self._lock:  # and out of the table: no other thread may go on with it too
+        with self._lock:  # removed, so that no other thread continues it too
             items = self._passes.pop((key, start), None)
         if items is None:
-            made = self._operate(self._value(steps[:-1]), *steps[-1])  # not a remembered one: matches are read once
+            made = self._operate(
+                self._value(steps[:-1]), *steps[-1]
+            )  # made again, since an iterator of matches can be read only once
             items = itertools.islice(iter(made), start, None)
         taken, characters = [], 0
         for item in itertools.islice(items, most):
@@ -105,7 +110,7 @@ class Remote:
 
     def _pack(self, value: Any) -> dict[str, Any]:
         if isinstance(value, StrLike):
-            return {"text": value._known_length}  # None: unknown without a pass over the text
+            return {"text": value._known_length}  # None if only a pass over the text would tell
         if isinstance(value, str) and len(value) > self._most:
             return {"text": len(value)}
         if isinstance(value, tuple):

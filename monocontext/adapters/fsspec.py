@@ -1,9 +1,10 @@
-"""Texts as files of fsspec: `fsspec.open("monocontext://text::s3://bucket/prefix")`, for all libraries that read with
-it.
+"""Texts as files of fsspec, for every library that reads with it.
 
-`text`, with any suffix or none, is the whole text; every other path is the document of that name. A filesystem stays on
-the generation that it opened, also in other processes; `invalidate_cache()` moves it to the newest. Bytes are those of
-the text in UTF-8. The engine fetches, verifies and keeps ranges.
+    fsspec.open("monocontext://text::s3://bucket/prefix")
+
+The path `text`, with any suffix or none, is the whole text; every other path is the document of that name. Files hold
+the text in UTF-8. A filesystem stays on the generation that it opened, in other processes too; `invalidate_cache()`
+moves it to the newest one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _WHOLE = "text"
 
 
 class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
-    """The files of one context, to read. Safe for use by many threads."""
+    """The files of one context, read-only. Safe for use by many threads."""
 
     protocol = "monocontext"
 
@@ -33,15 +34,16 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         target_options: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        """`fo`: the URL of the context (1 GET). `target_options`: options of `Monocontext.open`; in a chain of URLs
-        fsspec takes them from the keyword named like the last protocol: `s3={"endpoint": ...}`.
+        """`fo` is the URL of the context (1 GET). `target_options` are options of `Monocontext.open`.
 
-        fsspec loads its module for each protocol in a chain, such as `s3fs`; `fo="s3://..."` needs nothing more.
+        In a chain of URLs, fsspec takes `target_options` from the keyword with the name of the last protocol, such as
+        `s3={"endpoint": ...}`, and imports its own module for that protocol, such as `s3fs`. With `fo="s3://..."` it
+        does not need that module.
         """
         super().__init__(**options)
         if not fo:
             raise ValueError(
-                "the place of the text is missing: expected monocontext://text::s3://bucket/prefix, or fo='s3://...'"
+                "the URL of the text is missing: expected monocontext://text::s3://bucket/prefix, or fo='s3://...'"
             )
         url = f"{target_protocol}://{fo.lstrip('/')}" if target_protocol not in (None, "file", "local") else fo
         given: Any = target_options or {}
@@ -57,11 +59,11 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         self._text.refresh()
 
     def close(self) -> None:
-        """Give back memory and connections. Idempotent."""
+        """Release memory and connections. Idempotent."""
         self._text.close()
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        """The files below a path. Sizes of documents are None: `info` finds them."""
+        """The files below a path. The sizes of documents are None; `info` returns them."""
         path = str(self._strip_protocol(path)).strip("/")
         below = f"{path}/" if path else ""
         found: dict[str, dict[str, Any]] = {}
@@ -80,15 +82,15 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return [found[name] for name in sorted(found)] if detail else sorted(found)
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """Size in bytes and generation of a file (at most 2 GETs for the frames at its ends)."""
+        """The size in bytes and the generation of a file (at most 2 GETs, for the frames at its ends)."""
         path = str(self._strip_protocol(path)).strip("/")
         if not path or (path not in self._documents and any(name.startswith(f"{path}/") for name in self._documents)):
             return {"name": path, "size": 0, "type": "directory"}
-        of_text = {"url": self._text.url, "generation": self._text.generation}
-        return {"name": path, "size": len(_Bytes(self._find(path))), "type": "file", **of_text}
+        text = {"url": self._text.url, "generation": self._text.generation}
+        return {"name": path, "size": len(_Bytes(self._find(path))), "type": "file", **text}
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
-        """Bytes of a file, as a slice with these ends gives them."""
+        """The bytes [start, end) of a file, with the bounds of a slice."""
         content = _Bytes(self._find(str(self._strip_protocol(path))))
         first, stop, _step = slice(start, end).indices(len(content))
         return content.read(first, stop)
@@ -111,7 +113,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _refuse(self, path: str, *_: Any, **__: Any) -> Any:
         raise OSError(errno.EROFS, f"{os.strerror(errno.EROFS)}: texts are written by monocontext.publish", path)
 
-    # fsspec's own mkdir and similar methods silently do nothing; all other writers end here or in `open`.
+    # The inherited mkdir and similar methods silently do nothing. All other writers call these or `open`.
     mkdir = makedirs = rmdir = rm_file = _refuse
 
     def cp_file(self, path1: str, path2: str, **options: Any) -> None:
@@ -130,7 +132,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
 
 class _File(AbstractBufferedFile):  # type: ignore[misc]
-    """One file, open to read."""
+    """A file that is open for reading."""
 
     def __init__(self, fs: MonocontextFileSystem, path: str, content: _Bytes, block_size: Any, **options: Any) -> None:
         self._content = content
@@ -141,11 +143,11 @@ class _File(AbstractBufferedFile):  # type: ignore[misc]
 
 
 class _Bytes:
-    """A part of a stored text in UTF-8, by bytes."""
+    """The UTF-8 bytes of a part of a stored text."""
 
     def __init__(self, text: Monocontext) -> None:
         reader = text._reader
-        assert isinstance(reader, Reader)  # a filesystem opens its texts itself
+        assert isinstance(reader, Reader)  # a filesystem opens its own texts
         self._reader = reader
         first = text.span.start
         self._start, self._stop = self._byte_of(first), self._byte_of(first + len(text))
@@ -154,7 +156,7 @@ class _Bytes:
         return self._stop - self._start
 
     def _byte_of(self, character: int) -> int:
-        """The byte at which a character begins (1 GET for its frame, unless it is the frame's first)."""
+        """The byte at which a character begins (1 GET for its frame, unless it is the first in it)."""
         if character == self._reader.characters:
             return self._reader.manifest.text_bytes
         frame = self._reader.locate(character)

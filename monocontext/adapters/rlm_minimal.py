@@ -1,6 +1,6 @@
-"""Use a text, or a list or dict of documents, with rlm-minimal.
+"""A text, or a list or dict of documents, as the context of rlm-minimal.
 
-Any class with `setup_context(context, query)` and a `repl_env` will do:
+This works with any class that has `setup_context(context, query)` and a `repl_env`:
 
     from monocontext import Monocontext
     from monocontext.adapters import rlm_minimal
@@ -9,8 +9,8 @@ Any class with `setup_context(context, query)` and a `repl_env` will do:
     model = rlm_minimal.lazy(RLM_REPL)(model="gpt-5", recursive_model="gpt-5-nano")
     print(model.completion(Monocontext.open("s3://bucket/prefix"), "Who wrote it?"))
 
-The host writes a context to a file as JSON. So its REPL starts with an empty text, and gets the variable afterwards.
-Other contexts work as before.
+The host writes its context to a JSON file. So its REPL starts with an empty text, and gets the variable `context`
+afterwards. Contexts of other types work as before.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ T = TypeVar("T")
 
 
 def lazy(repl_class: type[T]) -> type[T]:
-    """The class, whose `setup_context` and `completion` also take a `Monocontext`, or its documents (no GET)."""
+    """Make a subclass whose `setup_context` and `completion` also take a `Monocontext` or its documents (no GET)."""
 
     def setup_context(self: Any, context: Any, query: str | None = None) -> Any:
-        above: Any = super(made, self)
+        parent: Any = super(made, self)
         if not isinstance(context, (LazyText, DocumentList, DocumentDict)):
-            return above.setup_context(context, query)
-        messages = above.setup_context("", query)
+            return parent.setup_context(context, query)
+        messages = parent.setup_context("", query)
         place(self.repl_env, context)
         return messages
 
@@ -42,6 +42,6 @@ def lazy(repl_class: type[T]) -> type[T]:
 
 
 def place(environment: Any, context: Any) -> None:
-    """Set the variable `context` of a `REPLEnv`, and give it `re`, `json`, `csv` and `io` that take lazy texts."""
+    """Set the variable `context` of a `REPLEnv`, with `re`, `json`, `csv` and `io` that take lazy texts."""
     environment.locals["context"] = context
     environment.globals["__builtins__"].update(context.repl_namespace().names)

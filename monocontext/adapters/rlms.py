@@ -1,4 +1,4 @@
-"""Use a text with `rlms` (alexzhang13/rlm), in its local and ipython environments, at any depth.
+"""A text as the context of `rlms` (alexzhang13/rlm), in its local and ipython environments, at any depth.
 
     from monocontext import Monocontext
     from monocontext.adapters import rlms
@@ -8,12 +8,12 @@
     model = RLM(backend="openai", backend_kwargs={"model_name": "gpt-5"}, **rlms.arguments(context))
     print(model.completion(rlms.prompt(context), root_prompt="Who wrote it?").response)
 
-A list or dict of documents, `Monocontext.open(url, shape="list")`, goes the same way.
+A list or dict of documents, `Monocontext.open(url, shape="list")`, works in the same way.
 
-`rlms` writes its context to a file and reads it back, and takes only `str`, `dict` and `list`. So the text comes in as
-a custom tool, which `rlms` passes on unchanged, and setup code names it `context`; the prompt is a placeholder with the
-true length. Cells get the names and the rewriting of the namespace kit, in which `isinstance(context, str)`
-is true and `re`, `json`, `csv` and `io` take the text. Children of `rlm_query` keep their own prompt as `context`.
+`rlms` accepts only `str`, `dict` and `list` as a context, and copies it through a file. So the text comes in as a
+custom tool, which `rlms` passes on unchanged, and setup code names it `context`. The prompt is a placeholder with the
+true length. Cells run in the text's `repl_namespace()`, in which `isinstance(context, str)` is true, and `re`, `json`,
+`csv` and `io` take the text. Children of `rlm_query` keep their own prompt as `context`.
 
 The container and cloud environments start a new Python for each cell: see docs/hosts.md.
 """
@@ -35,57 +35,54 @@ if TYPE_CHECKING:
     from monocontext.text.namespace import NamespacePatch
 
 NAME = "lazy_context"
-"""The tool's name; it must not begin as the names that `rlms` reserves do."""
+"""The tool's name. It must not begin like the names that `rlms` reserves."""
 
 _SETUP = """\
 context_0 = context = {name}
 __import__("monocontext.adapters.rlms", fromlist=["enter"]).enter(context)
 """
-"""`rlms` sets `context` to `context_0` after each cell."""
+"""It sets `context_0` too, since `rlms` resets `context` to it after each cell."""
 
 
 def enter(context: Monocontext | DocumentList | DocumentDict) -> None:
-    """Give the calling namespace the namespace kit of a text: its names, and its rewriting of each cell.
+    """Patch the caller's namespace for a text: add names, and transform each cell before it runs.
 
-    In a local environment, found by its `SHOW_VARS`, this replaces `execute_code`; IPython has a list of transformers.
-    No object that other namespaces share changes.
+    In a local environment, found by its `SHOW_VARS`, this replaces `execute_code`. In IPython it adds an AST
+    transformer. It changes no object that other namespaces share.
     """
     names = sys._getframe(1).f_globals  # a local environment has no `globals`
-    kit = context.repl_namespace()
+    patch = context.repl_namespace()
     own = names["__builtins__"]
     if type(own) is dict and own is not vars(builtins):
-        own.update(kit.names)
+        own.update(patch.names)
         repl = names["SHOW_VARS"].__self__
-        repl.execute_code = partial(_execute, kit, repl.execute_code)
+        repl.execute_code = partial(_execute, patch, repl.execute_code)
     elif "get_ipython" in names:
-        names["__builtins__"] = vars(builtins) | kit.names  # for this namespace alone
-        names["get_ipython"]().ast_transformers.append(_CellTransformer(kit))
+        names["__builtins__"] = vars(builtins) | patch.names  # a copy, for this namespace alone
+        names["get_ipython"]().ast_transformers.append(_CellTransformer(patch))
 
 
-def _execute(kit: NamespacePatch, execute: Callable[[Any], Any], code: str) -> Any:
-    """Run a cell of a local environment as `kit` transforms it; the environment's `exec` takes compiled code too."""
+def _execute(patch: NamespacePatch, execute: Callable[[Any], Any], code: str) -> Any:
+    """Run a cell of a local environment after `patch` has transformed it. Its `exec` also takes compiled code."""
     try:
-        cell: Any = compile(kit.transform(ast.parse(code)), "<string>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):  # the environment reports the error in its own words
+        cell: Any = compile(patch.transform(ast.parse(code)), "<string>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):  # the environment reports the error
         cell = code
     return execute(cell)
 
 
 class _CellTransformer:
-    """Rewrites cells, in the form that IPython takes."""
+    """Transforms cells for IPython."""
 
-    def __init__(self, kit: NamespacePatch):
-        self._kit = kit
+    def __init__(self, patch: NamespacePatch):
+        self._patch = patch
 
     def visit(self, tree: ast.Module) -> ast.Module:
-        return self._kit.transform(tree)
+        return self._patch.transform(tree)
 
 
 class Prompt(str):
-    """A `str` with the length of the context and without its text.
-
-    `rlms` demands a `str` as its prompt and tells the model its length. This one holds a short note.
-    """
+    """A short `str` whose `len` is that of the context: `rlms` requires a `str`, and tells the model its length."""
 
     __slots__ = ("_characters",)
     _characters: int
@@ -109,8 +106,10 @@ class Prompt(str):
 
 
 def prompt(context: Monocontext | DocumentList | DocumentDict) -> Prompt:
-    """The prompt to pass to `completion` instead of the text (no GET). Its length is that of all documents of a list or
-    dict together, in bytes."""
+    """The prompt to pass to `completion` instead of the text (no GET).
+
+    For a list or dict its length is that of all documents together, in bytes.
+    """
     return Prompt(len(context) if isinstance(context, LazyText) else context.documents.text_bytes)
 
 
@@ -119,10 +118,10 @@ def arguments(
 ) -> dict[str, Any]:
     """Keyword arguments of `rlm.RLM` that give its code `context` (no GET).
 
-    `setup_code` of the caller's own runs after ours. Merge `environment_kwargs` by hand where you have others.
+    `setup_code` runs after ours. If you pass `environment_kwargs` of your own, merge the two by hand.
     """
     if not name.isidentifier() or name in ("context", "context_0"):
-        raise ValueError(f"the name of a tool is an identifier other than context and context_0, not {name!r}")
+        raise ValueError(f"name must be an identifier other than context and context_0, not {name!r}")
     return {
         "custom_tools": {name: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text

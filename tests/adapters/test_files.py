@@ -77,7 +77,7 @@ def test_names(place: Path) -> None:
     for mode in ("wb", "ab", "xb"):
         with pytest.raises(OSError, match="publish"):
             fs.open("text", mode)
-    with pytest.raises(ValueError, match="the place of the text is missing"):
+    with pytest.raises(ValueError, match="the URL of the text is missing"):
         fsspec.open("monocontext://text").open()
 
 
