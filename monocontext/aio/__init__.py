@@ -1,4 +1,4 @@
-"""Read texts from asynchronous programs.
+"""Asynchronous reads of texts.
 
     from monocontext.aio import AsyncMonocontext
 
@@ -7,8 +7,8 @@
         async for hit in context.grep("needle"):
             print(hit.line_number, hit.line)
 
-The engine is the synchronous one, in greenlets of the event loop's thread: where it would block a thread, its greenlet
-lets the loop go on. Needs the extra `monocontext[async]`.
+The synchronous engine runs in greenlets of the event loop's thread. Where it would block the thread, its greenlet lets
+the loop continue. Needs the extra `monocontext[async]`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Run the engine's work on an event loop: callers and requests are tasks, and no thread waits.
+"""Run the synchronous engine on an event loop, without a thread that waits.
 
-The engine is written for threads that wait. Each call of it runs in a greenlet, a stack of its own in the loop's
-thread. Where the engine waits, the greenlet passes an awaitable to its task, which awaits it and switches back with the
-result. So planning, scheduling, verifying and caching use the code of the synchronous path.
+The engine is written for threads, which block where they wait. Here each call of the engine runs in a greenlet, which
+has its own stack in the loop's thread. To wait, the greenlet passes an awaitable to its asyncio task, which awaits it
+and switches back with the result. So the asynchronous reader shares all code of the synchronous one.
 
 Invariants:
 
-- everything but `decode` runs in the loop's thread
-- no greenlet switches away inside the lock, so the lock need not lock anything
+- all code but the `decode` jobs runs in the loop's thread
+- no greenlet switches to another while it holds the lock, so the lock does not have to exclude anything
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from monocontext.engine.fetch.workers import MAX_THREADS, Job, Workers
 T = TypeVar("T")
 
 HOLD_SECONDS = 0.005
-"""A call that finds everything in memory lets other tasks run after so long: a scan reads 5 MB meanwhile."""
+"""How long a call that never waits may run before it lets other tasks run. A scan reads 5 MB in this time."""
 
-_TURN = object()
-"""A greenlet hands this to its task to let other tasks run."""
+_YIELD = object()
+"""A greenlet passes this to its task instead of an awaitable, to let other tasks run."""
 
 
 class RequestAbandoned(BaseException):
-    """Thrown into a request that no caller waits for any more."""
+    """Thrown into a request that no caller waits for any longer."""
 
 
 class GreenletWorkers(Workers):
-    """The `Workers` of an asynchronous text. Belongs to the loop that made it."""
+    """The `Workers` of an asynchronous text. They belong to the event loop that was running when they were made."""
 
     runs_inline = False
-    """A request belongs to all callers that wait for it, so a cancelled caller must not end it."""
+    """Callers share a request, so none runs it inline: its cancellation would end the request of the others."""
 
     def __init__(self, max_running: int = MAX_THREADS):
         self.max_running = max_running
@@ -54,21 +54,21 @@ class GreenletWorkers(Workers):
         self._waiting: set[asyncio.Future[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: dict[int, list[tuple[greenlet, asyncio.Task[None]]]] = {}
-        """Attempts in flight, by the `id` of their request."""
+        """The attempts in flight of each request, by the `id` of the request."""
         self._thread_pools: ThreadPools | None = None
         self._turn_began = time.monotonic()
-        """When other tasks last had a turn."""
+        """When other tasks last ran."""
         self._is_ending = False
 
     # -- for the asynchronous side ---------------------------------------------------------------------------------
 
     async def call(self, work: Callable[[], T]) -> T:
-        """Run `work`, which may wait; cancelling the task raises `CancelledError` where it waits."""
+        """Run `work`, which may wait. A cancellation of the task raises `CancelledError` where it waits."""
         self._check_thread()
         return cast(T, await self._drive(greenlet(work)))
 
     def wait_for(self, awaitable: Awaitable[T]) -> T:
-        """Inside `call`: await `awaitable` and return its result."""
+        """Await `awaitable` and return its result. Only inside `call`."""
         parent = getcurrent().parent
         if parent is None:
             if isinstance(awaitable, Coroutine):
@@ -79,55 +79,54 @@ class GreenletWorkers(Workers):
         return result
 
     def pause(self, seconds: float) -> None:
-        """Inside `call`: sleep."""
+        """Sleep. Only inside `call`."""
         self.wait_for(asyncio.sleep(seconds))
 
     def end(self, requests: Iterable[RangeRequest], error: BaseException) -> bool:
-        """End requests in flight with an error now; what they reserved is free when this returns.
+        """End requests in flight with an error. The bytes that they reserved are free when this returns.
 
-        False if the tasks of some have not started: call again after they have had a turn.
+        Returns False if the tasks of some requests have not started: call again after the loop has run them.
         """
-        have_begun = True
-        self._is_ending = True
-        try:
-            for request in list(requests):
-                have_begun &= id(request) in self._running
-                for worker, task in self._running.pop(id(request), []):
-                    worker.throw(error)
-                    task.cancel()  # it awaits something that the greenlet no longer needs
-        finally:
-            self._is_ending = False
+        keys = [id(request) for request in requests]
+        have_begun = self._running.keys() >= set(keys)
+        for key in keys:
+            self._end_attempts(self._running.pop(key, []), error)
         return have_begun
 
     async def aclose(self, error: BaseException) -> None:
-        """End all requests by an error, and wait until they have ended."""
-        self._is_ending = True
+        """End all requests with an error, and wait until they have ended."""
         for attempts in list(self._running.values()):
-            for worker, task in attempts:
-                worker.throw(error)
-                task.cancel()
-        self._is_ending = False
+            self._end_attempts(attempts, error)
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._thread_pools = None
 
-    # -- what the engine asks of its workers -----------------------------------------------------------------------
+    def _end_attempts(self, attempts: Iterable[tuple[greenlet, asyncio.Task[None]]], error: BaseException) -> None:
+        self._is_ending = True
+        try:
+            for worker, task in attempts:
+                worker.throw(error)
+                task.cancel()  # it awaits something that the greenlet no longer needs
+        finally:
+            self._is_ending = False
+
+    # -- what the engine calls ---------------------------------------------------------------------------------------
 
     def submit(self, request: RangeRequest, job: Job) -> bool:
         self._check_thread()
-        task = self._loop.create_task(self._carry(request, job))
+        task = self._loop.create_task(self._run_request(request, job))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
 
     def decode(self, work: Callable[[], T]) -> T:
-        """Run `work`, which takes milliseconds of the processor, in the decoding thread of the process."""
+        """Run `work`, which takes milliseconds of CPU, in the process's decoding thread."""
         outcome: Future[T] = Future()
 
         def job() -> None:
             if outcome.set_running_or_notify_cancel():
                 try:
                     outcome.set_result(work())
-                except BaseException as error:  # handed to the waiting caller
+                except BaseException as error:  # raised in the waiting caller
                     outcome.set_exception(error)
 
         with LOCK:
@@ -153,31 +152,31 @@ class GreenletWorkers(Workers):
         return time.monotonic()
 
     def close(self) -> None:
-        """Does nothing: requests in flight end by themselves; `aclose` ends them."""
+        """Do nothing: requests end by themselves, or by `aclose`."""
 
-    # -- how ---------------------------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------------------------
 
     def notify(self) -> None:
         for waiter in self._waiting:
             _wake(waiter)
 
-    def give_way(self) -> None:
-        """Inside `call`, outside the lock: let other tasks run if this one has had its turn."""
+    def yield_turn(self) -> None:
+        """Let other tasks run if this one has run for `HOLD_SECONDS`. Only inside `call`, without the lock."""
         if self._is_ending or time.monotonic() - self._turn_began < HOLD_SECONDS:
             return
         parent = getcurrent().parent
         if parent is not None:
-            parent.switch(_TURN)
+            parent.switch(_YIELD)
             self._turn_began = time.monotonic()
 
     async def _drive(self, worker: greenlet) -> Any:
-        """Run a greenlet to its end, and await the awaitables that it passes on."""
+        """Run a greenlet to its end, and await the awaitables that it passes."""
         cancelled: BaseException | None = None
         self._turn_began = time.monotonic()
         awaited = worker.switch()
         while not worker.dead:
-            if awaited is _TURN:
-                # The engine does not wait here, so it may not be interrupted here: the error comes where it waits next.
+            if awaited is _YIELD:
+                # The engine does not expect an interrupt here, where it does not wait: raise it at the next wait.
                 try:
                     await asyncio.sleep(0)
                 except asyncio.CancelledError as error:
@@ -192,7 +191,7 @@ class GreenletWorkers(Workers):
                     raise pending
                 result = await awaited
             except BaseException as error:
-                if worker.dead:  # ended meanwhile
+                if worker.dead:  # it ended during the await
                     raise
                 awaited = worker.throw(error)
             else:
@@ -203,7 +202,7 @@ class GreenletWorkers(Workers):
             raise cancelled
         return awaited
 
-    async def _carry(self, request: RangeRequest, job: Callable[[], None]) -> None:
+    async def _run_request(self, request: RangeRequest, job: Callable[[], None]) -> None:
         worker = greenlet(job)
         attempts = self._running.setdefault(id(request), [])
         mine = (worker, cast("asyncio.Task[None]", asyncio.current_task()))
@@ -216,7 +215,7 @@ class GreenletWorkers(Workers):
                 del self._running[id(request)]
 
     async def _wait_for_event(self, most_seconds: float | None) -> None:
-        """Wait until `notify`, or for this many seconds."""
+        """Wait until `notify`, but at most `most_seconds`."""
         waiter = self._loop.create_future()
         self._waiting.add(waiter)
         later = None if most_seconds is None else self._loop.call_later(most_seconds, _wake, waiter)
@@ -233,7 +232,7 @@ class GreenletWorkers(Workers):
 
 
 class _Lock:
-    """Stands where threads need a lock. Entering it lets other tasks run."""
+    """Takes the place of the engine's lock. Entering it lets other tasks run, see `yield_turn`."""
 
     def __init__(self, workers: GreenletWorkers):
         self._workers = workers
@@ -241,7 +240,7 @@ class _Lock:
 
     def __enter__(self) -> None:
         if not self._depth:
-            self._workers.give_way()
+            self._workers.yield_turn()
         self._depth += 1
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

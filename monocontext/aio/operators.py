@@ -1,4 +1,4 @@
-"""Operators of `str` that an asynchronous text refuses: each raises, and says what to await instead."""
+"""Operators that asynchronous texts do not support. Each raises `TypeError`, which says what to await instead."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ EACH = "async for piece in text.chunks(), or async for line in text.lines"
 
 
 def make_refusal(what: str, instead: str) -> Callable[..., NoReturn]:
-    """Makes a method that raises `TypeError` and says what to write `instead` (no GET)."""
+    """Make a method that raises `TypeError` and says what to write instead."""
 
     def refuse(*_: object) -> NoReturn:
-        raise TypeError(f"{what} cannot wait for a read: {instead}")
+        raise TypeError(f"{what} cannot await a read: {instead}")
 
     return refuse
 
 
 class RefusedOperators:
-    """The operators of a `str`. Without these `in` and `for` would iterate over coroutines without end, `==` would
-    compare identities, and an f-string would show the `repr`."""
+    """The operators of a `str`.
+
+    Without these methods `in` and `for` would iterate over coroutines for ever, `==` would compare identities, and an
+    f-string would show the `repr`.
+    """
 
     __contains__ = make_refusal("`x in text`", "await text.contains(x)")
     __iter__ = make_refusal("a loop over a text", EACH)
@@ -40,12 +43,12 @@ class RefusedOperators:
         if other is self:
             return True
         if isinstance(other, str | LazyText | RefusedOperators):
-            raise TypeError("`text == x` cannot wait for a read: await text.equals(x), which takes a str")
+            raise TypeError("`text == x` cannot await a read: await text.equals(x), which takes a str")
         return NotImplemented
 
 
 class RefusedLineOperators:
-    """The operators of a sequence of lines, refused in the same way."""
+    """The operators of a sequence of lines."""
 
     __contains__ = make_refusal("`x in lines`", "async for line in lines, or text.grep(x, fixed=True)")
     __iter__ = make_refusal("a loop over lines", "async for line in lines")
@@ -53,7 +56,7 @@ class RefusedLineOperators:
 
 
 class RefusedMappingOperators:
-    """The operators of a mapping of documents, refused in the same way."""
+    """The operators of a mapping of documents."""
 
     __contains__ = make_refusal("`name in documents`", "await documents.contains(name)")
     __iter__ = make_refusal("a loop over documents", "async for name in documents, or name, text in documents.items()")

@@ -1,7 +1,7 @@
-"""Stores for the asynchronous engine: each verb hands its request to the event loop and waits in its greenlet.
+"""Stores for the asynchronous engine. Each method waits for its request in a greenlet while the event loop runs.
 
-Each store is the synchronous one, whose requests wait in threads of a pool. An aioboto3 client of the caller's looks
-here like a boto3 client to the synchronous `S3Store`, so its requests, checks and errors are the same.
+`ThreadedStore` runs any synchronous store in a pool of threads. `AsyncS3Store` uses an aioboto3 client of the caller,
+wrapped as a boto3 client, so the requests, checks and errors are those of `S3Store`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from monocontext.stores.s3.store import S3Store
 T = TypeVar("T")
 
 NEAR_THREADS = 8
-"""Threads for a store of this machine, however many tasks read."""
+"""The number of threads for a store on this machine."""
 
 
 class AsyncS3Store(S3Store):
-    """An `S3Store` whose requests are made by an aioboto3 client."""
+    """An `S3Store` whose requests an aioboto3 client sends."""
 
     def __init__(self, bucket: str, prefix: str, workers: GreenletWorkers, client: Any, options: S3Options) -> None:
         super().__init__(bucket, prefix, client=_Client(workers, client))
@@ -47,7 +47,7 @@ class AsyncS3Store(S3Store):
 
 
 class _Client:
-    """The part of a boto3 client that `S3Store` uses, over an aioboto3 client."""
+    """An aioboto3 client with the methods of a boto3 client that `S3Store` calls."""
 
     def __init__(self, workers: GreenletWorkers, client: Any) -> None:
         self.client = client
@@ -74,7 +74,7 @@ class _Body:
         cut: type[Exception] = import_module("aiohttp").ClientError
         try:
             data: bytes = self._wait_for(self._body.read())
-        except cut as error:  # aiobotocore does not turn all errors of aiohttp into those of botocore
+        except cut as error:  # aiobotocore does not translate all errors of aiohttp
             raise ConnectionError(str(error) or type(error).__name__) from error
         return data
 
@@ -94,11 +94,10 @@ class _Paginator:
 
 
 class ThreadedStore:
-    """A synchronous store that runs in a pool of threads while the loop continues. It has only the verbs that reading
-    needs.
+    """A synchronous store whose methods run in a pool of threads while the event loop runs.
 
-    A thread starts when a request finds no free one. A request abandoned before its thread took it is never sent; a
-    running one ends by itself, and its bytes are dropped.
+    A request that is abandoned before a thread takes it is never sent. A running one ends by itself, and its bytes are
+    dropped.
     """
 
     def __init__(self, store: Store, workers: GreenletWorkers) -> None:

@@ -1,4 +1,4 @@
-"""`AsyncMonocontext`: await the slices and methods of a text. Each runs the synchronous method in a greenlet."""
+"""`AsyncMonocontext`, whose slices and methods are awaited. Each runs the synchronous method in a greenlet."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LINES_AT_ONCE = NAMES_AT_ONCE = 100
-"""The lines or names that an iteration takes in one turn of the loop: a turn costs ten times as much as a line."""
+"""How many lines or names an iteration fetches in one step of the event loop, which costs as much as ten lines."""
 
 _S3_OPTIONS = {field.name for field in fields(S3Options)}
 
 
 class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
-    """Options of `AsyncMonocontext.open` besides `client`."""
+    """Options of `AsyncMonocontext.open` other than `client` and `shape`."""
 
     region: str | None
 
@@ -44,18 +44,18 @@ class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
 class AsyncMonocontext(RefusedOperators):
     """A text of any size, read by any number of tasks of one event loop. Immutable.
 
-    Offsets and lengths count characters. Results and costs in GETs are those of `Monocontext`: one cache, and one
-    request for all tasks that want the same. To cancel a task ends the requests that only it waited for.
+    Offsets and lengths count characters. Results and GETs are those of `Monocontext`. Tasks share a cache, and requests
+    for the same bytes. The cancellation of a task ends the requests that only it waited for.
     """
 
     def __init__(self, text: Monocontext, workers: GreenletWorkers, to_close: Any = None, shaped: Any = None):
-        """For `open` alone."""
+        """Only `open` calls this."""
         self._text = text
         self._shaped = text if shaped is None else shaped
         """The context that `run` passes to a function."""
         self._workers = workers
         self._to_close = to_close
-        """The store: `_close` takes it."""
+        """The store, which `_close` closes."""
 
     @classmethod
     @validate_options(AsyncOptions)
@@ -67,12 +67,12 @@ class AsyncMonocontext(RefusedOperators):
         shape: Literal["text", "list", "dict"] = "text",
         **options: Unpack[AsyncOptions],
     ) -> AsyncOpening:
-        """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root): await it, or
-        `async with AsyncMonocontext.open(url) as context`.
+        """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
-        `options` are those of `Monocontext.open` save `unit`, `threads`, `workers`, `transport` and `keep_alive`.
-        `client` is an open aioboto3 client, which then makes the requests, and stays open. `shape`: the documents as a
-        lazy list or dict, for `run`. Errors are the same.
+        Use `await AsyncMonocontext.open(url)`, or `async with AsyncMonocontext.open(url) as context`. `options` and
+        errors are those of `Monocontext.open`, without `unit`, `threads`, `workers`, `transport` and `keep_alive`.
+        `client` is an open aioboto3 client, which sends the requests and stays open. `shape` is what `run` passes to
+        its function: the text, or a lazy list or dict of its documents.
         """
         check_place(url)
         return AsyncOpening(lambda: cls._open(url, client, shape, {**options}))
@@ -91,7 +91,7 @@ class AsyncMonocontext(RefusedOperators):
             raise
         return cls(shaped if shape == "text" else shaped.text, workers, store, shaped)
 
-    # -- what is known -----------------------------------------------------------------------------------------------
+    # -- properties -----------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """Characters (no GET)."""
@@ -119,7 +119,7 @@ class AsyncMonocontext(RefusedOperators):
 
     @property
     def stats(self) -> Stats:
-        """GETs, bytes, hits and waits since opening; shared by all views."""
+        """GETs, bytes, hits and waits since the text was opened, shared by all views."""
         return self._text.stats
 
     @property
@@ -135,11 +135,12 @@ class AsyncMonocontext(RefusedOperators):
     # -- reading -----------------------------------------------------------------------------------------------------
 
     async def read(self, start: int = 0, stop: int | None = None) -> str:
-        """Characters [start, stop) as a `str`, bounds as those of a slice. `ContextTooLarge` above the limit."""
-        return await self._call(lambda: _real(self._text, start, stop))
+        """Characters [start, stop) as a `str`, with the bounds of a slice. Raises `ContextTooLarge` above the limit."""
+        # Above the limit the slice is a view, whose `str` raises.
+        return await self._call(lambda: str(self._text[start:stop]))
 
     def __getitem__(self, key: SupportsIndex | slice) -> Awaitable[str]:
-        """`await context[a:b]`, `await context[i]`: a real `str`; `ContextTooLarge` above the limit."""
+        """`await context[a:b]` or `await context[i]`: a `str`. Raises `ContextTooLarge` above the limit."""
         if isinstance(key, slice):
             if key.step is None or key.step == 1:
                 return self.read(key.start or 0, key.stop)
@@ -163,7 +164,7 @@ class AsyncMonocontext(RefusedOperators):
         return await self._call(lambda: self._text.count(sub, start, end))
 
     async def contains(self, sub: str) -> bool:
-        """The answer of `sub in text`; the operator itself raises."""
+        """Whether `sub` occurs in the text. The operator `in` raises."""
         return await self._call(lambda: sub in self._text)
 
     async def startswith(self, prefix: str | tuple[str, ...], start: int | None = None, end: int | None = None) -> bool:
@@ -175,49 +176,51 @@ class AsyncMonocontext(RefusedOperators):
         return await self._call(lambda: self._text.endswith(suffix, start, end))
 
     async def equals(self, other: str) -> bool:
-        """Whether the text equals `other`, streamed up to the first difference; `==` itself raises."""
+        """Whether the text equals `other`; reads up to the first difference. The operator `==` raises."""
         return await self._call(lambda: self._text == other)
 
     def grep(self, pattern: Query, **options: Any) -> AsyncIterator[Hit]:
-        """The lines that a pattern matches, in order: `async for hit in context.grep(pattern)`. Options and GETs are
-        those of `Monocontext.grep`, `executor` excepted."""
+        """The lines that match a pattern, in order: `async for hit in context.grep(pattern)`.
+
+        Options and GETs are those of `Monocontext.grep`, without `executor`.
+        """
         if "executor" in options:
-            raise TypeError("grep takes no executor here: the loop's own thread searches")
+            raise TypeError("grep of an asynchronous text takes no executor: it searches in the event loop's thread")
         return self._each(lambda: self._text.grep(pattern, **options), 1)
 
     async def explain(self, query: Query, **options: Any) -> Explanation:
-        """The cost of a `grep` of this query, as `Monocontext.explain`."""
+        """The cost of a `grep` for this query, as in `Monocontext.explain`."""
         return await self._call(lambda: self._text.explain(query, **options))
 
     def chunks(self, characters: int = 100_000) -> AsyncIterator[str]:
-        """The text in order in `str` pieces of at most `characters`, fetched ahead."""
+        """The text in `str` pieces of at most `characters`, in order, fetched ahead."""
         return self._each(lambda: self._text.chunks(characters), 1)
 
     async def run(self, function: Callable[[Any], T]) -> T:
         """Run synchronous code, `function(text)`, and return its result.
 
-        Code for a `Monocontext`, or for the list or dict of its documents (`shape`), works there as written. Where it
-        would wait for a GET, other tasks run. It runs in the loop's thread, and its result may not be a lazy text.
+        Code for a `Monocontext`, or for the list or dict that `shape` selects, works unchanged. It runs in the event
+        loop's thread, and other tasks run while it waits for a GET. The result may not be a lazy text.
         """
         return await self._call(lambda: function(self._shaped))
 
     def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Fetch characters [start, stop) of each pair before code reads them (returns at once)."""
+        """Begin to fetch characters [start, stop) of each pair (returns at once)."""
         self._text.prefetch(ranges)
 
     def thinking(self) -> Any:
-        """A context manager to enter while you wait for a model, as `Monocontext.thinking`."""
+        """A context manager for the time that a model takes to answer, as `Monocontext.thinking`."""
         return self._text.thinking()
 
     async def refresh(self) -> Self:
-        """Move to the newest generation, and return this text (1 GET, 1 more for each generation in between)."""
+        """Move to the newest generation, and return this text (1 GET, and 1 for each generation in between)."""
         await self._call(self._text.refresh)
         return self
 
     # -- lifetime ----------------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Give back memory and connections; reading raises `ContextClosed` afterwards. Idempotent."""
+        """Release memory and connections. Later reads raise `ContextClosed`. Idempotent."""
         reader = self._text._reader
         if reader is not None:
             reader.close()
@@ -230,7 +233,7 @@ class AsyncMonocontext(RefusedOperators):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    # -- how ---------------------------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------------------------
 
     async def _call(self, work: Callable[[], T]) -> T:
         try:
@@ -240,13 +243,13 @@ class AsyncMonocontext(RefusedOperators):
             raise
 
     def _drop(self) -> None:
-        """End requests that only a cancelled caller waited for, to free their bytes."""
+        """End the requests that only a cancelled caller waited for, which frees their bytes."""
         reader = self._text._reader
         if isinstance(reader, Reader) and not self._workers.end(reader.unwanted(), RequestAbandoned()):
             asyncio.get_running_loop().call_soon(self._drop)
 
     async def _each(self, make: Callable[[], Iterator[T]], most: int) -> AsyncIterator[T]:
-        """The items of a synchronous iterator, up to `most` for each turn of the loop."""
+        """The items of a synchronous iterator, up to `most` in each step of the event loop."""
         items: Iterator[T] | None = None
 
         def some() -> list[T]:
@@ -267,12 +270,12 @@ class AsyncMonocontext(RefusedOperators):
         finally:
             close = getattr(items, "close", None)
             if close is not None:
-                close()  # never waits: it drops prefetched data
+                close()  # drops prefetched data, and never waits
                 self._drop()
 
 
 class AsyncOpening:
-    """A context to open: by `await`, or by `async with`, which also closes it."""
+    """The result of `AsyncMonocontext.open`: `await` opens the context, and `async with` also closes it."""
 
     def __init__(self, start: Callable[[], Coroutine[Any, Any, AsyncMonocontext]]):
         self._start = start
@@ -291,7 +294,7 @@ class AsyncOpening:
 
 
 class AsyncLines(RefusedLineOperators):
-    r"""The lines of a text, which end with `\n` and keep it."""
+    r"""The lines of a text, each with its `\n`."""
 
     def __init__(self, context: AsyncMonocontext):
         self._context = context
@@ -302,7 +305,7 @@ class AsyncLines(RefusedLineOperators):
         return len(self._lines)
 
     def __getitem__(self, key: SupportsIndex | slice) -> Awaitable[str]:
-        """`await lines[i]`, `await lines[a:b]`: the text of these lines."""
+        """`await lines[i]` or `await lines[a:b]`: the text of these lines."""
         return self._context._call(lambda: str(self._lines[key]))
 
     async def read(self, start: int = 0, stop: int | None = None) -> str:
@@ -317,7 +320,7 @@ class AsyncLines(RefusedLineOperators):
 
 
 class AsyncDocuments(RefusedMappingOperators):
-    """The documents of a text by name, as `Monocontext.documents`, with the same GETs."""
+    """The documents of a text by name. GETs are those of `Monocontext.documents`."""
 
     def __init__(self, context: AsyncMonocontext):
         self._context = context
@@ -325,11 +328,11 @@ class AsyncDocuments(RefusedMappingOperators):
 
     @property
     def count(self) -> int:
-        """The number of all documents, including those whose name a later one has too (no GET)."""
+        """The number of documents, including those with the same name (no GET)."""
         return self._documents.count
 
     def __getitem__(self, name: str) -> Awaitable[str]:
-        """`await documents[name]`: the text as a `str`. `KeyError`; `ContextTooLarge` above the limit."""
+        """`await documents[name]`: the text as a `str`. Raises `KeyError`, and `ContextTooLarge` above the limit."""
         return self._context._call(lambda: str(self._documents[name]))
 
     async def contains(self, name: str) -> bool:
@@ -353,28 +356,24 @@ class AsyncDocuments(RefusedMappingOperators):
         return self._context._each(lambda: iter(self._documents), NAMES_AT_ONCE)
 
     def items(self) -> AsyncIterator[tuple[str, str]]:
-        """Names and texts; `ContextTooLarge` for a text above the limit."""
+        """Names and texts. Raises `ContextTooLarge` for a text above the limit."""
         return self._context._each(lambda: ((name, str(text)) for name, text in self._documents.items()), 1)
 
     def __repr__(self) -> str:
         return f"<AsyncDocuments: {self.count:,} of {self._context.url}>"
 
 
-def _real(text: Monocontext, start: int, stop: int | None) -> str:
-    return str(text[start:stop])  # a part above the limit is a view, whose `str` raises
-
-
 def _store(
     url: str | os.PathLike[str] | Store, workers: GreenletWorkers, client: Any, options: dict[str, Any]
 ) -> tuple[ThreadedStore | AsyncS3Store, dict[str, Any]]:
-    """The store to read, and the remaining options."""
+    """Open the store. Returns it and the options that are not about the store."""
     if isinstance(url, str | os.PathLike):
         given = {name: options[name] for name in _S3_OPTIONS & options.keys() if options[name] is not None}
         options = {name: value for name, value in options.items() if name not in _S3_OPTIONS}
         if client is not None:
             address = parse(url)
             if address.scheme != "s3":
-                raise TypeError(f"a client reads s3:// alone, not {address}")
+                raise TypeError(f"a client can only read s3:// URLs, not {address}")
             if given:
                 raise TypeError(f"{', '.join(sorted(given))} cannot be combined with client")
             return AsyncS3Store(address.place, address.path, workers, client, S3Options()), options
@@ -384,7 +383,7 @@ def _store(
 
 
 async def _close(workers: GreenletWorkers, error: BaseException, store: Any) -> None:
-    """End the requests by an error, then close the store; also where the task is cancelled while the requests end."""
+    """End the requests with an error, then close the store, even if the task is cancelled in between."""
     try:
         await workers.aclose(error)
     finally:
