@@ -1,7 +1,7 @@
-"""Show contexts, counts and progress in notebooks.
+"""Show contexts, counts and progress bars in notebooks.
 
-A notebook asks a value at the end of a cell for its `_repr_html_`: HTML that needs no network, style sheet or script.
-It takes the colours of the page, so it is legible on light and dark ones, and all that came from outside is escaped.
+A notebook shows the `_repr_html_` of the last value in a cell. Our HTML needs no network, style sheet or script, takes
+the colours of the page, and escapes all outside text.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Any
 __all__ = ["progress_bar"]
 
 _COLUMNS = 200
-"""Columns of a map: a notebook is about a thousand pixels wide, and each column costs bytes."""
+"""Columns of a map. A notebook is about a thousand pixels wide, and each column costs bytes."""
 _LEVELS = 4
-"""Shades of a column, by how much of it was read; what is there at all has one."""
-_NOTHING = 1e-10
-"""A smaller share is what rounding left."""
+"""Shades of a column, by the share of it that was read."""
+_ROUNDING = 1e-10
+"""A share of a column below this is an error of rounding."""
 _BLUE = "#1f8ce6"
 _UPDATE_SECONDS = 0.1
 
 
 @contextmanager
 def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -> Iterator[Callable[..., None]]:
-    """A bar for the `progress` of `publish`, `append`, `index`, `compact`, `verify` and `gc`.
+    """Show a bar; yields the `progress` for `publish`, `append`, `index`, `compact`, `verify` and `gc`.
 
         with progress_bar("upload", total_bytes) as progress:
             publish(path, url, progress=progress)
 
-    With `unit="questions"` for the `on_progress` of `rlm.batch`. In a notebook it is drawn in the output of the cell,
-    on a terminal by `rich`; elsewhere nothing is printed. Without a `total` it shows what is done, and no share.
+    With `unit="questions"` it is the `on_progress` for `rlm.batch`. The bar appears in the output of a notebook's cell,
+    or on a terminal; elsewhere nothing is printed. Without a `total` it shows a count and no share.
     """
     if _in_notebook():
         with _bar_in_notebook(label, total, unit) as show:
@@ -50,7 +50,7 @@ def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -
 def context_card(
     kind: str, characters: int | None, facts: Iterable[str], ranges: Sequence[tuple[int, int]] | None, note: str = ""
 ) -> str:
-    """A context: its size and facts, and a map of the `ranges` of it that were read; None if they are unknown."""
+    """HTML for a context: its size, facts, and a map of the `ranges` that were read, or no map if they are None."""
     size = "of unknown length" if characters is None else f"{characters:,} characters"
     lines = [f"<b>{escape(kind)}</b> {size}", _faint(", ".join(facts))]
     if ranges is not None and characters:
@@ -62,7 +62,7 @@ def context_card(
 
 
 def counts_card(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    """A title and a table of names and values."""
+    """HTML for a title and a table of names and values."""
     cells = "".join(
         f'<tr><td style="text-align:left">{escape(name)}</td><td style="text-align:right">{escape(value)}</td></tr>'
         for name, value in rows
@@ -71,17 +71,17 @@ def counts_card(title: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _columns(ranges: Iterable[tuple[int, int]], characters: int) -> list[int]:
-    """The shade of each column of a map, 0 for what was not read. `ranges` do not overlap."""
+    """The shade of each column of a map, 0 for a column that was not read. `ranges` do not overlap."""
     found = [0.0] * _COLUMNS
     width = characters / _COLUMNS
     for start, stop in ranges:
         for i in range(int(start / width), min(ceil(stop / width), _COLUMNS)):
             found[i] += (min(stop, (i + 1) * width) - max(start, i * width)) / width
-    return [0 if share < _NOTHING else min(_LEVELS, 1 + int(share * _LEVELS)) for share in found]
+    return [0 if share < _ROUNDING else min(_LEVELS, 1 + int(share * _LEVELS)) for share in found]
 
 
 def _map(columns: Sequence[int], text: str) -> str:
-    """Columns as a picture; neighbours of one shade are one rectangle."""
+    """A picture of columns, with one rectangle for adjacent columns of the same shade."""
     parts, first = [], 0
     for i in range(1, len(columns) + 1):
         if i == len(columns) or columns[i] != columns[first]:
@@ -106,12 +106,12 @@ def _card(lines: Iterable[str]) -> str:
 
 
 def _count_of(done: Any) -> int:
-    """The argument of a `progress` callback: a count, or a report with the bytes of text."""
+    """The count in the argument of a `progress` callback: an int, or a report with `text_bytes`."""
     return int(getattr(done, "text_bytes", done))
 
 
 def _in_notebook() -> bool:
-    """Whether cells of this process show HTML: it is the kernel of a notebook."""
+    """Whether this process is the kernel of a notebook, whose cells show HTML."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return hasattr(shell, "kernel")
@@ -119,7 +119,7 @@ def _in_notebook() -> bool:
 
 @contextmanager
 def _bar_in_notebook(label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
-    """One output of the cell, drawn again at most ten times a second."""
+    """Show a bar in the output of a cell, redrawn at most ten times a second."""
     shown: Any = import_module("IPython.display")
     began, shown_at, reached = time.monotonic(), 0.0, 0
 

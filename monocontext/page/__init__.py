@@ -1,5 +1,5 @@
-"""Serve a page to a browser on this machine: a careful server, and markup, style and script in one piece.
+"""Serve a page to a browser on this machine.
 
-`serving` answers requests, `assembly` builds a page, `loopback` recognises addresses of this machine, `coverage` maps
-reads. `parts/` holds the style and the scripts that all pages share.
+`serving` is the server, `assembly` joins markup, style and scripts into one page, `loopback` recognises addresses of
+this machine, `coverage` maps reads. `parts/` holds the style and scripts that all pages share.
 """

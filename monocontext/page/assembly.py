@@ -1,7 +1,7 @@
-"""Build a page: markup, style and script in one piece, under a policy that allows nothing else.
+"""Build a page of markup, style and script, with a Content-Security-Policy that allows nothing else.
 
-The Content-Security-Policy names style and script by their hashes, so that markup which gets into the page by mistake
-can neither run nor load anything. Data is in blocks that no browser executes, with every `<` escaped.
+The policy names style and script by their hashes, so injected markup can neither run nor load anything. Data is in
+blocks that no browser executes, with every `<` escaped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from monocontext.records import dataclass
 
 SHARED = ("format", "dom", "chart", "list", "keys")
-"""Scripts of all pages, which come before those of one."""
+"""The scripts of all pages, which come before a page's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Page:
     """A page without data."""
 
     markup: str
-    """With the marks `<!--POLICY-->`, `/*STYLE*/`, `<!--DATA-->` and `/*SCRIPT*/`, in this order."""
+    """HTML with the marks `<!--POLICY-->`, `/*STYLE*/`, `<!--DATA-->` and `/*SCRIPT*/`, in this order."""
     style: str
     script: str
 
@@ -41,16 +41,16 @@ class Page:
             "trusted-types": "'none'",
         }
         if served:
-            # A policy inside a file may not restrict frames: browsers complain.
+            # Browsers complain about these in a policy inside a file.
             rules |= {"connect-src": "'self'", "frame-ancestors": "'none'"}
         return "; ".join(f"{name} {value}" for name, value in rules.items())
 
     def served(self) -> str:
-        """The page as a server sends it: without data, its policy in a header."""
+        """The page as a server sends it, without data. Its policy is in a header."""
         return "".join(self._pieces("", ()))
 
     def written(self, data: Iterable[str]) -> Iterator[str]:
-        """The pieces of a file with blocks of data, which holds its own policy."""
+        """The pieces of a file that holds blocks of data and its own policy."""
         policy = f'<meta http-equiv="Content-Security-Policy" content="{self.policy(served=False)}">'
         return self._pieces(policy, data)
 
@@ -65,7 +65,7 @@ class Page:
 
 
 def load_page(package: str, scripts: Iterable[str]) -> Page:
-    """The page in the folder `page` of a package: page.html, page.css, and scripts, joined in this order."""
+    """Load the page in the folder `page` of a package: page.html, page.css, and its scripts in the given order."""
     shared, own = files("monocontext.page") / "parts", files(package) / "page"
     pieces = [shared / f"{name}.js" for name in SHARED] + [own / f"{name}.js" for name in scripts]
     script = "\n".join(piece.read_text("utf-8") for piece in pieces)
@@ -74,7 +74,7 @@ def load_page(package: str, scripts: Iterable[str]) -> Page:
 
 
 def data_block(name: str, value: Any) -> str:
-    """Data that no browser takes for markup: JSON in ASCII without angle brackets."""
+    """A block of data as ASCII JSON without angle brackets, which no browser takes for markup."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,24 +1,26 @@
-"""Reduce ranges of characters to the bars of a chart."""
+"""Reduce ranges of characters to the columns of a map that shows which parts of a text were read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import ceil
 
 MAP_COLUMNS = 1000
-"""Steps of a map of all that was read, which says how much of each step was."""
+"""Columns of the map on a page."""
+_ROUNDING = 1e-10
+"""A share of a column below this is an error of rounding, not a character."""
 
 
 def shares_read(ranges: Iterable[tuple[int, int]], characters: int, steps: int = MAP_COLUMNS) -> list[int]:
-    """For each of `steps` equal parts of a text, the share inside `ranges` (which do not overlap), in thousandths.
+    """The share of each of `steps` equal parts of a text that is inside `ranges`, in thousandths.
 
-    Any share above zero counts at least one thousandth. Empty for an empty text.
+    `ranges` do not overlap. A share above zero is at least one thousandth. Returns an empty list for an empty text.
     """
     if characters <= 0:
         return []
     found = [0.0] * steps
     width = characters / steps
     for start, stop in ranges:
-        first, last = min(int(start / width), steps - 1), min(int((stop - 1) / width), steps - 1)
-        for i in range(first, last + 1):
-            found[i] += min(stop, (i + 1) * width) - max(start, i * width)
-    return [0 if part <= 0 else min(1000, max(1, round(1000 * part / width))) for part in found]
+        for i in range(int(start / width), min(ceil(stop / width), steps)):
+            found[i] += (min(stop, (i + 1) * width) - max(start, i * width)) / width
+    return [0 if share < _ROUNDING else min(1000, max(1, round(1000 * share))) for share in found]

@@ -1,4 +1,4 @@
-"""Tell which addresses only this machine reaches, and write the URL of a server. Pure."""
+"""Recognise addresses that only this machine can reach, and write the URL of a server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host."""
+    """Whether only this machine can reach a host."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

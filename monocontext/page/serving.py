@@ -1,4 +1,4 @@
-"""Serve a page and its data. The server only reads, and knows no paths but its own."""
+"""Serve a page and its data over HTTP. The server only reads, and answers only to registered paths."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from monocontext.page.loopback import is_loopback, server_url
 
 
 class InvalidRequest(ValueError):
-    """A request that the page can mend; its message is for the reader of the page."""
+    """An invalid request of the page, which shows the message to its reader."""
 
 
 class Query:
-    """The parameters behind the `?` of a request."""
+    """The parameters after the `?` of a request."""
 
     def __init__(self, encoded: str = "") -> None:
         self._given = {name: values[-1] for name, values in parse_qs(encoded).items()}
 
     def text(self, name: str) -> str:
-        """A text; empty if it is missing."""
+        """A text, empty if it is missing."""
         return self._given.get(name, "")
 
     def count(self, name: str) -> int:
-        """A number from 0. Raises `InvalidRequest` if it is missing."""
+        """An int of at least 0. Raises `InvalidRequest` for anything else."""
         value = self.text(name)
         if not (value.isascii() and value.isdigit() and len(value) < 16):
-            raise InvalidRequest("a whole number is needed")
+            raise InvalidRequest(f"{name} must be a whole number")
         return int(value)
 
-    def known_count(self, name: str) -> int | None:
-        """A number from 0; None if it is missing. Raises `InvalidRequest` for anything else."""
+    def count_or_none(self, name: str) -> int | None:
+        """As `count`, but None if the parameter is missing."""
         return self.count(name) if name in self._given else None
 
 
@@ -46,7 +46,7 @@ Answer = Callable[[Query], Any]
 
 
 class PageServer(ThreadingHTTPServer):
-    """`GET /` the page, and each path of `answers` its data, as JSON."""
+    """Answers `GET /` with the page, and each path of `answers` with data as JSON."""
 
     daemon_threads = True
 
@@ -59,9 +59,9 @@ class PageServer(ThreadingHTTPServer):
         *,
         failures: tuple[type[Exception], ...] = (OSError,),
     ) -> None:
-        """Port 0 is any free one. Raises OSError where the address cannot be had.
+        """Port 0 takes a free one. Raises OSError if the address is not available.
 
-        `failures`: exceptions whose message the page shows; of others it learns nothing.
+        `failures` are the exceptions whose message the page shows. Others end the request without an answer.
         """
         self.page, self.answers, self.failures = page, answers, failures
         self.loopback = is_loopback(host)
@@ -69,10 +69,10 @@ class PageServer(ThreadingHTTPServer):
             self.address_family = socket.AF_INET6
         super().__init__((host, port), _Handler)
         self.url = f"{server_url(host, self.server_port)}/"
-        """Where the page is."""
+        """The URL of the page."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle of a reply is no error."""
+        """Ignore a browser that leaves in the middle of a reply."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -84,20 +84,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(f"http://here/{self.path.lstrip('/')}")
-        # DNS rebinding: a page of another site may reach this port under its own name; it must not read.
+        # DNS rebinding: a page of another site may reach this port under its own host name, and must not read.
         if self.server.loopback and not is_loopback(self._host()):
-            self._json(403, {"error": "this server answers to localhost alone"})
+            self._json(403, {"error": "this server answers requests to localhost only"})
             return
         if url.path == "/":
             self._send(200, "text/html; charset=utf-8", self.server.page.served().encode())
             return
-        # A page of another site cannot read an answer, but could make this one search a bucket.
+        # A page of another site cannot read an answer, but could start a search of a bucket.
         if self.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-            self._json(403, {"error": "this server answers to its own page alone"})
+            self._json(403, {"error": "this server answers its own page only"})
             return
         answer = self.server.answers.get(url.path)
         if answer is None:
-            self._json(404, {"error": "there is nothing here"})
+            self._json(404, {"error": "not found"})
             return
         try:
             self._json(200, answer(Query(url.query)))
@@ -107,12 +107,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(500, {"error": str(exc)})
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What is no GET, or no HTTP: an answer like the others, and the end of the connection."""
+        """Answer a request that is not a GET, or not HTTP, and close the connection."""
         self.close_connection = True
         self._json(code, {"error": HTTPStatus(code).phrase})
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet: the terminal belongs to the command."""
+        """Log nothing: the terminal belongs to the command."""
 
     def version_string(self) -> str:
         return "monocontext"

@@ -1,1 +1,1 @@
-"""Tools over one text, as plain functions that any agent framework takes and that the MCP server offers too."""
+"""Tools for agents over one text: plain functions for any agent framework, which the MCP server offers too."""

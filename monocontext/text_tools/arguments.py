@@ -1,4 +1,4 @@
-"""Check the arguments of a call against the signature of its tool. An error is one line."""
+"""Check the arguments of a tool call against the signature of the tool."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from monocontext.options import nearest
 
 _WORDS = {str: "a string", int: "an integer", bool: "true or false", NoneType: "null"}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}\Z")
-"""Python reads no more digits than 4,300."""
+"""At most 4,000 digits: Python parses no more than 4,300."""
 _BOOLEANS: dict[Any, bool] = {"true": True, "yes": True, "on": True, "1": True, 1: True}
 _BOOLEANS |= {"false": False, "no": False, "off": False, "0": False, 0: False}
 _NEAR_NAME = 100
-"""Characters of a name for which a near one is looked for."""
-HALF_A_PAIR = "half a surrogate pair, which is no character"
+"""The longest unknown name, in characters, for which an error suggests a near one."""
+HALF_A_PAIR = "half a surrogate pair, which is not a character"
 
 
 def check_arguments(tool: str, work: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the tool takes them. Raises `ToolRefusal` for the first that is wrong.
+    """Convert arguments to the types of the tool. Raises `ToolRefusal` for the first wrong one.
 
-    Numbers and booleans in strings count as such where nothing is lost: `"5"`, `5.0`, `"true"`.
+    Other forms of ints and booleans are accepted if nothing is lost: `"5"`, `5.0`, `"true"`.
     """
     parameters = inspect.signature(work).parameters
     for name in given:
@@ -54,11 +54,11 @@ def _convert(name: str, value: Any, annotation: Any) -> Any:
         if found is not None:
             return found
     takes = " or ".join(word for kind, word in _WORDS.items() if kind in kinds)
-    raise ToolRefusal(f"{name} is {takes}, not {json.dumps(value)}")
+    raise ToolRefusal(f"{name} must be {takes}, not {json.dumps(value)}")
 
 
 def is_text(value: str) -> bool:
-    """Whether a string can be written as UTF-8: it holds no half of a surrogate pair."""
+    """Whether a string can be encoded as UTF-8, which half a surrogate pair cannot."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""Define the tools over one text. Their docstrings and annotations are what models see, in MCP and in each framework.
+"""The tools over one text. Models see their docstrings and annotations, in MCP and in agent frameworks.
 
-Annotations are real objects here, not strings: frameworks read them from the functions. The sections named `Args` have
-the form that most frameworks take parameter descriptions from.
+Frameworks read annotations as objects, so this module does not import `annotations`. Most of them parse descriptions of
+parameters from sections named `Args`.
 """
 
 import inspect
@@ -29,21 +29,22 @@ from monocontext.text_tools.replies import (
     documents_reply,
     fit_error,
     passages_reply,
-    search_reply,
     slice_reply,
 )
 
 _HEAD_CHARACTERS = 500
-"""Shown of the head and of the tail by `describe`."""
+"""The length of the head and the tail that `describe` shows."""
 _MOST_PATTERN = 10_000
-"""Characters of a pattern. To take a longer one apart would hold the caller beyond the time of a search."""
+"""The longest pattern, in characters. To parse a longer one could take more time than a search may."""
 _MOST_HITS = 1000
 MOST_PASSAGES = 10
 
 
 class TextTools:
-    """The tools over one text. Methods without an underscore are the tools; each raises `ToolRefusal` for arguments
-    that a caller can mend. `name` is how `describe` calls the text."""
+    """The tools over one text: the public methods. Each raises `ToolRefusal` for arguments that the caller can correct.
+
+    `name` is the name of the text in the reply of `describe`.
+    """
 
     def __init__(self, text: Monocontext, name: str = "") -> None:
         self._text = text
@@ -75,7 +76,7 @@ class TextTools:
 
         Args:
             start: The first character of the part, or the first line, counted from 0.
-            stop: The character or line behind the part; null reads to the end.
+            stop: The character or line after the part; null reads to the end.
             unit: "characters", or "lines" to give start and stop in lines.
             document: The name of a document, to count start and stop from its beginning.
         """
@@ -111,8 +112,7 @@ class TextTools:
         """
         check_query(pattern, max_hits)
         first, last = _character_range(self._text, start, stop, "characters")
-        search = search_process.search if search_process.may_backtrack(pattern, fixed=fixed) else search_reply
-        return search(
+        return search_process.search(
             self._text,
             pattern=pattern, ignore_case=ignore_case, fixed=fixed, max_hits=max_hits, start=first, stop=last,
         )  # fmt: skip
@@ -134,12 +134,12 @@ class TextTools:
 
         Args:
             glob: Only names that match it, such as src/*.py; * matches slashes too.
-            after: The name of a document; only those behind it.
+            after: The name of a document; only those that follow it.
         """
         documents = self._documents()
         number = documents.number_of(after) if after else -1
         if number is None:
-            raise ToolRefusal(f"after={after!r} is the name of no document")
+            raise ToolRefusal(f"after={after!r} is not the name of a document")
         end = time.monotonic() + SEARCH_SECONDS
         records = (documents.table.document(each) for each in range(number + 1, documents.count))
         return documents_reply(
@@ -166,18 +166,17 @@ def tools(
 ) -> list[Callable[..., str]]:
     """The tools of an agent over one text: `describe`, `read`, `grep`, `search`, `list_documents`, `outline`.
 
-    They are plain functions with types and docstrings, which agent frameworks take as they are. Each returns at most
-    20,000 bytes of text; a cut answer ends in a line that says how to go on. What a model can mend, such as an invalid
-    pattern, is an answer of one line that begins with `error:`; what it cannot, such as a store that is away, is
-    raised. The functions are safe for use by many threads.
+    They are plain functions with types and docstrings, which agent frameworks accept as they are. Each returns at most
+    20,000 bytes of text; a cut reply ends with a line that says how to continue. An error that a model can correct,
+    such as an invalid pattern, is a reply of one line that begins with `error:`. Other errors, such as a failure of the
+    store, are raised. The functions are safe for use by many threads.
 
-    - `context`: an open text, or what `Monocontext.open` takes (1 GET; it stays open while the functions live)
-    - `prefix`: of the names of the functions, for an agent with several texts: `"logs_"` gives `logs_grep`
+    - `context`: an open text, or what `Monocontext.open` takes (1 GET; it stays open as long as the functions exist)
+    - `prefix`: put before the names of the functions, for an agent with several texts: `"logs_"` gives `logs_grep`
     - `options`: of `Monocontext.open`
 
-    GETs: those of the text's methods of like names. A regular expression is searched for in a process of its own,
-    which is ended after 30 seconds. Raises `TypeError` for options with an open text
-    and for unknown ones.
+    GETs are those of the text's methods with these names. A regular expression runs in a separate process, which is
+    killed after 30 seconds. Raises `TypeError` for unknown options, and for options with an open text.
     """
     if isinstance(context, Monocontext) and options:
         raise TypeError(f"an open text takes no options: {', '.join(options)}")
@@ -190,15 +189,15 @@ def tools(
 
 
 def check_query(query: str, max_hits: int) -> None:
-    """Raise `ToolRefusal` for arguments that no search takes."""
+    """Raise `ToolRefusal` for a query that is too long, or an invalid `max_hits`."""
     if not 0 < max_hits <= _MOST_HITS:
-        raise ToolRefusal(f"max_hits is 1 to {_MOST_HITS}, not {max_hits}")
+        raise ToolRefusal(f"max_hits must be 1 to {_MOST_HITS}, not {max_hits}")
     if len(query) > _MOST_PATTERN:
         raise ToolRefusal(f"a pattern has at most {_MOST_PATTERN:,} characters, this one has {len(query):,}")
 
 
 def search_words(text: Monocontext, words: str, most: int, *, per_document: bool = False) -> Reply[Matches]:
-    """The best passages, at most `MOST_PASSAGES`; with `per_document` the best of each document."""
+    """The best passages, at most `MOST_PASSAGES`; with `per_document`, only the best of each document."""
     try:
         return passages_reply(
             ranked.search(
@@ -211,7 +210,7 @@ def search_words(text: Monocontext, words: str, most: int, *, per_document: bool
 
 
 def _as_function(work: Callable[..., Reply[Any]], name: str) -> Callable[..., str]:
-    """A tool as a separate function that returns a plain `str`."""
+    """Make a plain function of a tool, which returns a `str`, for a refusal too."""
     signature = inspect.signature(work).replace(return_annotation=str)
 
     def tool(*arguments: Any, **given: Any) -> str:
@@ -229,11 +228,11 @@ def _as_function(work: Callable[..., Reply[Any]], name: str) -> Callable[..., st
 
 
 def _character_range(text: Monocontext, start: int, stop: int | None, unit: str) -> tuple[int, int]:
-    """Characters [first, last) of a range in characters or lines."""
+    """Convert a range in characters or lines to characters [first, last)."""
     if unit in ("characters", "chars"):
         first, last, _ = slice(start, stop).indices(len(text))
         return first, last
     if unit != "lines":
-        raise ToolRefusal(f'unit is "characters" or "lines", not {unit!r}')
+        raise ToolRefusal(f'unit must be "characters" or "lines", not {unit!r}')
     first, last, _ = slice(start, stop).indices(len(text.lines))
     return text.span.line_start(first), text.span.line_start(max(first, last))

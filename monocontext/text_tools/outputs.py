@@ -1,6 +1,6 @@
-"""Define the replies of the tools: a text for models, and the same as fields for programs.
+"""The replies of the tools: a text for models, and the same content as fields for programs.
 
-Annotations are real objects here, not strings: the output schemas of MCP are made of them.
+MCP makes output schemas from annotations as objects, so this module does not import `annotations`.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ D = TypeVar("D")
 
 
 class Reply(str, Generic[D]):
-    """The text of a reply, which also has the fields. `Reply[Slice]` as a return type gives a tool its schema."""
+    """The text of a reply, with its fields in `data`. The return type `Reply[Slice]` gives a tool its schema."""
 
     data: D
 
@@ -22,7 +22,7 @@ class Reply(str, Generic[D]):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Characters [start, stop) to go on with."""
+    """Characters [start, stop) to continue with."""
 
     start: int
     stop: int
@@ -30,7 +30,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Names; `after` continues a list that was cut."""
+    """Names. `after` continues a list that was cut, and is null at the end."""
 
     names: list[str]
     after: str | None
@@ -38,7 +38,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """A text: its size, how it begins and ends."""
+    """The size of a text, its beginning and its end."""
 
     context: str
     url: str
@@ -52,7 +52,7 @@ class Info:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Characters [start, stop) of a text of `characters`; `next` continues a part that was cut."""
+    """Characters [start, stop) of a text of `characters`. `next` continues a part that was cut."""
 
     text: str
     start: int
@@ -63,8 +63,11 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Lines: `line` counts from 1 in the document, or in a text without documents. `offset` is the character of the
-    whole text at which the match begins; null for words in a memory, where `document` is the key."""
+    """A matching line or passage. `line` counts from 1 in the document, or in a text without documents.
+
+    `offset` is the character of the whole text at which the match begins. In a memory it is null, and `document` is the
+    key.
+    """
 
     document: str | None
     line: int
@@ -74,7 +77,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The results of a search; `next` continues it if it has not come to the end, and `note` says how far it came."""
+    """The results of a search. `note` says how far it came, and `next` continues it if it did not reach the end."""
 
     hits: list[Match]
     next: Range | None
@@ -83,7 +86,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
-    """A document: characters [start, stop) of the whole text."""
+    """The name of a document, and its characters [start, stop) in the whole text."""
 
     name: str
     start: int
@@ -92,7 +95,7 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """Documents in the order of the text; `after` goes on with a list that was cut."""
+    """Documents in the order of the text. `after` continues a list that was cut, and is null at the end."""
 
     documents: list[DocumentRow]
     after: str | None
@@ -100,6 +103,6 @@ class DocumentList:
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """A description of a text out of a few places of it."""
+    """The outline of a text, from a few places in it."""
 
     text: str

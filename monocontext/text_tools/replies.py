@@ -1,4 +1,4 @@
-"""Write replies that fit into `MAX_REPLY_BYTES`. A longer one is cut and ends in the range to go on with."""
+"""Write replies of at most `MAX_REPLY_BYTES`. A longer one is cut, and ends with the range that continues it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from monocontext.text_tools.outputs import (
-    DocumentList,
-    DocumentRow,
-    Listed,
-    Match,
-    Matches,
-    Range,
-    Reply,
-    Slice,
-)
+from monocontext.text_tools.outputs import DocumentList, DocumentRow, Listed, Match, Matches, Range, Reply, Slice
 
 if TYPE_CHECKING:
     from monocontext.format.documents import Document
@@ -27,23 +18,23 @@ if TYPE_CHECKING:
     from monocontext.text.search.ranked import Passages
 
 MAX_REPLY_BYTES = 20_000
-"""The longest reply in bytes of UTF-8. Hosts replace or cut longer ones: Claude Code warns above 10,000 tokens."""
+"""The longest reply in bytes of UTF-8. Hosts cut longer ones; Claude Code warns above 10,000 tokens."""
 _NOTE_BYTES = 200
-"""Reserved for the line that says where the reply goes on."""
+"""Reserved for the last line, which says how to continue."""
 _LINE_CHARACTERS = 300
-"""Shown of a matching line."""
+"""The most characters of a matching line that are shown."""
 _ERROR_CHARACTERS = 800
-"""Longest message about a refused call, in characters."""
+"""The longest message about a refused call."""
 SEARCH_SECONDS = 20.0
-"""After which a search says how far it came. Clients give up on a call after 60 s."""
+"""A search stops after this time and says how far it came. Clients give up on a call after 60 s."""
 _WINDOW = 16 << 20
-"""Characters searched before the first look at the clock."""
+"""The characters of the first part of a search. The clock is read after each part."""
 NOT_A_PATTERN = (re.error, OverflowError, RecursionError)
-"""Raised by `re` for an invalid expression."""
+"""The errors that `re` raises for an invalid expression."""
 
 
 def slice_reply(text: Monocontext, start: int, stop: int) -> Reply[Slice]:
-    """`text[start:stop]`, and where that is too long one line more that states the range it is cut at."""
+    """`text[start:stop]`. If that is too long it is cut, and a last line states the next range."""
     size = len(text)
     if start >= stop:
         none = f"[nothing there: characters {start} to {stop} of {size}]"
@@ -59,7 +50,7 @@ def slice_reply(text: Monocontext, start: int, stop: int) -> Reply[Slice]:
 
 
 def fit_error(message: str) -> str:
-    """A message on one line. What it quotes may be as long as the caller likes, so the middle of a long one goes."""
+    """Fit a message into one line. A long one loses its middle, since it may quote any text of the caller."""
     line = " ".join(message.split()).encode(errors="backslashreplace").decode()
     if len(line) <= _ERROR_CHARACTERS:
         return line
@@ -68,7 +59,7 @@ def fit_error(message: str) -> str:
 
 
 def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[Listed]:
-    """Rows, one a line. The beginning of the last row, up to two spaces, is the `after` that continues the list."""
+    """Rows, one on each line. A cut list continues after the name of its last row, which ends at two spaces."""
     lines: list[str] = []
     names: list[str] = []
     left = MAX_REPLY_BYTES - _NOTE_BYTES
@@ -85,7 +76,7 @@ def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[L
 def documents_reply(
     found: Iterable[tuple[Document, bool]], *, nothing: str, is_late: Callable[[], bool], most: int = 500
 ) -> Reply[DocumentList]:
-    """The documents to list among those that are looked at. `after` is the last one that was looked at."""
+    """List the documents of `found` that are marked True. `after` is the last document taken from `found`."""
     lines: list[str] = []
     rows: list[DocumentRow] = []
     left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
@@ -109,12 +100,12 @@ def documents_reply(
 
 
 def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> Reply[Matches]:
-    """Matching lines, and how far the search came; see `search_replies`."""
+    """Search to the end and return the last of `search_replies`."""
     return deque(search_replies(text, pattern, **arguments), maxlen=1).pop()
 
 
 def passages_reply(found: Passages) -> Reply[Matches]:
-    """Passages, each below a line with its place; those that do not fit are only named."""
+    """Passages, each below a line with its place. Those that do not fit are left out and counted."""
     rows = [
         f"[{'line ' if one.document is None else ''}{one.place}, characters {one.start} to {one.stop}]\n"
         f"{one.text.rstrip()}"
@@ -125,7 +116,7 @@ def passages_reply(found: Passages) -> Reply[Matches]:
 
 
 def ranked_reply(found: list[Ranked]) -> Reply[Matches]:
-    """As `passages`, for the entries of a memory."""
+    """As `passages_reply`, for the entries of a memory."""
     rows = [f"[key {one.key!r}, line {one.line_number}]\n{one.text.rstrip()}" for one in found]
     hits = [Match(one.key, one.line_number, None, one.text) for one in found]
     return _fit_passages(rows, hits, f"keys: {len(found)}; none scores more")
@@ -157,10 +148,10 @@ def search_replies(
     seconds: float = SEARCH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Reply[Matches]]:
-    """The reply so far, after each searched part of the text; the last one is that of the whole search.
+    """Yield the reply so far after each searched part of the text. The last one is that of the whole search.
 
-    A hit is `document:line:character:text`, with the line in its document; in a text without documents it is
-    `character:line:text`. Lines between documents do not count.
+    A hit is `document:line:character:text`, with the line in its document, or `character:line:text` in a text without
+    documents. Lines between documents are not searched.
     """
     matcher = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
     has_documents = text._own_documents is not None
@@ -200,7 +191,7 @@ def search_replies(
 
 
 def _search_reply(rows: list[str], hits: list[Match], following: Range, size: int) -> Reply[Matches]:
-    """The reply of a search that has not come to the end."""
+    """The reply of a search that has not reached the end."""
     note = (
         f"cut: {_count_lines(rows)} so far, of {size} characters; "
         f"next range: start={following.start} stop={following.stop}"
@@ -213,7 +204,7 @@ def _count_lines(rows: list[str]) -> str:
 
 
 def _excerpt(hit: Hit, pattern: re.Pattern[str]) -> str:
-    """A line, of a long one the part around its first match."""
+    """A line, or the part around the first match of a long one."""
     if len(hit.line) <= _LINE_CHARACTERS:
         return hit.line
     found = pattern.search(hit.line)

@@ -1,10 +1,10 @@
-"""Run a search in a separate process, which can be ended when a pattern backtracks for ever.
+"""Run a search in a separate process, which can be killed when a pattern backtracks for ever.
 
-`re` holds the GIL while it matches: in the server's own process it would block all other calls, and nothing could end
-it. The text stays in the server: the search requests its frames over the pipes of the process.
+`re` holds the GIL while it matches. In the server's own process it would block all other calls, and could not be
+stopped. The text stays in the server, and the search requests frames over the pipes of the process.
 
-Messages in both directions are their length (4 bytes, big endian) and bytes. Those of the search begin with a letter:
-`?` requests frames, `+` holds the reply so far, `=` ends it, `!` says why there is none.
+A message in either direction is its length (4 bytes, big endian) and its bytes. The first byte of a message from the
+search is its kind: `?` requests frames, `+` is the reply so far, `=` ends the search, `!` is an error.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from monocontext.errors import ToolRefusal
 from monocontext.text_tools.outputs import Match, Matches, Range, Reply
+from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies, search_reply
 
 if TYPE_CHECKING:
     from monocontext.engine.remote.reader import ServedReader
     from monocontext.text.monocontext import Monocontext
 
 END_SECONDS = 30.0
-"""A search ends by itself after `SEARCH_SECONDS`, or is ended after this time."""
-_PLAIN = frozenset("\\.^$*+?{}[]|()")
+"""The process is killed after this time. A search that does not backtrack stops itself after `SEARCH_SECONDS`."""
+_SPECIAL = frozenset("\\.^$*+?{}[]|()")
 _ORPHAN_SECONDS = 10.0
-"""Beyond `END_SECONDS`: a process that still runs then has lost its server, and ends."""
+"""A process that runs so long beyond `END_SECONDS` has lost its server, and exits."""
 _running: set[subprocess.Popen[bytes]] = set()
 
 
-def may_backtrack(pattern: str, *, fixed: bool) -> bool:
-    """Whether a pattern is more than literal text."""
-    return not fixed and not _PLAIN.isdisjoint(pattern)
-
-
 def search(text: Monocontext, **arguments: Any) -> Reply[Matches]:
-    """`search_reply(text, **arguments)`, from a process that is ended when it takes too long. Raises `ToolRefusal`."""
+    """Run `search_reply(text, **arguments)`. Raises `ToolRefusal` if it takes too long.
+
+    A pattern that is more than literal text may backtrack, so it runs in a process that can be killed.
+    """
+    if arguments["fixed"] or _SPECIAL.isdisjoint(arguments["pattern"]):
+        return search_reply(text, **arguments)
     home = str(Path(__file__).resolve().parents[2])
     code = f"import sys; sys.path[:] = {[home, *sys.path]!r}; from {__name__} import main; main({END_SECONDS})"
     with subprocess.Popen(
@@ -60,7 +61,7 @@ def search(text: Monocontext, **arguments: Any) -> Reply[Matches]:
 
 
 def end_all() -> None:
-    """End the searches that run, before the server ends."""
+    """Kill the running searches, before the server exits."""
     for process in tuple(_running):
         process.kill()
 
@@ -85,25 +86,24 @@ def _relay_frames(
             else:
                 raise ToolRefusal(body.decode())
     except BrokenPipeError:
-        pass  # it is ended as below
+        pass  # the process was killed or died: see below
     finally:
         server.close()
     if not clock.finished.is_set():
-        raise ToolRefusal(f"the search ended by itself, with exit status {process.wait()}")
-    why = f"the search was ended after {END_SECONDS:g} s: the pattern may backtrack for ever, as (a+)+ does"
+        raise ToolRefusal(f"the search process died with exit status {process.wait()}")
+    why = f"the search was stopped after {END_SECONDS:g} s: the pattern may backtrack for ever, as (a+)+ does"
     if last_reply:
         found = _decode(last_reply)
         return Reply(f"{found}\n[{why}]", replace(found.data, note=f"{found.data.note}; {why}"))
-    raise ToolRefusal(f"{why}; write a simpler one, or search less at once by start and stop")
+    raise ToolRefusal(f"{why}; write a simpler pattern, or search a smaller range with start and stop")
 
 
 def main(seconds: float) -> None:
-    """Run the search that stdin describes: the main function of the process."""
+    """The main function of the process: run the search that the first message on stdin describes."""
     from monocontext.errors import MonocontextError
     from monocontext.text.monocontext import served_text
-    from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the server's
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     with open(os.devnull, "w") as nowhere:
         faulthandler.dump_traceback_later(seconds + _ORPHAN_SECONDS, exit=True, file=nowhere)
         inward, outward = sys.stdin.buffer, sys.stdout.buffer
@@ -118,7 +118,7 @@ def main(seconds: float) -> None:
         try:
             text = served_text(ask)
             for reply in search_replies(text, **arguments):
-                cast("ServedReader", text._reader).ran({})  # the ranges that it read, for the server's log of reads
+                cast("ServedReader", text._reader).ran({})  # reports the ranges read to the server
                 _write(outward, b"+" + json.dumps({"text": reply, "data": asdict(reply.data)}).encode())
             _write(outward, b"=")
         except MonocontextError as error:
@@ -140,6 +140,6 @@ def _write(file: IO[bytes], message: bytes) -> None:
 
 
 def _read(file: IO[bytes]) -> bytes:
-    """A message; empty when the other side is gone."""
+    """Read a message; empty if the other side has closed the pipe."""
     size = file.read(4)
     return file.read(int.from_bytes(size, "big")) if len(size) == 4 else b""

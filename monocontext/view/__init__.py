@@ -1,5 +1,5 @@
-"""Show a context on a page: its documents, its text, searches, versions, and reads: `monocontext view`.
+"""The page of `monocontext view`: the documents of a context, its text, searches, versions and reads.
 
-`feed` answers the questions of the page in small pieces, `changes` compares two versions, `session` records reads, and
-`server` serves all of it.
+`feed` answers the requests of the page, `changes` compares two versions, `session` records reads, `recorded_runs` loads
+those of recorded runs, and `server` serves the page.
 """

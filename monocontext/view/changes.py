@@ -1,7 +1,7 @@
 """Find the documents that differ between two versions of a text, at a cost that grows with the difference.
 
-Pages of documents that both versions name hold the same documents and are not read. Two documents of one name and size
-have the same text if both are in the same stored places; otherwise their texts are compared.
+The list of documents is stored in pages. Pages that both versions share are not read. Two documents with the same name
+and size are equal if both are in the same stored frames; otherwise their texts are compared.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 
 MOST_PAGES = 32
-"""Pages of documents that are read of each version, of 4,096 documents each."""
+"""The most pages to read of each version. A page lists 4,096 documents."""
 MOST_CHARACTERS = 1 << 20
-"""Characters of text that are compared in all."""
+"""The most characters of text to compare, over all documents."""
 MOST_NAMES = 200
-"""Names of each kind that an answer holds."""
+"""The most names in each list of an answer."""
 _MOST_FRAMES = 64
 _NAME_CHARACTERS = 300
 
 _Key = tuple[str, int]
-"""A name, and the number of earlier documents with that name."""
+"""A name, and the number of earlier documents with the same name."""
 
 
 def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     """The names and numbers of documents that `new` has added, replaced and removed.
 
-    `unknown` counts documents that are stored elsewhere and are too long to compare. Cost: 1 GET for each page of
-    documents that differs, and the GETs of the text to compare. `{"too_many": pages}` if more than `MOST_PAGES` differ.
+    `unknown` counts documents that were stored again and are too long to compare. GETs: 1 for each page that differs,
+    and those of the text to compare. Returns `{"too_many": pages}` if more than `MOST_PAGES` differ.
     """
     refs = old.documents.table.refs, new.documents.table.refs
     shared = {ref.id for ref in refs[0]} & {ref.id for ref in refs[1]}

@@ -1,4 +1,4 @@
-"""Answer the requests of the page in small pieces: no answer loads the text, and none is larger than about 100 KB."""
+"""Answer the requests of the page. No answer loads the whole text, and none is larger than about 100 KB."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from monocontext.text.monocontext import Monocontext
 from monocontext.text.search import ranked
 from monocontext.text_tools import search_process
 from monocontext.text_tools.functions import check_query
-from monocontext.text_tools.replies import NOT_A_PATTERN, fit_error, search_reply
+from monocontext.text_tools.replies import NOT_A_PATTERN, fit_error
 from monocontext.view.changes import document_changes
 from monocontext.view.recorded_runs import RecordedTurn
 from monocontext.view.session import ReadingSession
 from monocontext.writing.upkeep.versions import list_versions
 
 PIECE_CHARACTERS = 8_000
-"""The most characters of text in one answer: JSON takes up to 12 bytes for one."""
+"""The most characters of text in one answer. JSON takes up to 12 bytes for each."""
 PIECE_LINES = 300
 _LEAD_LINES = 8
 _LEAD_CHARACTERS = 2_000
-"""The characters shown before the target of a jump."""
+"""The most lines and characters that are shown before the target of a jump."""
 _NAME_CHARACTERS = 300
 _METADATA_CHARACTERS = 500
 LISTED = 100
-"""Documents, versions or actions in one answer."""
+"""The most documents or actions in one answer."""
 MOST_VERSIONS = 300
-"""Versions whose roots are read for the history, the newest ones."""
+"""The number of newest versions that the history shows."""
 SEARCH_SECONDS = 10.0
 MOST_HITS = 100
 MOST_PASSAGES = 20
@@ -46,7 +46,7 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class ContextFeed:
-    """The data of the page of one open text. Safe for many threads."""
+    """The answers for the page of one open text. Safe for use by many threads."""
 
     def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn] = ()) -> None:
         self._text = text
@@ -55,7 +55,7 @@ class ContextFeed:
         self._reader = text._reader
 
     def state(self, _: Query) -> dict[str, Any]:
-        """What the text is (no GET)."""
+        """Facts about the text (no GET)."""
         text, root = self._text, self._reader.manifest
         filters = None if root.filter_directories else sum(FilterLayout(ref).size_bytes for ref in root.filters)
         return {
@@ -76,15 +76,15 @@ class ContextFeed:
     # -- documents -----------------------------------------------------------------------------------------------------
 
     def documents(self, query: Query) -> dict[str, Any]:
-        """Documents from number `first` on, whose names match `glob` or hold it (1 GET for 4,096 that are looked at).
+        """Documents from number `first` on whose names match `glob`, or contain it (1 GET for each 4,096 examined).
 
-        `next`: the number to go on with, after `LISTED` documents or `SEARCH_SECONDS`.
+        It stops after `LISTED` documents or `SEARCH_SECONDS`; `next` is the number that continues.
         """
         documents, glob = self._text.documents, query.text("glob")
         if glob and not set(glob) & set("*?["):
             glob = f"*{glob}*"
         rows: list[dict[str, Any]] = []
-        number, end = query.known_count("first") or 0, time.monotonic() + SEARCH_SECONDS
+        number, end = query.count_or_none("first") or 0, time.monotonic() + SEARCH_SECONDS
         while number < documents.count and len(rows) < LISTED and time.monotonic() < end:
             document = documents.table.document(number)
             if not glob or fnmatchcase(document.name, glob):
@@ -99,7 +99,7 @@ class ContextFeed:
         return {"rows": rows, "next": number if number < documents.count else None, "count": documents.count}
 
     def _metadata(self, document: Document) -> str:
-        """Metadata in one line; the time of a file as people write it."""
+        """The metadata of a document in one line, with the time of its file as a date."""
         given = dict(self._text.documents.metadata_of(document.number))
         file = given.get("file")
         if isinstance(file, dict) and isinstance(file.get("modified_ns"), int):
@@ -113,10 +113,11 @@ class ContextFeed:
     def text(self, query: Query) -> dict[str, Any]:
         """A piece of the text, with lines numbered within their documents (GETs: as a slice, 4 more at most).
 
-        Around character `at`, around line `line` (of the text, or of `document`), or from the beginning of document
-        `number` or `document`; or the piece `after` a character, or `before` it. `mark`: the requested character.
+        The piece is around character `at`, around line `line` of the text or of `document`, at the beginning of
+        document `number` or `document`, or next to the character `after` or `before`. `mark` is the requested
+        character.
         """
-        after, before = query.known_count("after"), query.known_count("before")
+        after, before = query.count_or_none("after"), query.count_or_none("before")
         size = len(self._text)
         if after is not None:
             start, mark, what = min(after, size), None, f"from character {after:,}"
@@ -124,11 +125,11 @@ class ContextFeed:
             start, mark, what = max(0, min(before, size) - PIECE_CHARACTERS), None, f"before character {before:,}"
         else:
             start, mark, what = self._place(query)
-        with self._session.noting("opened", what):
+        with self._session.recording("opened", what):
             return self._piece(start, before, mark)
 
     def _place(self, query: Query) -> tuple[int, int, str]:
-        """The first character of a piece, the requested character, and a description of that."""
+        """The first character of the piece, the requested character, and a description of the request."""
         document, name, line, at = self._asked(query)
         if document is not None and line is None:
             return document.start, document.start, name
@@ -147,11 +148,11 @@ class ContextFeed:
         return start, at, f"{name}:{line}" if name else f"line {line:,}" if line else f"character {at:,}"
 
     def _asked(self, query: Query) -> tuple[Document | None, str, int | None, int | None]:
-        name, number, documents = query.text("document"), query.known_count("number"), self._text.documents
+        name, number, documents = query.text("document"), query.count_or_none("number"), self._text.documents
         document = None
         if number is not None:
             if number >= documents.count:
-                raise InvalidRequest(f"there are {documents.count:,} documents")
+                raise InvalidRequest(f"the text has {documents.count:,} documents")
             document = documents.table.document(number)
         elif name:
             try:
@@ -159,10 +160,10 @@ class ContextFeed:
             except UnknownDocument as error:
                 raise InvalidRequest(fit_error(str(error))) from None
         shown = document.name[:_NAME_CHARACTERS] if document else ""
-        return document, shown, query.known_count("line"), query.known_count("at")
+        return document, shown, query.count_or_none("line"), query.count_or_none("at")
 
     def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:
-        """Whole lines where they fit: a longer one is cut, and goes on in the next piece."""
+        """A piece of whole lines. A line that does not fit is cut, and continues in the next piece."""
         size = len(self._text)
         stop = min(size, start + PIECE_CHARACTERS) if before is None else min(before, size)
         lines = _LINE.findall(self._text.read(start, stop))
@@ -179,7 +180,7 @@ class ContextFeed:
         return {"start": start, "stop": stop, "characters": size, "mark": mark, "rows": list(self._rows(start, kept))}
 
     def _rows(self, start: int, lines: list[str]) -> Iterator[dict[str, Any]]:
-        """A row a line; the first of each document says which. Those between documents have no number."""
+        """A row for each line. The first row of a document describes it. Lines between documents have no number."""
         table = self._text.documents.table
         at, number, shown = start, self._text.span.source.line_of(start) if lines else 0, -1
         [following] = table.first_ending_after([start])
@@ -206,19 +207,17 @@ class ContextFeed:
     # -- searches ------------------------------------------------------------------------------------------------------
 
     def grep(self, query: Query) -> dict[str, Any]:
-        """Lines that match `pattern`, from character `start` on, and the character at which to continue (GETs:
-        `Monocontext.grep`).
+        """Lines that match `pattern`, from character `start` on (GETs: those of `Monocontext.grep`).
 
-        A search ends after `MOST_HITS` lines, 20,000 bytes or `SEARCH_SECONDS`. A regular expression is searched for in
-        a separate process, which is ended when it backtracks for ever.
+        A search ends after `MOST_HITS` lines, 20,000 bytes or `SEARCH_SECONDS`; `next` is the character that continues.
+        A regular expression runs in a separate process, which is killed if it backtracks for ever.
         """
         pattern, fixed = query.text("pattern"), bool(query.text("fixed"))
-        size, start = len(self._text), query.known_count("start") or 0
-        search = search_process.search if search_process.may_backtrack(pattern, fixed=fixed) else search_reply
-        with self._session.noting("searched", f"lines with {pattern[:_NAME_CHARACTERS]}"):
+        size, start = len(self._text), query.count_or_none("start") or 0
+        with self._session.recording("searched", f"lines with {pattern[:_NAME_CHARACTERS]}"):
             try:
                 check_query(pattern, MOST_HITS)
-                found = search(
+                found = search_process.search(
                     self._text, pattern=pattern, ignore_case=bool(query.text("ignore_case")), fixed=fixed,
                     max_hits=MOST_HITS, start=min(start, size), stop=size, seconds=SEARCH_SECONDS,
                 ).data if start < size else None  # fmt: skip
@@ -234,12 +233,12 @@ class ContextFeed:
         return {"hits": hits, "next": following, "characters": size}
 
     def search(self, query: Query) -> dict[str, Any]:
-        """The passages that speak of `words`, best first (GETs: `Monocontext.search`), at most `MOST_PASSAGES`.
+        """The passages that match `words` best, at most `MOST_PASSAGES` (GETs: those of `Monocontext.search`).
 
-        A search ends after `SEARCH_SECONDS` or `bytes` of text; `next` is the bytes to ask for to look further.
+        A search ends after `SEARCH_SECONDS` or `bytes` of text; `next` is the `bytes` for a longer search.
         """
-        words, most = query.text("words"), query.known_count("bytes") or ranked.MOST_BYTES
-        with self._session.noting("searched", f"passages about {words[:_NAME_CHARACTERS]}"):
+        words, most = query.text("words"), query.count_or_none("bytes") or ranked.MOST_BYTES
+        with self._session.recording("searched", f"passages about {words[:_NAME_CHARACTERS]}"):
             try:
                 check_query(words, MOST_PASSAGES)
                 found = ranked.search(
@@ -258,8 +257,7 @@ class ContextFeed:
     # -- versions ------------------------------------------------------------------------------------------------------
 
     def history(self, _: Query) -> dict[str, Any]:
-        """The versions, the newest first, with their contents and their growth (1 LIST a thousand, 1 GET for each of
-        the newest `MOST_VERSIONS`)."""
+        """The newest `MOST_VERSIONS` versions with their size and growth (1 LIST for each thousand, 1 GET for each)."""
         roots = list_versions(self._store, newest=MOST_VERSIONS)
         rows: list[dict[str, Any]] = []
         characters, documents = (0, 0) if len(roots) < MOST_VERSIONS else (None, 0)
@@ -277,7 +275,7 @@ class ContextFeed:
         return {"rows": rows[::-1], "open": self._text.generation}
 
     def change(self, query: Query) -> dict[str, Any]:
-        """The documents that differ between the versions `before` and `version` (2 GETs, and those of `changes`)."""
+        """The documents that differ between versions `before` and `version` (2 GETs, and as `document_changes`)."""
         with (
             Monocontext.open(self._store, generation=query.count("before")) as old,
             Monocontext.open(self._store, generation=query.count("version")) as new,
@@ -290,5 +288,5 @@ class ContextFeed:
         return self._text._opened.store
 
     def read(self, query: Query) -> dict[str, Any]:
-        """The reads of this page and of recorded runs from number `first` on, and maps of the text (no GET)."""
-        return self._session.summary(query.known_count("first") or 0, LISTED)
+        """The reads of this page and of recorded runs from number `first` on, and maps of the reads (no GET)."""
+        return self._session.summary(query.count_or_none("first") or 0, LISTED)

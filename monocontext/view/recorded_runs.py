@@ -1,6 +1,6 @@
-"""The reads of recorded runs: the trajectories that `rlm` writes, one JSON object a line.
+"""The reads of recorded runs, from the trajectories that `rlm` writes: files with a JSON object on each line.
 
-Files may come from other writers: a value of the wrong kind is ignored.
+Other programs may write such files, so values of a wrong type are ignored.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class RecordedTurn:
     number: int
     when: str
     ranges: list[Range]
-    """All characters that its code looked at."""
+    """All characters that the code of the turn read."""
     received: list[Range]
-    """The pieces that its code received: slices, lines, matches; empty if the run did not record them."""
+    """The characters that the code received as slices, lines or matches; empty if the run did not record them."""
     gets: int
     size_bytes: int
 
@@ -36,9 +36,9 @@ class RecordedTurn:
 def recorded_turns(paths: Iterable[Path], text: Monocontext) -> list[RecordedTurn]:
     """The turns of recorded runs that read this text, the newest first.
 
-    A path is a file, or a folder with `.jsonl` files. Runs over other texts are left out, and so are runs over a
-    version of another length, whose offsets name other characters. Raises `MonocontextError` for a file that cannot be
-    read, and if no run is left.
+    A path is a file, or a folder with `.jsonl` files. Runs on other texts are left out, and runs on a version of
+    another length, whose offsets differ. Raises `MonocontextError` for a file that cannot be read, and if no run is
+    left.
     """
     turns, runs = list[RecordedTurn](), 0
     for path in [file for given in paths for file in _files(given)]:

@@ -1,4 +1,4 @@
-"""Serve the page of one context. The server only reads, and only this one text."""
+"""The server of the page. It only reads, and only one text."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def context_page() -> Page:
 
 
 class ContextServer(PageServer):
-    """`GET /` the page; `/state`, `/documents`, `/text`, `/grep`, `/search`, `/history`, `/change`, `/read` data."""
+    """Serves the page at `/`, and a path of data for each method of `ContextFeed`, such as `/documents`."""
 
     def __init__(
         self, text: Monocontext, host: str = "127.0.0.1", port: int = 0, *, runs: Sequence[RecordedTurn] = ()
     ) -> None:
-        """`text`: a whole one, which stays open while the server runs. Raises OSError if the address is taken."""
+        """`text` is a whole text, which must stay open. Raises OSError if the address is taken."""
         feed = ContextFeed(text, runs)
         answers = (
             feed.state, feed.documents, feed.text, feed.grep, feed.search, feed.history, feed.change, feed.read,

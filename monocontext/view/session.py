@@ -1,4 +1,4 @@
-"""Record the reads of a session of the page, and show them with those of recorded runs."""
+"""Record the reads that a user of the page causes, and combine them with those of recorded runs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from monocontext.view.recorded_runs import RecordedTurn
 Kind = Literal["opened", "searched"]
 KEPT_ACTIONS = 500
 _SHOWN_RANGES = 20
-"""Ranges of an action that the page lists; the map has all."""
+"""The most ranges of an action in its list. Maps show all."""
 _QUESTION_CHARACTERS = 300
 
 
 class ReadingSession:
-    """The reads of one text since the page was served. Safe for many threads; actions at once share their counts."""
+    """The reads of one text since the page was served.
+
+    Safe for use by many threads, but actions at the same time count each other's reads.
+    """
 
     def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn] = ()) -> None:
-        """`runs`: turns of recorded runs, which follow the session's own reads."""
+        """`runs` are turns of recorded runs, which come after the session's own reads."""
         self._text = text
         self._runs = [_action_of(turn) for turn in runs]
         self._read_by_runs = merge([pair for turn in runs for pair in turn.ranges], MOST_RANGES)
@@ -35,8 +38,8 @@ class ReadingSession:
         self._read: dict[Kind, list[tuple[int, int]]] = {"opened": [], "searched": []}
 
     @contextmanager
-    def noting(self, kind: Kind, what: str) -> Iterator[None]:
-        """Record the reads of the block, also if it fails."""
+    def recording(self, kind: Kind, what: str) -> Iterator[None]:
+        """Record the reads of the block, even if it fails."""
         stats = self._text.stats
         mark, _ = self._text.reads_since()
         gets, size = stats.gets, stats.bytes_fetched
@@ -58,7 +61,7 @@ class ReadingSession:
                 self._read[kind] = merge([*self._read[kind], *ranges], MOST_RANGES)
 
     def summary(self, first: int, most: int) -> dict[str, Any]:
-        """`most` actions from number `first` on, the newest first, and maps of the text (no GET)."""
+        """At most `most` actions from number `first` on, the newest first, and maps of the reads (no GET)."""
         stats, size = self._text.stats, len(self._text)
         with self._lock:
             actions = [*self._actions, *self._runs]

@@ -14,7 +14,7 @@ class ViewServer(PageServer):
     def __init__(self, feed: RowFeed, host: str = "127.0.0.1", port: int = 0) -> None:
         """Port 0 is any free one. Raises OSError where the address cannot be had."""
         answers = {
-            "/state": lambda query: feed.state(query.known_count("first") or 0, query.known_count("generation")),
+            "/state": lambda query: feed.state(query.count_or_none("first") or 0, query.count_or_none("generation")),
             "/turn": lambda query: feed.turn(query.count("number")),
             "/prompt": lambda query: feed.prompt(query.count("number")),
         }

@@ -31,32 +31,32 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("context_slices", {"context": "logs"}, "Unknown tool: context_slices: did you mean context_slice?"),
     ("", {}, "Unknown tool"),
     ("context_list", {"afte": "x"}, "did you mean after?"),
-    ("context_list", {"after": 5}, "after is a string, not 5"),
+    ("context_list", {"after": 5}, "after must be a string, not 5"),
     ("context_list", {"after": "none"}, "after='none' is not in the list"),
     ("context_info", {"name": "logs"}, "has no argument 'name': it takes context"),
-    ("context_info", {"context": None}, "context is a string, not null"),
-    ("context_info", {"context": ["logs"]}, 'context is a string, not ["logs"]'),
+    ("context_info", {"context": None}, "context must be a string, not null"),
+    ("context_info", {"context": ["logs"]}, 'context must be a string, not ["logs"]'),
     ("context_slice", {"context": "logs", "begin": 5}, "it takes context, start, stop, unit"),
-    ("context_slice", {"context": "logs", "start": "soon"}, 'start is an integer, not "soon"'),
-    ("context_slice", {"context": "logs", "start": "x\ny"}, "start is an integer"),
-    ("context_slice", {"context": "logs", "start": 1.5}, "start is an integer, not 1.5"),
-    ("context_slice", {"context": "logs", "start": True}, "start is an integer, not true"),
-    ("context_slice", {"context": "logs", "start": None}, "start is an integer, not null"),
-    ("context_slice", {"context": "logs", "stop": {}}, "stop is an integer or null, not {}"),
-    ("context_slice", {"context": "logs", "unit": "page"}, "unit is"),
+    ("context_slice", {"context": "logs", "start": "soon"}, 'start must be an integer, not "soon"'),
+    ("context_slice", {"context": "logs", "start": "x\ny"}, "start must be an integer"),
+    ("context_slice", {"context": "logs", "start": 1.5}, "start must be an integer, not 1.5"),
+    ("context_slice", {"context": "logs", "start": True}, "start must be an integer, not true"),
+    ("context_slice", {"context": "logs", "start": None}, "start must be an integer, not null"),
+    ("context_slice", {"context": "logs", "stop": {}}, "stop must be an integer or null, not {}"),
+    ("context_slice", {"context": "logs", "unit": "page"}, "unit must be"),
     ("context_slice", {"context": "logs", "Start": 5}, "did you mean start?"),
     ("context_search", {"context": "logs"}, "needs the argument pattern"),
     ("context_search", {"pattern": "x"}, "name a context"),
     ("context_search", {"context": "logs", "query": "x"}, "has no argument 'query'"),
-    ("context_search", {"context": "logs", "pattern": 5}, "pattern is a string, not 5"),
+    ("context_search", {"context": "logs", "pattern": 5}, "pattern must be a string, not 5"),
     ("context_search", {"context": "logs", "pattern": "x", "ignorecase": True}, "did you mean ignore_case?"),
-    ("context_search", {"context": "logs", "pattern": "x", "fixed": "maybe"}, "fixed is true or false"),
-    ("context_search", {"context": "logs", "pattern": "x", "max_hits": -1}, "max_hits is 1 to 1000"),
-    ("context_search", {"context": "logs", "pattern": "x", "max_hits": 10**30}, "max_hits is 1 to 1000"),
+    ("context_search", {"context": "logs", "pattern": "x", "fixed": "maybe"}, "fixed must be true or false"),
+    ("context_search", {"context": "logs", "pattern": "x", "max_hits": -1}, "max_hits must be 1 to 1000"),
+    ("context_search", {"context": "logs", "pattern": "x", "max_hits": 10**30}, "max_hits must be 1 to 1000"),
     ("context_search", {"context": "logs", "pattern": "x", "words": True, "start": 5}, "leave"),
     ("memory", {}, "needs the argument command"),
-    ("memory", {"command": 5}, "command is a string"),
-    ("memory", {"command": "G first", "ttl": 1.5}, "ttl is a string or an integer or null"),
+    ("memory", {"command": 5}, "command must be a string"),
+    ("memory", {"command": "G first", "ttl": 1.5}, "ttl must be a string or an integer or null"),
     ("memory", {"command": "G first", "etag": "x"}, "has no argument 'etag'"),
 ]
 TOOLS = [
@@ -181,14 +181,14 @@ async def refusals(client: Client) -> None:
         await client.expect_refusal(tool, word, **arguments)
     for pattern in ("(", "a{99999999999}", "(" * 3000):
         await client.expect_refusal("context_search", "not a regular expression", context="logs", pattern=pattern)
-    await client.expect_refusal("context_search", "max_hits is 1 to 1000", context="logs", pattern="x", max_hits=0)
-    await client.expect_refusal("context_slice", "unit is", context="logs", unit="pages")
+    await client.expect_refusal("context_search", "max_hits must be 1 to 1000", context="logs", pattern="x", max_hits=0)
+    await client.expect_refusal("context_slice", "unit must be", context="logs", unit="pages")
     long = "x" * 100_000  # which no reply quotes whole
     await client.expect_refusal("context_search", "at most 10,000 characters", context="logs", pattern=long)
     await client.expect_refusal("context_slice", "no context 'xxx", "characters ...]", context=long)
-    await client.expect_refusal("context_slice", "unit is", context="logs", unit=long)
+    await client.expect_refusal("context_slice", "unit must be", context="logs", unit=long)
     await client.expect_refusal(
-        "context_slice", "start is an integer, not", "characters ...]", context="logs", start=long
+        "context_slice", "start must be an integer, not", "characters ...]", context="logs", start=long
     )
     await client.expect_refusal(long, "Unknown tool: xxx", "characters ...]")
     await client.expect_refusal("context_slice", "no argument 'xxx", "characters ...]", **{long: 1})

@@ -23,9 +23,9 @@ def parse(line: str) -> Any:
 @pytest.mark.parametrize(
     ("line", "identity", "said"),
     [
-        (CALL % (1, r"\ud83e"), 1, "the request holds half a surrogate pair, which is no character"),
-        (CALL % (1, r"\uDD9C\ud83e"), 1, "the request holds half a surrogate pair, which is no character"),
-        (CALL % ('"a"', r"\udc00"), "a", "the request holds half a surrogate pair, which is no character"),
+        (CALL % (1, r"\ud83e"), 1, "the request holds half a surrogate pair, which is not a character"),
+        (CALL % (1, r"\uDD9C\ud83e"), 1, "the request holds half a surrogate pair, which is not a character"),
+        (CALL % ('"a"', r"\udc00"), "a", "the request holds half a surrogate pair, which is not a character"),
         (CALL % (r'"\ud800"', "x"), None, "the id of a request is a string or an integer"),
         (CALL % ("1.5", "x"), None, "the id of a request is a string or an integer"),
         (CALL % ("true", "x"), None, "the id of a request is a string or an integer"),

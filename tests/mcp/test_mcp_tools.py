@@ -172,7 +172,7 @@ def test_what_was_found_before_a_search_is_ended_is_told(tmp_path: Path, monkeyp
     monkeypatch.setattr(search_process, "END_SECONDS", 10)
     reply = Tools(Served({"t": str(tmp_path)})).context_search("(a+)+$")
     assert reply.startswith("0:1:aa\n")
-    assert f"next range: start={16 << 20} stop={len(text)}]\n[the search was ended after 10 s" in reply
+    assert f"next range: start={16 << 20} stop={len(text)}]\n[the search was stopped after 10 s" in reply
     assert len(reply.encode()) <= MAX_REPLY_BYTES
 
 

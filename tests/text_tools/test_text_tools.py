@@ -79,11 +79,11 @@ def test_answers_are_bounded_plain_strings(call: dict[str, Callable[..., str]]) 
     ("name", "given", "said"),
     [
         ("grep", {"pattern": "("}, "error: "),
-        ("grep", {"pattern": "x", "max_hits": 0}, "error: max_hits is 1 to 1000, not 0"),
+        ("grep", {"pattern": "x", "max_hits": 0}, "error: max_hits must be 1 to 1000, not 0"),
         ("grep", {"patern": "x"}, "error: grep has no argument 'patern': did you mean pattern?"),
         ("read", {"document": "src/c.py"}, "error: no document 'src/c.py': did you mean src/b.py?"),
-        ("read", {"start": "one"}, 'error: start is an integer, not "one"'),
-        ("list_documents", {"after": "nothing"}, "error: after='nothing' is the name of no document"),
+        ("read", {"start": "one"}, 'error: start must be an integer, not "one"'),
+        ("list_documents", {"after": "nothing"}, "error: after='nothing' is not the name of a document"),
         ("search", {"words": ""}, "error: "),
     ],
 )

@@ -133,8 +133,8 @@ def test_places(feed: ContextFeed, context: Monocontext) -> None:
         ({"line": 0}, "lines count from 1"),
         ({"line": 10**9}, "the text has no line 1,000,000,000"),
         ({"at": 10**9}, "the text ends before"),
-        ({"number": 5}, "there are 5 documents"),
-        ({"at": "x"}, "a whole number is needed"),
+        ({"number": 5}, "the text has 5 documents"),
+        ({"at": "x"}, "at must be a whole number"),
     ],
 )
 def test_places_that_are_none(feed: ContextFeed, given: dict[str, object], says: str) -> None:
@@ -254,7 +254,7 @@ def test_the_server_knows_its_paths_alone(
     assert get(server, "/change?before=1&version=2")[0] == 200
     assert get(server, "/change?before=1&version=99")[0] == 500
     for path in ("/nothing", "/_piece", "/__init__", "/../etc/passwd"):
-        assert get(server, path) == (404, {"error": "there is nothing here"})
+        assert get(server, path) == (404, {"error": "not found"})
     assert get(server, "/text?line=0") == (400, {"error": "lines count from 1"})
     assert get(server, "/")[1] == context_page().served()
 

@@ -97,3 +97,9 @@ def test_a_map_has_a_bounded_number_of_ranges() -> None:
     assert simplify_for_map(apart, 10_000_000) == apart
     assert shares_read([(0, 1)], 10**9)[0] == 1
     assert shares_read([], 0) == []
+
+
+@pytest.mark.parametrize("characters", [1, 7, 100, 999])
+def test_a_map_of_a_short_text_has_no_gaps(characters: int) -> None:
+    assert shares_read([(0, characters)], characters) == [1000] * 1000
+    assert sum(map(bool, shares_read([(characters - 1, characters)], characters))) >= 1000 // characters
