@@ -1,1 +1,1 @@
-"""Run code that was written for other packages: the keywords and results of `rlms` and `rlm-minimal`."""
+"""Compatibility with other packages: `rlms`, `rlm-minimal`, DSPy and `verifiers`."""

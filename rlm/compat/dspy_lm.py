@@ -1,4 +1,4 @@
-"""Use a language model of DSPy (3.4) as one of ours, and one of ours as DSPy's. Tokens, cost and thinking cross over.
+"""Use a model of DSPy (3.4) as an `LM` of ours, and an `LM` as a model of DSPy, with tokens, cost and thinking.
 
     import dspy
     from rlm import RLM, AnthropicLM
@@ -7,7 +7,7 @@
     RLM(lm=FromDSPy(dspy.LM("openai/gpt-5-mini"))).completion("Who wrote it?", context)
     dspy.configure(lm=to_dspy(AnthropicLM("claude-opus-5-5")))
 
-`dspy` is not a dependency of ours: install it separately. What one side cannot carry (tools, images) is an error.
+`dspy` is not a dependency: install it separately. Tools and images, which an `LM` does not support, are an error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rlm.models.statement import one_line
 
 
 class FromDSPy:
-    """A `dspy.LM` as an `LM`, with its options and its cache: a cached answer costs 0 dollars. The run retries."""
+    """A `dspy.LM` as an `LM`, with its options and its cache. A cached answer costs 0 dollars. The run does retries."""
 
     def __init__(self, lm: dspy.LM) -> None:
         self._lm, self.model = lm, str(lm.model)
@@ -39,24 +39,20 @@ class FromDSPy:
         self.secrets = (key,) if (key := str(lm.kwargs.get("api_key") or "")) else ()
 
     def with_sampling(self, options: Sampling) -> FromDSPy:
-        """This model with these options in addition; None removes one."""
+        """This model with more options. None removes an option."""
         return FromDSPy(self._lm.copy(**options))
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
-        """One try. `on_delta` gets the text whole. Raises LLMError."""
-        lm = self._lm.copy(model=model or self.model, num_retries=0)  # its history is this call
+        """Call the model once. `on_delta` receives the whole text. Raises LLMError."""
+        lm = self._lm.copy(model=model or self.model, num_retries=0)  # a copy, whose history holds only this call
         body = {"model": lm.model, "messages": [dict(each) for each in messages], **self.sampling}
         try:
             said = lm(lm15.request_from_openai_chat(body), rollout_id=lm.kwargs.get("rollout_id"))
         except dspy.LMError as error:
             raise _as_ours(error) from error
-        entry = lm.history[-1] if lm.history else {"usage": {}, "cost": None}  # none: `disable_history`
+        entry = lm.history[-1] if lm.history else {"usage": {}, "cost": None}  # it is empty with `disable_history`
         used, counted = said.usage, entry["usage"]
         read = counted.get("prompt_tokens") or used.input_tokens or 0
         written = counted.get("completion_tokens") or used.output_tokens or 0
@@ -73,14 +69,14 @@ class FromDSPy:
 
 
 def to_dspy(lm: LM, **options: Any) -> dspy.LM:
-    """An `LM` as a `dspy.LM` with these options. DSPy caches by the model's name: say `cache=False` for a script."""
+    """Make a `dspy.LM` of an `LM`. DSPy caches by the model's name: pass `cache=False` for scripted replies."""
     engine = _Engine(lm)
     name = options.pop("model", None) or str(getattr(lm, "model", None) or type(lm).__name__)
     return _Priced(name, engine=engine, async_engine=_AsyncEngine(engine), **options)
 
 
 class _Priced(dspy.LM):  # type: ignore[misc]
-    """DSPy prices its own providers alone; the history of this one has the dollars of our replies."""
+    """A `dspy.LM` whose history has the cost of our replies. DSPy knows the prices of its own providers only."""
 
     def update_history(self, entry: dict[str, Any]) -> None:
         said = entry["response"] if isinstance(entry["response"], tuple) else (entry["response"],)
@@ -98,7 +94,7 @@ class _Engine:
         if request.system:
             messages.insert(0, {"role": "system", "content": lm15.Message.user(request.system).text})
         if request.tools or any(each["content"] is None for each in messages):
-            raise lm15.UnsupportedFeatureError(f"{request.model} takes text alone here: no tools, images or files")
+            raise lm15.UnsupportedFeatureError(f"{request.model} accepts only text here: no tools, images or files")
         try:
             reply = self._with_options(request.config).complete(messages)
         except RLMError as error:

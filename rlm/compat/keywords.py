@@ -1,4 +1,4 @@
-"""Translate keywords of other packages, or name ours in the error."""
+"""Keywords of other packages: one is translated, and errors about the others name ours."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _OURS = {
     "on_subcall_complete": "on_step",
     "depth": "max_depth",
 }
-"""A keyword of another package, and its name here."""
+"""Keywords of other packages, with their names here."""
 
 
 class WithPeerKeywords(RLM, keywords=(*_OURS, "max_cost")):
-    """The class that `RLM(...)` makes where one of these keywords is given."""
+    """The class that `RLM(...)` makes if one of these keywords is given."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """`max_cost` is `max_dollars`. Raises UnknownOption, naming ours, for the others."""
+        """`max_cost` is `max_dollars`. Raises UnknownOption for the others, with the name here."""
         for name in options.keys() & _OURS.keys():
             refuse(name)
         cost = options.pop("max_cost", None)
@@ -56,5 +56,5 @@ class WithPeerKeywords(RLM, keywords=(*_OURS, "max_cost")):
 
 
 def refuse(name: str) -> NoReturn:
-    """Raise UnknownOption for a keyword, naming ours where there is one."""
+    """Raise UnknownOption for a keyword. The message names ours if there is one."""
     raise UnknownOption(f"unknown option {name!r}" + (f": here it is {_OURS[name]}" if name in _OURS else ""))

@@ -1,4 +1,4 @@
-"""The classes of rlm-minimal: `RLM_REPL`, whose context comes first and whose answer is a str, and its `REPLEnv`."""
+"""The classes of rlm-minimal: `RLM_REPL`, which takes the context first and answers with a str, and `REPLEnv`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OUTPUT_CHARACTERS = 10_000_000
 
 @dataclass
 class _Names:
-    """The names that a subclass adds to the cells of a run."""
+    """The names that a subclass adds to the code of a run."""
 
     globals: dict[str, Any] = field(default_factory=dict)
     locals: dict[str, Any] = field(default_factory=dict)
 
 
 class RLM_REPL:
-    """The shape of rlm-minimal: `RLM_REPL(...).completion(context, query)` gives the answer as a str."""
+    """The interface of rlm-minimal: `RLM_REPL(...).completion(context, query)` returns the answer as a str."""
 
     @takes(RLMOptions)
     def __init__(
@@ -43,10 +43,10 @@ class RLM_REPL:
         context_obj: object = None,
         **options: Any,
     ) -> None:
-        """`recursive_model` answers the sub-calls.
+        """`recursive_model` is the model of sub-calls. `enable_logging` prints each step on stderr.
 
-        `depth` is accepted and unused, as in rlm-minimal. `enable_logging` prints each step to stderr. `context_obj` is
-        the context of calls without one, as in its fork DeepRecurse. Other keywords are those of `RLM`.
+        `depth` is accepted and unused, as in rlm-minimal. `context_obj` is the default context, as in its fork
+        DeepRecurse. Other keywords are those of `RLM`.
         """
         self.depth = depth
         self.context_obj = context_obj
@@ -61,15 +61,17 @@ class RLM_REPL:
         self.repl_env = _Names()
 
     def setup_context(self, context: object, query: str | None = None) -> list[Message]:
-        """Begin a question. A subclass may add names to `repl_env.globals` and `.locals`, a `context` too, and text to
-        the message that this returns, which the model is told before the question."""
+        """Begin a question. Returns messages that the model gets before the question.
+
+        A subclass may add text to the messages, and names to `repl_env.globals` and `.locals`, even `context`.
+        """
         self.repl_env = _Names()
         self.query = query or READ_ALL
         self.messages = [{"role": "system", "content": ""}]
         return self.messages
 
     def completion(self, context: object = None, query: str | None = None, *, context_obj: object = None) -> str:
-        """The answer to `query`, by default to the question in the context itself. Raises LLMError."""
+        """The answer to `query`, by default to the question in the context. Raises LLMError."""
         given = (each for each in (context_obj, context, self.context_obj) if each is not None)
         context = next(given, None)
         messages = self.setup_context(context, query)
@@ -82,7 +84,7 @@ class RLM_REPL:
         return done.answer
 
     def cost_summary(self) -> dict[str, Any]:
-        """Calls, tokens and dollars of the last question."""
+        """The calls, tokens and dollars of the last question."""
         return self._usage
 
     def reset(self) -> None:
@@ -100,7 +102,7 @@ class Sub_RLM:
         self.lm = choose(model, lm=lm).root
 
     def completion(self, prompt: str | Sequence[Message]) -> str:
-        """Its reply. Raises LLMError."""
+        """The reply of the model. Raises LLMError."""
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
         return check_whole(self.lm.complete(messages)).text
 
@@ -112,9 +114,9 @@ class REPLResult:
     stdout: str
     stderr: str
     locals: dict[str, Any]
-    """The variables after it."""
+    """The variables after the block."""
     execution_time: float | None = None
-    """In seconds."""
+    """The time in seconds."""
 
 
 class REPLEnv:
@@ -133,8 +135,10 @@ class REPLEnv:
         *,
         lm: LM | None = None,
     ) -> None:
-        """The context is the first of `context_obj`, `context_str` and a copy of `context_json` that is given. `lm`
-        answers `llm_query` in the place of `recursive_model`."""
+        """The context is the first given one of `context_obj`, `context_str` and a copy of `context_json`.
+
+        `lm` answers `llm_query` instead of `recursive_model`.
+        """
         self.sub_rlm = Sub_RLM(recursive_model, lm=lm)
         copied = None if context_json is None else json.loads(json.dumps(context_json))
         context = next((each for each in (context_obj, context_str, copied) if each is not None), None)
@@ -145,11 +149,11 @@ class REPLEnv:
             self.code_execution(setup_code)
 
     def code_execution(self, code: str) -> REPLResult:
-        """Run a block; its exception is in `stderr`."""
+        """Run a block of code. `stderr` holds its exception."""
         done = self._runner.run(code)
         found = {name: self.locals[name] for name in ("context", *done.variables) if name in self.locals}
         return REPLResult(done.stdout, done.stderr, found, done.execution_seconds)
 
     def close(self) -> None:
-        """End the thread of the code. Idempotent."""
+        """End the thread that runs the code. Idempotent."""
         self._runner.close()

@@ -1,4 +1,4 @@
-"""Make an RLM of the keywords of rlms, whose `completion` takes the context first."""
+"""The interface of rlms: `RLM(backend=...)`, whose `completion` takes the context first."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class RLMLogger:
 
     log_dir: str
     file_name: str = "rlm"
-    """Accepted; files are named `rlm_...` in any case."""
+    """Accepted but unused: names of files begin with `rlm_`."""
 
 
 class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
-    """The class that `RLM(backend=...)` makes: the first argument of `completion` is the context, as theirs is."""
+    """The class that `RLM(backend=...)` makes. As in rlms, the first argument of `completion` is the context."""
 
     def __init__(
         self,
@@ -43,10 +43,11 @@ class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
         sampling_args: Sampling | None = None,
         **options: Any,
     ) -> None:
-        """`backend_kwargs`: `model_name`, `base_url`, `api_key`, `sampling_args` and what else its backend takes.
+        """Translate the keywords of rlms.
 
-        `sampling_args` are `sampling`, also here. `environment` names a runner. The first of `other_backends` answers
-        sub-calls. `logger` is a directory or an object with `log_dir`. All other keywords are those of `RLM`.
+        `backend_kwargs` holds `model_name`, `base_url`, `api_key`, `sampling_args` and options of the backend.
+        `sampling_args` is our `sampling`. `environment` is the name of a runner. The first of `other_backends` is the
+        model of sub-calls. `logger` is a directory, or an object with `log_dir`. Other keywords are those of `RLM`.
 
         Raises UnknownOption.
         """
@@ -61,7 +62,7 @@ class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
         for name in place:
             refuse(name)
         if len(other_backends or ()) > 1:
-            raise UnknownOption("one backend for sub-calls, not several; here it is sub_lm")
+            raise UnknownOption("only one backend can answer sub-calls; here it is sub_lm")
         if other_backends:
             options["sub_lm"] = _lm(other_backends[0], (other_backend_kwargs or ({},))[0])
         if logger is not None:
@@ -78,9 +79,9 @@ class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
     def completion(  # type: ignore[override]
         self, prompt: object = None, root_prompt: str | None = None, *, query: str | None = None, context: object = None
     ) -> Completion:
-        """Answer `root_prompt` from the context `prompt`; without one, the question in the context itself.
+        """Answer `root_prompt` from the context `prompt`, by default the question in the context.
 
-        `query=` and `context=` are our names for the two. Raises LLMError.
+        `query` and `context` are our names for the two. Raises LLMError.
         """
         return super().completion(root_prompt or query or READ_ALL, prompt if context is None else context)
 

@@ -1,14 +1,14 @@
-"""Train and evaluate models on questions about one lazy text, as an environment of the library `verifiers` (0.4).
+"""An environment of `verifiers` (0.4), to train and evaluate models on questions about one lazy text.
 
-An environment is a module that names a taskset and a harness. Yours is three lines, say `my_questions.py`:
+An environment is a module that exports a taskset and a harness, for example `my_questions.py`:
 
     from rlm.compat.verifiers import Questions, RLMHarness
 
     __all__ = ["Questions", "RLMHarness"]
 
-Each rollout is a run of `RLM` in this process, and its code runs in the confined process of its runner. All rollouts
-share one open context, with one cache. Every call of the root and of sub-calls goes through the endpoint of
-`verifiers`, so the trace holds it. `verifiers` is not a dependency of ours: install it separately.
+Each rollout is a run of `RLM` in this process, whose code runs in the confined process of its runner. All rollouts
+share one open context with its cache. All model calls go through the endpoint of `verifiers`, so the trace holds them.
+`verifiers` is not a dependency: install it separately.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _opening = threading.Lock()
 
 
 class QuestionData(vf.TaskData):  # type: ignore[misc]
-    """A question, which is the prompt, its answer, and the address of the text that it is about."""
+    """A question (the prompt), its answer, and the URL of its context."""
 
     answer: str
     context: str
 
 
 class QuestionTask(vf.Task[QuestionData]):  # type: ignore[misc]
-    """One question. Its reward is 1 for the answer, else 0; case and white space do not count."""
+    """One question. The reward is 1 for the right answer, else 0. Case and white space do not matter."""
 
     @vf.reward  # type: ignore[untyped-decorator]
     async def is_right(self, task: QuestionData, trace: vf.Trace) -> float:
@@ -48,19 +48,19 @@ class QuestionTask(vf.Task[QuestionData]):  # type: ignore[misc]
 
 
 class QuestionsConfig(vf.TasksetConfig):  # type: ignore[misc]
-    """The place of the questions, and their context."""
+    """The file of the questions, and their context."""
 
     questions: Path
-    """A file of JSON lines: `{"question": "...", "answer": "...", "id": "..."}`; the id may be left out."""
+    """A file of JSON lines: `{"question": "...", "answer": "...", "id": "..."}`. The id is optional."""
     context: str
-    """The address of a published text, as `Monocontext.open` takes it."""
+    """The URL of a context, as `Monocontext.open` takes it."""
 
 
 class Questions(vf.Taskset[QuestionTask, QuestionsConfig]):  # type: ignore[misc]
     """The questions of a file, one task each."""
 
     def load(self) -> Iterator[QuestionTask]:
-        """Raises ValueError, which names the line that is no question with an answer."""
+        """Load the questions. Raises ValueError with the number of the first invalid line."""
         for number, line in enumerate(self.config.questions.read_text("utf-8").splitlines(), 1):
             if line.strip():
                 try:
@@ -73,16 +73,16 @@ class Questions(vf.Taskset[QuestionTask, QuestionsConfig]):  # type: ignore[misc
 
 
 class RLMHarnessConfig(vf.HarnessConfig):  # type: ignore[misc]
-    """How runs go."""
+    """The options of runs."""
 
     options: Mapping[str, Any] = {}
-    """Keywords of `RLM` but its models: `{"max_iterations": 8}`."""
+    """Keywords of `RLM` except the models, such as `{"max_iterations": 8}`."""
 
 
 class RLMHarness(vf.Harness[RLMHarnessConfig]):  # type: ignore[misc]
-    """A run of `RLM` for each rollout. `trace.info["answer"]` is its answer, and the metrics say how it went."""
+    """Runs `RLM` for each rollout. `trace.info["answer"]` is the answer; metrics are turns and bytes read."""
 
-    EXECUTES_CODE = False  # not in the runtime of verifiers: in the confined process of our own runner
+    EXECUTES_CODE = False  # our runner executes it, not the runtime of verifiers
     NEEDS_CONTAINER = False
 
     async def launch(
@@ -95,8 +95,10 @@ class RLMHarness(vf.Harness[RLMHarnessConfig]):  # type: ignore[misc]
         mcp_urls: Mapping[str, str],
         data: QuestionData,
     ) -> vf.ProgramResult:
-        """Answer the question: 1 GET for the first rollout, to open the text, then what its code looks at. Cancelled,
-        it ends with the cell that it is in. Raises LLMError, and what `Monocontext.open` raises."""
+        """Answer the question (1 GET to open the text in the first rollout, and the reads of the code).
+
+        A cancelled run ends after its current cell. Raises LLMError, and the errors of `Monocontext.open`.
+        """
         _, question = self.resolve_text_prompt(data)
         context = await asyncio.to_thread(open_shared, data.context)
         lm = OpenAILM(ctx.model, base_url=endpoint, api_key=secret)
@@ -111,7 +113,7 @@ class RLMHarness(vf.Harness[RLMHarnessConfig]):  # type: ignore[misc]
 
 
 def open_shared(address: str) -> Monocontext:
-    """The context at an address, opened once in this process: all rollouts read through one cache."""
+    """The context at a URL, opened once in this process, so that all rollouts share its cache."""
     with _opening:
         return _open(address)
 
