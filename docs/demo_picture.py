@@ -16,7 +16,7 @@ from textwrap import wrap
 from monocontext.testing import SlowStore
 from rlm import RLM, Step
 from rlm.cli import demo, demo_large
-from rlm.cli.demo_costs import Cost
+from rlm.cli.demo_large import Cost
 from rlm.trajectory.completion import Completion
 
 PICTURE = Path(__file__).parent / "plots" / "demo.svg"

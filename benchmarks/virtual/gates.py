@@ -71,7 +71,7 @@ def judge_fast(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
         found.append(Gate(f"bytes moved per byte used, {program.name}", row["amplification"], 2.0))
         if program.name != "random sampling" and not program.full_pass:
             off_seconds = off["stall_seconds"]
-            most = max(0.6, LEAST_TIMES * row["unforeseen_seconds"] / off_seconds)
+            most = max(0.5, LEAST_TIMES * row["unforeseen_seconds"] / off_seconds)
             found.append(Gate(f"stall of {program.name} against off", row["stall_seconds"] / off_seconds, most))
     return found
 

@@ -1,4 +1,4 @@
-"""The command `monocontext`: the one place of the package that reads and writes the terminal."""
+"""The command `monocontext`: the only part of the package that reads and writes the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def main() -> NoReturn:
-    """Run the console script. A command's module is imported when the command is called."""
+    """Run the console script. Each command imports its module when it is called."""
     from monocontext import __version__
     from monocontext.cli.running import run_program
 

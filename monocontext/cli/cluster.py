@@ -1,4 +1,4 @@
-"""`--dask ADDRESS`: let the workers of a Dask cluster do the work of a command."""
+"""The option `--dask ADDRESS`: let the workers of a Dask cluster do the work of a command."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ if TYPE_CHECKING:
 
 Dask = Annotated[
     str | None,
-    Option("--dask", metavar="ADDRESS", help="Let the workers of this Dask scheduler do it, tcp://host:8786."),
+    Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Let the workers of this Dask scheduler do the work; for example tcp://host:8786.",
+    ),
 ]
 
-_SECONDS = 10
+_CONNECT_SECONDS = 10
 
 
 @contextmanager
 def workers(address: str | None) -> Iterator[Executor | None]:
-    """The cluster's workers as an executor; None without an address. They must be able to import monocontext."""
+    """Yield the workers of a cluster, which need monocontext too, as an executor. Without an address yield None."""
     if address is None:
         yield None
         return
@@ -32,9 +36,9 @@ def workers(address: str | None) -> Iterator[Executor | None]:
         import distributed
     except ImportError:
         raise MonocontextError("--dask needs Dask: pip install 'monocontext[dask]'") from None
-    connect: Any = distributed.Client  # has no types
+    connect: Any = distributed.Client  # untyped
     try:
-        client = connect(address, timeout=_SECONDS, set_as_default=False)
+        client = connect(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise MonocontextError(f"no Dask scheduler at {address}: {error}") from None
     with client, warnings.catch_warnings():
@@ -43,8 +47,8 @@ def workers(address: str | None) -> Iterator[Executor | None]:
             yield client.get_executor(pure=False, retries=2)
         except distributed.KilledWorker as error:
             raise MonocontextError(
-                f"workers of the Dask scheduler at {address} died at the same work: their logs say more, or they have "
-                f"too little memory ({error.task})"
+                f"workers of the Dask scheduler at {address} died repeatedly at the same task ({error.task}), perhaps "
+                "for lack of memory: see their logs"
             ) from None
         except CancelledError:
-            raise MonocontextError(f"the Dask scheduler at {address} went away") from None
+            raise MonocontextError(f"the Dask scheduler at {address} ended during the work") from None

@@ -1,4 +1,4 @@
-"""`config`: show the defaults of the commands, and where each comes from."""
+"""The command `config`: show the defaults of the commands, and where each comes from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monocontext.cli.settings import KEYS, SETTINGS, config_path, hide_secrets, 
 
 
 def show(as_json: AsJson = False) -> None:
-    """Print each setting, its value, and whether it comes from the environment or the file. Secrets are left out."""
+    """Print each setting, its value, and whether it comes from the environment or the file. Secrets are not shown."""
     file = read_config()
     for key, setting in SETTINGS.items():
         origin = setting.variable()
@@ -29,10 +29,11 @@ def show(as_json: AsJson = False) -> None:
 
 
 def path() -> None:
-    """Print the path of the file, whether it exists or not."""
+    """Print the path of the configuration file, whether it exists or not."""
     say(str(config_path()))
 
 
 app = CommandGroup(
-    "Defaults of the commands, from a file of yours; `help config` says what it may hold.", {"show": show, "path": path}
+    "Show the defaults that your configuration file sets; `help config` lists what it may hold.",
+    {"show": show, "path": path},
 )

@@ -1,6 +1,6 @@
-"""Print hits in documents as ripgrep prints hits in files: headings, numbers, colours, counts, JSON.
+"""Format hits in documents as ripgrep formats hits in files: headings, numbers, colours, counts, JSON.
 
-Lines are those of their document, counted from 1. A header line between documents belongs to none.
+Line numbers count from 1 in the document. A header line between documents belongs to no document.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Place(NamedTuple):
 
     name: str
     start: int
-    """Its first character in the text."""
+    """The first character of the place in the text."""
     stop: int
     first_line: int
-    """Lines of the text before it."""
+    """The number of lines in the text before it."""
     bytes: int
-    """Its length in UTF-8."""
+    """The length in bytes of UTF-8."""
 
 
 class Found(NamedTuple):
@@ -66,17 +66,17 @@ BREAK = None
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How lines are printed."""
+    """The format of printed lines."""
 
     has_names: bool
     has_headings: bool
-    """Whether the name of a document is printed above its lines, as on a terminal, instead of in each of them."""
+    """Whether the name of a document is printed once above its lines instead of in each line."""
     has_numbers: bool
     has_columns: bool
-    """Whether the byte of a line at which its first match begins, from 1, follows the line number."""
+    """Whether the line number is followed by the byte at which the first match begins, from 1."""
     has_colour: bool
     escapes: bool
-    """Control characters are escaped."""
+    """Whether control characters are escaped."""
     pattern: Linewise
 
     def shown(self, text: str) -> str:
@@ -89,8 +89,7 @@ class Style:
         return self.paint(_NAME, escape_controls(place.name))
 
     def before(self, place: Place, number: int, mark: str, head: str | None = None) -> str:
-        """The name, the number and the column in front of a line, each with its mark. `head`: of the line, up to the
-        match."""
+        """The name, number and column before a line, each followed by `mark`. `head` is the line up to the match."""
         name = f"{self.name(place)}{mark}" if self.has_names and not self.has_headings else ""
         column = f"{len(head.encode()) + 1}{mark}" if self.has_columns and head is not None else ""
         return name + (f"{self.paint(_NUMBER, str(number))}{mark}" if self.has_numbers else "") + column
@@ -111,7 +110,7 @@ class Style:
 
 
 def print_lines(found: Iterable[Found], context: Monocontext, style: Style, before: int, after: int) -> Iterator[str]:
-    """Hits, with lines before and after them."""
+    """Format hits, with `before` lines before and `after` lines after each."""
     seen = False
     for place, hits in groupby(found, key=lambda each: each.place):
         if style.has_headings and style.has_names:
@@ -124,7 +123,7 @@ def print_lines(found: Iterable[Found], context: Monocontext, style: Style, befo
 
 
 def print_matches(found: Iterable[Found], style: Style) -> Iterator[str]:
-    """Each match by itself."""
+    """Format each match, without the rest of its line."""
     seen = False
     for place, hits in groupby(found, key=lambda each: each.place):
         if style.has_headings and style.has_names:
@@ -137,13 +136,13 @@ def print_matches(found: Iterable[Found], style: Style) -> Iterator[str]:
 
 
 def print_names(found: Iterable[Found], as_json: bool) -> Iterator[str]:
-    """Each place with a hit, once."""
+    """The name of each place with a hit, once."""
     for place, _ in groupby(found, key=lambda each: each.place):
         yield json.dumps({"path": place.name}) if as_json else escape_controls(place.name)
 
 
 def print_counts(found: Iterable[Found], style: Style, as_json: bool) -> Iterator[str]:
-    """How many lines match in each place that has one."""
+    """The number of matching lines of each place that has some."""
     for place, hits in groupby(found, key=lambda each: each.place):
         count = sum(1 for _ in hits)
         if as_json:
@@ -155,8 +154,8 @@ def print_counts(found: Iterable[Found], style: Style, as_json: bool) -> Iterato
 def with_context(
     context: Monocontext, place: Place, hits: Iterable[Found], before: int, after: int
 ) -> Iterator[Line | None]:
-    """The hits of one place, and lines of it before and after them, each once."""
-    last = due = 0  # numbers of the last yielded line, and of the last line that is due after a hit
+    """The hits of one place with the lines around them, each line once; `BREAK` where lines are skipped."""
+    last = due = 0  # numbers of the last line yielded, and of the last line to yield after a hit
     for each in hits:
         number = each.line_number
         yield from _lines(context, place, last + 1, min(due, number - 1))
@@ -171,7 +170,7 @@ def with_context(
 
 
 def _lines(context: Monocontext, place: Place, first: int, last: int) -> Iterator[Line]:
-    """Lines of a place by number, both ends included."""
+    """The lines `first` to `last` of a place, both included."""
     if last < first:
         return
     span = context.span
@@ -190,10 +189,10 @@ def _lines(context: Monocontext, place: Place, first: int, last: int) -> Iterato
 def print_json(
     found: Iterable[Found], context: Monocontext, pattern: Linewise, before: int, after: int, ascii_only: bool
 ) -> Iterator[str]:
-    """Messages in the schema of `rg --json`: begin, match, context and end of each place, and a summary.
+    """Format hits in the schema of `rg --json`: begin, match, context and end of each place, and a summary.
 
-    `absolute_offset` counts bytes of the place and `start` and `end` bytes of the line, as ripgrep's do. `offset`,
-    which ripgrep has not, counts characters of the whole text up to the first match.
+    As in ripgrep, `absolute_offset` counts bytes of the place, and `start` and `end` bytes of the line. The field
+    `offset`, which ripgrep does not have, counts characters of the whole text up to the first match.
     """
     began, totals = time.monotonic(), Counter[str]()
     for place, hits in groupby(found, key=lambda each: each.place):
@@ -233,9 +232,9 @@ def _submatches(pattern: Linewise, text: str) -> Iterator[dict[str, Any]]:
 
 
 def _byte_at(context: Monocontext, character: int) -> int:
-    """The byte of the text at which a character begins (no GET where its frame was read for the hit)."""
+    """The byte of the text at which a character begins (no GET if the search has read its frame)."""
     span = context.span
-    reader = span.source.reader  # type: ignore[attr-defined]  # a text that is opened has one
+    reader = span.source.reader  # type: ignore[attr-defined]  # an opened text has a reader
     frame = reader.locate(character)
     return int(frame.start_byte) + len(str(context[frame.start : character]).encode())
 

@@ -1,15 +1,16 @@
-"""Groups of commands, and their help: by `-h` too, with the whole first sentence of each, and by `help TOPIC`."""
+"""Groups of commands, and their help: `-h`, a list with the whole first sentence of each command, and `help TOPIC`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import click
 
 from monocontext.cli import verbosity
-from monocontext.cli.parameters import Argument, make_command, make_parameters
+from monocontext.cli.parameters import Argument, make_command
 from monocontext.options import nearest
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
@@ -22,20 +23,20 @@ SYNONYMS = {
     "keys": ("list",), "set": ("put",), "delete": ("rm",), "ask": ("run",), "edit": ("update",),
     "change": ("update",), "replace": ("update",),
 }  # fmt: skip
-"""Words that people type for a command, and the commands that they may mean."""
+"""Words that people type instead of a command, and the commands that they may mean, the likeliest first."""
 _WHOLE = 1_000
-"""Characters of a command's line in the list of commands."""
+"""The longest help line of a command, in characters."""
 
 
 class CommandGroup(click.Group):
-    """Commands in the order in which they were added, whose members take `verbosity.SHARED`.
+    """Commands in the order in which they were added. Each also takes the options `verbosity.SHARED`.
 
-    A member may be a place, `MODULE:NAME`, which is imported when the command is called.
+    A command may be given as a place, `MODULE:NAME`, whose module is imported when the command is called.
     """
 
     def __init__(self, about: str, commands: Mapping[str, Callable[..., None]] | None = None) -> None:
         super().__init__(help=about, context_settings=_SETTINGS, no_args_is_help=True)
-        self._places: dict[str, tuple[str, str]] = {}
+        self._places: dict[str, str] = {}
         for name, function in (commands or {}).items():
             self.add(function, name)
 
@@ -45,17 +46,17 @@ class CommandGroup(click.Group):
 
         self.add_command(make_command(with_s3_options(function), name, **settings))
 
-    def add_place(self, name: str, place: str, about: str) -> None:
-        """Add the function or group at `place`; `about` is its line in the list of commands."""
-        self._places[name] = place, about
+    def add_place(self, name: str, place: str) -> None:
+        """Add the function or group at `place`."""
+        self._places[name] = place
 
     def list_commands(self, ctx: Any) -> list[str]:
         names = {**dict.fromkeys(self._places), **self.commands}
-        return sorted(names, key=lambda name: name == "help")  # it goes last
+        return sorted(names, key=lambda name: name == "help")  # `help` is last
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in self._places and cmd_name not in self.commands:
-            module, _, name = self._places[cmd_name][0].partition(":")
+            module, _, name = self._places[cmd_name].partition(":")
             found = getattr(import_module(module), name)
             if isinstance(found, click.Group):
                 self.add_command(found, cmd_name)
@@ -72,11 +73,11 @@ class CommandGroup(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """The command that the words begin with. Another word names the nearest, by its letters or by its meaning."""
+        """Find the command that the first word names. The error for an unknown word suggests the nearest command."""
         names = self.list_commands(ctx)
         if args[0] not in names and not args[0].startswith("-") and not ctx.resilient_parsing:
             meant = next((f": did you mean {each}?" for each in SYNONYMS.get(args[0], ()) if each in names), None)
-            near = meant or nearest(args[0], names) or f": there are {', '.join(names)}"
+            near = meant or nearest(args[0], names) or f": commands are {', '.join(names)}"
             ctx.fail(f"no command {args[0]!r}{near}")
         return super().resolve_command(ctx, args)
 
@@ -85,12 +86,30 @@ class CommandGroup(click.Group):
             formatter.write_dl([(name, self._about(ctx, name)) for name in self.list_commands(ctx)])
 
     def _about(self, ctx: Any, name: str) -> str:
-        placed = self._places.get(name)
-        return placed[1] if placed else str(self.get_command(ctx, name).get_short_help_str(_WHOLE))
+        place = self._places.get(name)
+        return _read_about(place) if place else str(self.get_command(ctx, name).get_short_help_str(_WHOLE))
+
+
+def _read_about(place: str) -> str:
+    """The first sentence of a function's docstring, or the `about` of a group, without an import of the module.
+
+    Empty if the module is installed without its source.
+    """
+    import ast
+
+    module, _, name = place.partition(":")
+    loader: Any = getattr(find_spec(module), "loader", None)
+    for node in ast.parse(loader.get_source(module) or "").body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return click.Command(None, help=ast.get_docstring(node)).get_short_help_str(_WHOLE)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            group: Any = node.value
+            return str(group.args[0].value)
+    return ""
 
 
 def make_program(name: str, version: str, about: str) -> CommandGroup:
-    """The group of a program's commands, with `help` and the options of the program itself."""
+    """Make the group of a program's commands, with the command `help` and the options of the program itself."""
 
     def print_version(context: click.Context, _: object, wanted: bool) -> None:
         if wanted:
@@ -103,7 +122,7 @@ def make_program(name: str, version: str, about: str) -> CommandGroup:
 
             found: Any = get_completion_class(shell)
             if found is None:
-                raise click.BadParameter(f"no completion for {shell!r}: there are bash, fish and zsh")
+                raise click.BadParameter(f"no completion for {shell!r}: known shells are bash, fish and zsh")
             print(found(context.command, {}, name, f"_{name.upper()}_COMPLETE").source())
             context.exit()
 
@@ -114,10 +133,9 @@ def make_program(name: str, version: str, about: str) -> CommandGroup:
     program.params = [
         click.Option(["--version"], is_flag=True, callback=print_version, help="Print the version.", **early),
         click.Option(["--show-completion"], metavar="SHELL", callback=print_completion, help=shells, **early),
-        *make_parameters(verbosity.options),
+        *verbosity.make_options(),
     ]
-    topics = "Explain a command, or a topic: config, credentials, environment, stores."
-    program.add_place("help", f"{__name__}:explain", topics)
+    program.add_place("help", f"{__name__}:explain")
     return program
 
 
@@ -145,7 +163,8 @@ def explain(
     for word in words or ():
         command = found.command.get_command(found, word) if isinstance(found.command, CommandGroup) else None
         if command is None:
-            near = nearest(word, _explained(context.find_root())) or f": topics are {', '.join(TOPICS)}"
-            raise click.BadParameter(f"no command {' '.join(words or ())!r}{near}")
+            topics = f": topics are {', '.join(TOPICS)}, and `--help` lists the commands"
+            near = nearest(word, _explained(context.find_root())) or topics
+            raise click.BadParameter(f"no command or topic {' '.join(words or ())!r}{near}")
         found = click.Context(command, info_name=word, parent=found)
     print(found.get_help())

@@ -1,4 +1,4 @@
-"""`hooks`: install hooks by which coding agents upload their sessions and begin with the team's brief."""
+"""The commands `hooks ...`: let coding agents upload their sessions and begin with the team's brief."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, check_place, one_of
+from monocontext.cli.options import S3, one_of, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.errors import MonocontextError
 from monocontext.sessions import settings
@@ -18,47 +18,51 @@ from monocontext.sessions import settings
 AgentName = Annotated[
     str,
     Option(
-        "--agent",
-        help=f"Whose settings: {' or '.join(settings.AGENTS)}.",
-        autocompletion=one_of(*settings.AGENTS),
+        "--agent", help=f"The coding agent: {' or '.join(settings.AGENTS)}.", autocompletion=one_of(*settings.AGENTS)
     ),
 ]
-User = Annotated[bool, Option("--user", help="For all of this user's directories, instead of this one.")]
-Where = Annotated[str | None, Option("--settings", help="Another settings file.")]
-Print = Annotated[bool, Option("--print", help="Print what would be written, and write nothing.")]
+User = Annotated[bool, Option("--user", help="Apply to all directories of this user instead of the current one.")]
+Where = Annotated[str | None, Option("--settings", help="Settings file to use instead of the agent's own.")]
+Print = Annotated[bool, Option("--print", help="Print the settings instead of writing them.")]
 
 
 def install(
-    place: Annotated[str | None, Argument(metavar="[URL]", help="The archive.")] = None,
+    place: Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive.")] = None,
     agent: AgentName = "claude-code",
-    url: Annotated[str | None, Option("--url", "--to", help="The archive; by default MONOCONTEXT_URL.")] = None,
-    project: Annotated[str | None, Option(help="Instead of the name of the repository.")] = None,
+    url: Annotated[str | None, Option("--url", "--to", help="URL of the archive; by default MONOCONTEXT_URL.")] = None,
+    project: Annotated[str | None, Option(help="Name of the project; by default that of the repository.")] = None,
     user: User = False,
     file: Where = None,
     show: Print = False,
-    no_skill: Annotated[bool, Option("--no-skill", help="No skill file for uploads on demand.")] = False,
-    no_redact: Annotated[bool, Option("--no-redact", help="Leave secrets in what is uploaded.")] = False,
+    no_skill: Annotated[
+        bool, Option("--no-skill", help="Write no skill file, which lets the agent upload on demand.")
+    ] = False,
+    no_redact: Annotated[bool, Option("--no-redact", help="Keep secrets in uploads.")] = False,
     compile_after: Annotated[
         bool, Option("--compile", help="Run `rlm compile` after each upload; needs monocontext-rlm.")
     ] = False,
-    max_dollars: Annotated[float, Option(min=0, help="With --compile, what models may cost a run.")] = 1.0,
+    max_dollars: Annotated[
+        float, Option(min=0, help="With --compile: limit of the cost of models for each run.")
+    ] = 1.0,
     max_dollars_per_day: Annotated[
-        float, Option(min=0, help="With --compile, what they may cost a day, over all machines.")
+        float, Option(min=0, help="With --compile: limit of the cost for each day, over all machines.")
     ] = 5.0,
-    pattern: Annotated[list[str] | None, Option(help="Regular expression of more secrets.")] = None,
+    pattern: Annotated[
+        list[str] | None, Option(help="Regular expression that matches more secrets; repeatable.")
+    ] = None,
     *,
     s3: S3,
 ) -> None:
-    """Put our hooks into the agent's settings. Existing settings stay, and a copy of the file is kept."""
+    """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
     from monocontext.cli.sessions import place_of
     from monocontext.sessions.redaction import Redactor
 
     where = place_of(url or place)
-    check_place(where, s3)
+    options_of(where, s3)  # raises for a URL that the hook could not open
     if "://" not in where:
         where = str(Path(where).expanduser().absolute())
-    of = _agent(agent)
-    Redactor(pattern or ())  # an invalid regular expression raises here, and not in the hook
+    target = _agent(agent)
+    Redactor(pattern or ())  # raises for an invalid pattern now instead of in the hook
     options = ["--url", where]
     for name, value in [*s3.items(), ("project", project)]:
         options += [f"--{name}", str(value)] if value and name != "anonymous" else []
@@ -69,26 +73,26 @@ def install(
         limits = [("--max-dollars", max_dollars), ("--max-dollars-per-day", max_dollars_per_day)]
         uploading += ["--compile", *(word for name, most in limits for word in (name, f"{most:g}"))]
     uploading += ["--anonymous"] if "anonymous" in s3 else []
-    path = Path(file) if file else of.settings_path(Path.cwd(), user)
-    merged = settings.add_hooks(settings.read_settings(path), of, [*uploading, "--agent", of.name])
+    path = Path(file) if file else target.settings_path(Path.cwd(), user)
+    merged = settings.add_hooks(settings.read_settings(path), target, [*uploading, "--agent", target.name])
     if show:
         sys.stdout.write(settings.as_text(merged))
         return
     backup = settings.write_settings(path, merged)
-    click.echo(f"hooks of {of.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
+    click.echo(f"hooks of {target.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
     if not no_skill and not file:
-        skill = of.skill_path(Path.cwd(), user)
+        skill = target.skill_path(Path.cwd(), user)
         skill.parent.mkdir(parents=True, exist_ok=True)
         skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
         click.echo(f"skill in {skill}")
     secrets = "with its secrets" if no_redact else "without its secrets"
-    _say_what_follows(of, path, merged, f"{secrets}, to {where}", where, user, file)
+    _say_what_follows(target, path, merged, f"{secrets}, to {where}", where, user, file)
 
 
 def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where = None, show: Print = False) -> None:
-    """Take our hooks out of the agent's settings, and the skill away; everything else stays."""
-    of = _agent(agent)
-    path = Path(file) if file else of.settings_path(Path.cwd(), user)
+    """Remove our hooks and the skill from the settings of a coding agent; everything else stays."""
+    target = _agent(agent)
+    path = Path(file) if file else target.settings_path(Path.cwd(), user)
     before = settings.read_settings(path)
     left = settings.remove_hooks(before)
     if show:
@@ -97,7 +101,7 @@ def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where 
     backup = settings.write_settings(path, left)
     had = left != before
     click.echo(f"no hooks of ours in {path}" + (f" any more (as it was: {backup.name})" if had and backup else ""))
-    skill = of.skill_path(Path.cwd(), user)
+    skill = target.skill_path(Path.cwd(), user)
     if not file and skill.exists():
         skill.unlink()
         skill.parent.rmdir()
@@ -105,14 +109,14 @@ def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where 
 
 
 def run(context: click.Context) -> None:
-    """Run a hook, for settings written by hand: `hooks run session-end --url URL`; JSON on stdin."""
+    """Run one hook, with its JSON on stdin: `hooks run session-end --url URL`, for settings that you write by hand."""
     from monocontext.sessions.hook import main
 
     raise click.exceptions.Exit(main(context.args))
 
 
 def _say_what_follows(
-    of: settings.AgentSettings,
+    target: settings.AgentSettings,
     path: Path,
     merged: settings.Settings,
     how: str,
@@ -120,28 +124,28 @@ def _say_what_follows(
     user: bool,
     file: str | None,
 ) -> None:
-    """A summary: effects from now on, missing parts, and the commands to try and to undo it."""
+    """Print what happens from now on, what is missing, and the commands to try and to undo the hooks."""
     from monocontext.sessions.hook_state import what_is_missing
 
-    ends = "when it ends, and " if any(event == "SessionEnd" for event, *_ in of.events) else ""
+    ends = "when it ends, and " if any(event == "SessionEnd" for event, *_ in target.events) else ""
     click.echo(
         f"from now on: a session {'of yours' if user else 'in this directory'} begins with the team's brief, where "
         f"`rlm compile` has made one, and is uploaded {ends}after its answers, at most once a minute, {how}"
     )
-    missing = what_is_missing(of, path, merged) if not file else ""
+    missing = what_is_missing(target, path, merged) if not file else ""
     if missing:
         click.echo(f"missing: {missing}")
     then = ", after that" if missing else ""
-    click.echo(f"to try it{then}: {of.example}, and look with: monocontext sessions list {shlex.quote(where)}")
+    click.echo(f"to try it{then}: {target.example}, and look with: monocontext sessions list {shlex.quote(where)}")
     more = [*(["--user"] if user else []), *(["--settings", file] if file else [])]
-    agent = [] if of.name == "claude-code" else ["--agent", of.name]
+    agent = [] if target.name == "claude-code" else ["--agent", target.name]
     click.echo(f"to undo it: {shlex.join(['monocontext', 'hooks', 'uninstall', *agent, *more])}")
 
 
 def _agent(name: str) -> settings.AgentSettings:
     found = settings.AGENTS.get(name)
     if found is None:
-        raise MonocontextError(f"no agent {name!r}: hooks are for {', '.join(settings.AGENTS)}")
+        raise MonocontextError(f"no agent {name!r}: hooks exist for {', '.join(settings.AGENTS)}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""`mcp`: serve contexts, sessions and a memory as tools of the Model Context Protocol."""
+"""The command `mcp`: serve contexts, sessions and a memory as tools of the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from monocontext.cli.options import S3, Allow, check_place, options_of
+from monocontext.cli.options import S3, Allow, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.options import StoreOptions
 
@@ -22,13 +22,13 @@ TOKEN_VARIABLE = "MONOCONTEXT_MCP_TOKEN"
 Contexts = Annotated[
     list[str] | None, Argument(metavar="[NAME=]URL...", help="Contexts, or folders of contexts, to serve.")
 ]
-SessionsUrl = Annotated[str | None, Option("--sessions", metavar="URL", help="An archive of sessions.")]
-MemoryUrl = Annotated[str | None, Option("--memory", metavar="URL", help="A memory.")]
+SessionsUrl = Annotated[str | None, Option("--sessions", metavar="URL", help="Also serve this archive of sessions.")]
+MemoryUrl = Annotated[str | None, Option("--memory", metavar="URL", help="Also serve this memory.")]
 Http = Annotated[bool, Option("--http", help="Serve streamable HTTP instead of stdio.")]
 Host = Annotated[str, Option(help="Address to listen on, with --http.")]
 Port = Annotated[int, Option(min=0, max=65535, help="Port, with --http; 0 takes a free one.")]
-Token = Annotated[str | None, Option(help=f"Bearer token; else {TOKEN_VARIABLE}, else a new one.")]
-NoToken = Annotated[bool, Option("--no-token", help="Require no token; on this machine only.")]
+Token = Annotated[str | None, Option(help=f"Bearer token; by default {TOKEN_VARIABLE}, or else a new one.")]
+NoToken = Annotated[bool, Option("--no-token", help="Require no token; only on a loopback address.")]
 
 
 def mcp(
@@ -56,14 +56,14 @@ def mcp(
 def serving(
     contexts: list[str], sessions: str | None, memory: str | None, allow: list[str], options: StoreOptions
 ) -> Iterator[Served]:
-    """Open the contexts, sessions and memory that a command line names, for a `with` block."""
+    """Open the contexts, sessions and memory of a command line, and close them at the end of the block."""
     from monocontext.mcp.catalog import Served
     from monocontext.memory.memory import Memory
     from monocontext.sessions.archive import Sessions
 
     urls = parse_contexts(contexts)
     for url in urls.values():
-        check_place(url, options)
+        options_of(url, options)  # raises for a URL that no command can open
     if not (urls or sessions or memory):
         raise click.BadParameter("nothing to serve: name a context, --sessions or --memory")
 
@@ -79,7 +79,7 @@ def serving(
 
 
 def serve(make: Callable[[], Any], *, http: bool, host: str, port: int, token: str | None) -> None:
-    """Serve over stdio, or over HTTP with its URL on stderr, until the other side ends or the user interrupts."""
+    """Serve over stdio, or over HTTP with its URL on stderr, until the client leaves or the user presses Ctrl-C."""
     if token is None:
         token = os.environ.get(TOKEN_VARIABLE) or None
     try:
@@ -99,17 +99,17 @@ def serve(make: Callable[[], Any], *, http: bool, host: str, port: int, token: s
         finally:
             listener.close()
     except KeyboardInterrupt:
-        pass  # the way to end it
+        pass  # Ctrl-C is the way to end it
 
 
 def parse_contexts(contexts: list[str]) -> dict[str, str]:
-    """URLs by name: the one before `=`, else the last part of the URL."""
+    """URLs by name. The name is the word before `=`, or else the last part of the URL."""
     found: dict[str, str] = {}
     for each in contexts:
         name, equals, url = each.partition("=")
         if not equals or "/" in name or ":" in name:
             name, url = each.rstrip("/").rpartition("/")[2], each
         if not name or name in ("memory", "sessions") or name in found:
-            raise click.BadParameter(f"{each!r} needs a name of its own: NAME={url}")
+            raise click.BadParameter(f"{each!r} needs another name: write NAME={url}")
         found[name] = url
     return found

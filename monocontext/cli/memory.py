@@ -1,4 +1,4 @@
-"""`memory ...`: store, read and search keys and values that agents share."""
+"""The commands `memory ...`: store, read and search keys and values that agents share."""
 
 from __future__ import annotations
 
@@ -25,44 +25,42 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, Argument(help="The memory: s3://bucket/prefix, or a directory.")]
 Key = Annotated[str, Argument(help="The key, any text.")]
-Below = Annotated[list[str], Argument(metavar="[PREFIX] URL", help="Only keys with this prefix; the memory.")]
-Create = Annotated[bool, Option("--create", help="Make URL where it is a directory that does not exist.")]
-Ttl = Annotated[float | None, Option("--ttl", metavar="SECONDS", help="Lifetime; without it, for ever.")]
-Match = Annotated[str | None, Option("--if-match", metavar="ETAG", help="Only if the entry has this version.")]
+Below = Annotated[
+    list[str], Argument(metavar="[PREFIX] URL", help="Only keys with this prefix; then the URL of the memory.")
+]
+Create = Annotated[bool, Option("--create", help="Create the directory URL if it does not exist.")]
+Ttl = Annotated[float | None, Option("--ttl", metavar="SECONDS", help="Lifetime in seconds; by default unlimited.")]
+Match = Annotated[str | None, Option("--if-match", metavar="ETAG", help="Only if the entry still has this etag.")]
 
 _SCHEMES = ("s3://", "file://", "memory://")
 TOKEN_VARIABLE = "MONOCONTEXT_MEMORY_TOKEN"
 
 
 @contextmanager
-def _open_memory(
-    url: str,
-    s3: S3,
-    *,
-    first: str = "",
-    create: bool = False,
-) -> Iterator[Memory]:
-    """Open the memory at URL; `first` is the argument before it. A directory must exist, unless `create`."""
+def _open_memory(url: str, s3: S3, *, first: str = "", create: bool = False) -> Iterator[Memory]:
+    """Open the memory at a URL. A directory must exist, unless `create`. `first` is the argument before the URL."""
     from monocontext.memory import Memory
 
     is_there = "://" in url or os.path.isdir(os.path.expanduser(url))
     if _is_memory(first) or (not is_there and _is_place(first) and not _is_place(url)):
         raise MonocontextError(
-            f"the URL goes last, and {first[:80]!r} stands before {url[:80]!r}; "
-            f"`memory exec COMMAND URL --key KEY` takes a key that looks like a place"
+            f"the URL goes last, but {first[:80]!r} comes before {url[:80]!r}; for a key that looks like a URL, write "
+            f"`memory exec COMMAND URL --key KEY`"
         )
     if not is_there and not create:
-        raise NotFound(f"no directory {url!r} to hold a memory: give a URL, or make it (put, exec, serve: --create)")
+        raise NotFound(
+            f"no directory {url!r} for a memory: give a URL, or create it with --create (of put, exec and serve)"
+        )
     with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory
 
 
 def put(
     key: Key,
-    value: Annotated[str, Argument(help="The value, or - for stdin.")],
+    value: Annotated[str, Argument(help="The value, or - to read stdin.")],
     url: Url,
     ttl: Ttl = None,
-    create: Annotated[bool, Option("--create", help="A new key, never an old one; makes a directory too.")] = False,
+    create: Annotated[bool, Option("--create", help="Fail if the key exists; create the directory URL too.")] = False,
     if_match: Match = None,
     *,
     s3: S3,
@@ -70,7 +68,7 @@ def put(
 ) -> None:
     """Store VALUE under KEY."""
     if create and if_match is not None:
-        raise click.BadParameter("--create or --if-match, not both")
+        raise click.BadParameter("--create and --if-match exclude each other")
     if value == "-":
         value = _read_stdin()
     with _open_memory(url, s3, first=key, create=create) as memory:
@@ -79,14 +77,8 @@ def put(
         print(json.dumps({"key": key, "etag": etag}))
 
 
-def get(
-    key: Key,
-    url: Url,
-    *,
-    s3: S3,
-    as_json: AsJson = False,
-) -> None:
-    """Print the value of KEY as it is; with --json also its metadata."""
+def get(key: Key, url: Url, *, s3: S3, as_json: AsJson = False) -> None:
+    """Print the value of KEY without a newline at its end; with --json also its metadata."""
     with _open_memory(url, s3, first=key) as memory:
         entry = memory.entry(key)
     if as_json:
@@ -95,13 +87,8 @@ def get(
         write_text(entry.value or "")
 
 
-def list_(
-    places: Below,
-    *,
-    s3: S3,
-    as_json: AsJson = False,
-) -> None:
-    """Print the keys, one a line (those with line ends or the like as JSON strings)."""
+def list_(places: Below, *, s3: S3, as_json: AsJson = False) -> None:
+    """Print the keys, one on each line; keys with control characters as JSON strings."""
     prefix, url = _split_prefix(places)
     with _open_memory(url, s3, first=prefix) as memory:
         for entry in memory.entries(prefix):
@@ -112,17 +99,17 @@ def search(
     pattern: Annotated[str, Argument(help="A regular expression.")],
     places: Below,
     ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
-    fixed: Annotated[bool, Option("--fixed-strings", "-F", help="PATTERN is a text.")] = False,
+    fixed: Annotated[bool, Option("--fixed-strings", "-F", help="PATTERN is plain text.")] = False,
     ranked: Annotated[
-        bool, Option("--ranked", help="PATTERN is words, as of `monocontext search`: ten keys, best first.")
+        bool, Option("--ranked", help="PATTERN is words, as in `monocontext search`: print the ten best keys.")
     ] = False,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 where none does.
+    """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does.
 
-    With --ranked one row a key: the passage of its value that speaks of the words most.
+    With --ranked, print one row for each key: the passage of its value that matches the words best.
     """
     prefix, url = _split_prefix(places)
     any_found = False
@@ -152,25 +139,14 @@ def _print_ranked(memory: Memory, words: str, prefix: str, as_json: bool) -> boo
     return bool(found)
 
 
-def delete(
-    key: Key,
-    url: Url,
-    if_match: Match = None,
-    *,
-    s3: S3,
-) -> None:
+def delete(key: Key, url: Url, if_match: Match = None, *, s3: S3) -> None:
     """Remove KEY."""
     with _open_memory(url, s3, first=key) as memory:
         if not memory.delete(key, if_match=if_match):
             raise NotFound(f"no key {key!r} in {memory.url}")
 
 
-def clear(
-    places: Below,
-    *,
-    s3: S3,
-    as_json: AsJson = False,
-) -> None:
+def clear(places: Below, *, s3: S3, as_json: AsJson = False) -> None:
     """Remove every key, or those that begin with PREFIX."""
     prefix, url = _split_prefix(places)
     with _open_memory(url, s3, first=prefix) as memory:
@@ -180,13 +156,13 @@ def clear(
 
 def purge(
     url: Url,
-    watch: Annotated[bool, Option("--watch", help="Go on, until Ctrl-C.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Repeat until Ctrl-C.")] = False,
     interval: Annotated[float, Option(min=0.1, help="Seconds between two rounds of --watch.")] = 300.0,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Remove the objects of entries that have expired."""
+    """Remove the objects of expired entries."""
     with _open_memory(url, s3) as memory:
         while True:
             try:
@@ -202,22 +178,24 @@ def purge(
             try:
                 time.sleep(interval)
             except KeyboardInterrupt:
-                return  # the user ends it
+                return  # Ctrl-C is the way to end it
 
 
 def exec_(
-    command: Annotated[str, Argument(help='A command of the protocol, such as "P key value 60"; - for stdin.')],
+    command: Annotated[
+        str, Argument(help='A command of the memory protocol, for example "P key value 60"; - reads stdin.')
+    ],
     url: Url,
-    key: Annotated[str | None, Option(help="The key, instead of in the command.")] = None,
+    key: Annotated[str | None, Option(help="The key, instead of one in the command.")] = None,
     value: Annotated[str | None, Option(help="The value, with --key.")] = None,
-    ttl: Annotated[str | None, Option(metavar="SECONDS", help="Lifetime, with P.")] = None,
-    if_absent: Annotated[bool, Option("--if-absent", help="With P: only where there is no such key.")] = False,
-    if_match: Annotated[str | None, Option(metavar="ETAG", help="With P: only over this version.")] = None,
+    ttl: Annotated[str | None, Option(metavar="SECONDS", help="With P: lifetime in seconds.")] = None,
+    if_absent: Annotated[bool, Option("--if-absent", help="With P: only if the key does not exist.")] = False,
+    if_match: Annotated[str | None, Option(metavar="ETAG", help="With P: only if the etag is still this.")] = None,
     create: Create = False,
     *,
     s3: S3,
 ) -> None:
-    """Carry out one command of the memory protocol and print its reply as JSON; exit 1 where it failed."""
+    """Run one command of the memory protocol and print its reply as JSON; exit 1 if it failed."""
     from monocontext.memory import MemoryTool
 
     text = _read_stdin() if command == "-" else command
@@ -234,17 +212,17 @@ def serve(
     url: Url,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8377,
-    token: Annotated[str | None, Option(help=f"Bearer token; else {TOKEN_VARIABLE}, else a new one.")] = None,
-    no_token: Annotated[bool, Option("--no-token", help="Require no token; on this machine only.")] = False,
+    token: Annotated[str | None, Option(help=f"Bearer token; by default {TOKEN_VARIABLE}, or else a new one.")] = None,
+    no_token: Annotated[bool, Option("--no-token", help="Require no token; only on a loopback address.")] = False,
     grants: Annotated[
-        str | None, Option(metavar="FILE", help="JSON: more tokens, each with its namespace and rights.")
+        str | None, Option(metavar="FILE", help="JSON file with more tokens, each with its namespace and rights.")
     ] = None,
-    sweep: Annotated[float, Option(min=0, help="Seconds between two purges; 0: none.")] = 300.0,
+    sweep: Annotated[float, Option(min=0, help="Seconds between two purges; 0 turns them off.")] = 300.0,
     create: Create = False,
     *,
     s3: S3,
 ) -> None:
-    """Serve the memory tool over HTTP to agents that speak CloudLLM's tool protocol."""
+    """Serve the memory tool over HTTP, in the tool protocol of CloudLLM."""
     from monocontext.memory.grants import Granted, read_grants
     from monocontext.memory.server import MemoryServer
 
@@ -268,23 +246,23 @@ def serve(
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            pass  # the user ends the server
+            pass  # Ctrl-C is the way to end it
 
 
 def _split_prefix(places: list[str]) -> tuple[str, str]:
-    """The prefix and the URL of PREFIX URL; the prefix may be missing."""
+    """Split the arguments [PREFIX] URL."""
     if len(places) > 2:
-        raise click.BadParameter(f"a PREFIX, if any, and then the URL; got {len(places)} arguments")
+        raise click.BadParameter(f"expected an optional PREFIX and then the URL, got {len(places)} arguments")
     return "" if len(places) == 1 else places[0], places[-1]
 
 
 def _is_place(word: str) -> bool:
-    """Whether a word looks like a place, which need not exist."""
+    """Whether a word looks like a URL or a path, which need not exist."""
     return word.startswith((*_SCHEMES, "/", "./", "../", "~")) or os.path.isdir(word)
 
 
 def _is_memory(word: str) -> bool:
-    """Whether a word names a URL or a directory with a memory, and so is hardly a key."""
+    """Whether a word is a URL or a directory with a memory, and so hardly a key."""
     entries = os.path.join(os.path.expanduser(word), "entries")
     return word.startswith(_SCHEMES) or (bool(word) and os.path.isdir(entries))
 
@@ -316,7 +294,7 @@ def _facts(entry: Entry) -> dict[str, Any]:
 
 
 app = CommandGroup(
-    "Keys and values in a store, shared by agents.",
+    "Store, read and search keys and values that agents share.",
     {
         **{"put": put, "get": get, "list": list_, "search": search, "delete": delete},
         **{"clear": clear, "purge": purge, "exec": exec_, "serve": serve},

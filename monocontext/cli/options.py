@@ -18,27 +18,27 @@ from monocontext.errors import InvalidUrl
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
 
-Endpoint = Annotated[str | None, Option(help="S3 server other than AWS; else AWS_ENDPOINT_URL.")]
-Region = Annotated[str | None, Option(help="S3 region, as in the AWS configuration.")]
-Profile = Annotated[str | None, Option(help="Profile of the AWS configuration.")]
-Anonymous = Annotated[bool, Option("--anonymous", help="Sign no request.")]
+Endpoint = Annotated[str | None, Option(help="URL of an S3 server other than AWS; by default AWS_ENDPOINT_URL.")]
+Region = Annotated[str | None, Option(help="S3 region; by default that of the AWS configuration.")]
+Profile = Annotated[str | None, Option(help="Profile of the AWS configuration to take keys from.")]
+Anonymous = Annotated[bool, Option("--anonymous", help="Send unsigned requests, for public buckets.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
-Allow = Annotated[list[str] | None, Option(help="A place outside the context that it may read from; may be repeated.")]
+Allow = Annotated[list[str] | None, Option(help="URL outside the context that it may read objects from; repeatable.")]
 
 
 def one_of(*names: str) -> Callable[[str], list[str]]:
-    """Complete a value in a shell by the names that begin with it."""
+    """Make the function that completes a value in a shell: the names that begin with it."""
     return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
 S3 = StoreOptions
-"""The options of an S3 store that were given: a command with a parameter `s3: S3` gets them by `with_s3_options`."""
+"""The type of a command's parameter `s3`, which `with_s3_options` replaces by the options of an S3 store."""
 
 
 def s3_options(
     endpoint: Endpoint = None, region: Region = None, profile: Profile = None, anonymous: Anonymous = False
 ) -> S3:
-    """The options of an S3 store that were given, or that the file of settings has."""
+    """The options of an S3 store that the command line or the configuration file sets."""
     given = StoreOptions(
         endpoint=endpoint or from_file("s3.endpoint"),
         region=region or from_file("s3.region"),
@@ -51,10 +51,9 @@ def s3_options(
 def with_options(
     name: str, build: Callable[..., Any], **defaults: object
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace the parameter `name` of a command, if it has one, by the parameters of `build`; the command receives the
-    result of `build`.
+    """Decorate a command: the parameters of `build` become options, and its result is the argument `name`.
 
-    `defaults` replace those of `build`.
+    A command without a parameter `name` stays as it is. `defaults` replace those of `build`.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -82,25 +81,20 @@ def with_options(
 with_s3_options = with_options("s3", s3_options)
 
 
-def check_place(url: str, options: StoreOptions) -> None:
-    """Raise `InvalidUrl` for a place that a command cannot reach, before anything is read."""
-    if url.startswith("memory:"):
-        raise InvalidUrl(f"{url} lives in the memory of one process, a command cannot reach it: use a directory or S3")
-    open_store(url, **(options if url.startswith("s3:") else StoreOptions())).close()
-
-
 def options_of(url: str, s3: S3) -> StoreOptions:
-    """The options for the store at a URL, after `check_place`."""
+    """The options for the store at a URL. Raises `InvalidUrl` if no command can open it, before anything is read."""
+    if url.startswith("memory:"):
+        raise InvalidUrl(f"{url} lives in the memory of one process, so no command can reach it: use a directory or S3")
     options = s3 if url.startswith("s3:") else StoreOptions()
-    check_place(url, options)
+    open_store(url, **options).close()
     return options
 
 
 def check_order(command: str, words: list[str], url: str, other: str, where: str) -> None:
-    """Raise a usage error if the URL and another argument are in each other's place."""
+    """Raise a usage error if the URL and another argument have been swapped."""
     if _is_place(other) and not _is_place(url):
         turned = shlex.join([words[-1], *words[1:-1], words[0]])
-        raise click.BadParameter(f"nothing at {url!r}; the URL comes {where}: `monocontext {command} {turned}`")
+        raise click.BadParameter(f"no text at {url!r}; the URL comes {where}: `monocontext {command} {turned}`")
 
 
 def _is_place(word: str) -> bool:
@@ -108,18 +102,28 @@ def _is_place(word: str) -> bool:
 
 
 def stored_options(url: str, s3: S3) -> StoreOptions:
-    """`options_of` for a stored text, which lies in a folder. Raises `InvalidUrl` for a file of this machine."""
+    """`options_of` for a URL where a context is stored, or will be. Raises `InvalidUrl` for a local file."""
     options = options_of(url, s3)
     if os.path.isfile(os.path.expanduser(url)):
         raise InvalidUrl(
-            f"{url} is a file, and a text is stored in a folder: "
-            f"`monocontext upload {shlex.quote(url)} FOLDER` makes one of it"
+            f"{url} is a file, but a context is a folder: `monocontext upload {shlex.quote(url)} FOLDER` makes one"
         )
     return options
 
 
+def existing_options(url: str, s3: S3) -> StoreOptions:
+    """`stored_options` for a context that exists. Raises `InvalidUrl` for a plain folder of files."""
+    path = os.path.expanduser(url)
+    if plain_folder(url) and os.listdir(path) and not os.path.exists(os.path.join(path, "manifest.json")):
+        raise InvalidUrl(
+            f"{url} is a plain folder, and this command needs a context: `monocontext upload {shlex.quote(url)} "
+            f"FOLDER` makes one"
+        )
+    return stored_options(url, s3)
+
+
 def plain_folder(url: str) -> str:
-    """The prefix of file names in a plain folder, so that they open from here; empty for a stored text."""
+    """The path of a plain folder, to put before names of its files so that they open; empty for a stored context."""
     path = os.path.expanduser(url)
     is_plain = "://" not in url and os.path.isdir(path) and not os.path.isdir(os.path.join(path, "generations"))
     return "" if not is_plain or path.rstrip("/") == "." else path.rstrip("/").removeprefix("./") + "/"
@@ -129,10 +133,10 @@ _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
-    """`262144`, `256K`, `16MiB`: powers of 1024."""
+    """Parse a size such as `262144`, `256K` or `16MiB`. Units are powers of 1024."""
     found = _SIZE.fullmatch(text.strip())
     if not found:
-        raise click.BadParameter(f"not a size: {text!r}; write 262144, 256K or 16M")
+        raise click.BadParameter(f"not a size: {text!r}; examples are 262144, 256K and 16M")
     return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()]
 
 
@@ -140,15 +144,15 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
 
 
 def parse_seconds(text: str) -> float:
-    """`90m`, `36h`, `7d`: a number and its unit."""
+    """Parse a duration such as `90m`, `36h` or `7d`."""
     found = _DURATION.fullmatch(text.strip())
     if not found:
-        raise click.BadParameter(f"not a duration: {text!r}; write 90m, 36h or 7d")
+        raise click.BadParameter(f"not a duration: {text!r}; examples are 90m, 36h and 7d")
     return float(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[found[2].lower()]
 
 
 def parse_range(text: str) -> slice:
-    """`a:b` with either end left out, or a single number."""
+    """Parse `START:STOP`, in which either end may be missing, or a single number."""
     start, colon, stop = text.partition(":")
     try:
         if not colon:

@@ -16,9 +16,8 @@ import click
 
 from monocontext.cli.running import call_command
 
-Callback = Callable[[click.Context, Any], Any]
 Complete = Callable[[str], list[str]]
-"""Gives the values that begin with a word, for completion in a shell."""
+"""Returns the values that begin with a word, for completion in a shell."""
 
 
 class _Parameter(NamedTuple):
@@ -28,22 +27,16 @@ class _Parameter(NamedTuple):
     metavar: str | None = None
     """The placeholder of the value in the help; by default its type."""
     parser: Callable[[str], Any] | None = None
-    """Converts the value; its default is text, too."""
+    """Converts the text of the value, and that of its default."""
     min: Any = None
     max: Any = None
     autocompletion: Complete | None = None
-    callback: Callback | None = None
-    """Called with the value, which it may replace."""
-    is_eager: bool = False
-    """Whether the value is read before those of other options."""
-    expose_value: bool = True
-    """False: the function does not get the value."""
     names: tuple[str, ...] | None = None
     """The flags of an option, such as `--line-number/--no-line-number`; None for an argument."""
 
 
-def Option(*names: str, **about: Any) -> _Parameter:  # reads as a type in an annotation
-    """An option with these flags; without a long one, its flag is made of the parameter's name."""
+def Option(*names: str, **about: Any) -> _Parameter:  # named as in typer
+    """An option with these flags. Without a long flag it gets one from the parameter's name."""
     return _Parameter(**about, names=names)
 
 
@@ -74,9 +67,9 @@ class _ArgumentWithHelp(click.Argument):
 
 
 def make_command(function: Callable[..., None], name: str | None = None, **settings: Any) -> Command:
-    """The command that calls `function`; its help is the docstring. `settings`: of a `click.Command`.
+    """Make the command that calls `function`, whose docstring is the help. `settings` go to `click.Command`.
 
-    A parameter annotated with `click.Context` gets the context of the call.
+    A parameter annotated with `click.Context` receives the context of the call.
     """
     signed = signature(function, eval_str=True).parameters.values()
     context = next((each.name for each in signed if each.annotation is click.Context), None)
@@ -93,12 +86,8 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
     )
 
 
-def make_parameters(function: Callable[..., None]) -> list[click.Parameter]:
-    """The options and arguments of a function."""
-    return [_click_parameter(each) for each in signature(function, eval_str=True).parameters.values()]
-
-
 def _click_parameter(signed: Signed) -> click.Parameter:
+    """Make the option or argument of click for a parameter of a function."""
     kind, about = get_args(signed.annotation)
     kind = next((each for each in get_args(kind) if each is not NoneType), kind) if NoneType in get_args(kind) else kind
     is_list = get_origin(kind) is list
@@ -107,9 +96,7 @@ def _click_parameter(signed: Signed) -> click.Parameter:
         "type": _click_type(get_args(kind)[0] if is_list else kind, about),
         "metavar": about.metavar,
         **({"required": True} if is_required else {"default": signed.default}),
-        "callback": _call_with(about.callback, is_list),
-        "is_eager": about.is_eager,
-        "expose_value": about.expose_value,
+        "callback": _list_or_none if is_list else None,
         "shell_complete": about.autocompletion and _completer(about.autocompletion),
     }
     if about.names is None:
@@ -134,15 +121,9 @@ def _click_type(kind: Any, about: _Parameter) -> Any:
     return click.IntRange(about.min, about.max) if kind is int else click.FloatRange(about.min, about.max)
 
 
-def _call_with(callback: Callback | None, is_list: bool) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """The callback of click for a value: an empty list becomes None, as a default is."""
-
-    def call(context: click.Context, _: click.Parameter, value: Any) -> Any:
-        if is_list:
-            value = list(value) or None
-        return callback(context, value) if callback else value
-
-    return call
+def _list_or_none(_: click.Context, __: click.Parameter, value: tuple[Any, ...]) -> list[Any] | None:
+    """The values of a repeatable option. None, the default of the function, if it is not given."""
+    return list(value) or None
 
 
 def _completer(complete: Complete) -> Callable[[click.Context, click.Parameter, str], list[str]]:

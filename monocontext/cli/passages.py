@@ -1,4 +1,4 @@
-"""`search`: the passages of a context that speak of some words, best first; `outline`: what a context is."""
+"""The commands `search` and `outline`: find the best passages of a context, and summarize it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,25 @@ def search(
     url: Annotated[str, Argument(metavar="URL")],
     query: Annotated[
         list[str],
-        Argument(metavar="WORDS", help='Words; "a phrase", -word and doc:GLOB count as they do in Python.'),
+        Argument(metavar="WORDS", help='Words; "a phrase" must occur, -word must not, doc:GLOB limits the documents.'),
     ],
-    most: Annotated[int, Option("--max-count", "-m", min=1, help="The most passages.")] = 10,
-    max_bytes: Annotated[int | None, Option(min=1, help="Text to look at, in bytes; 64 MiB by default.")] = None,
-    max_seconds: Annotated[float | None, Option(min=0, help="Time to look.")] = None,
-    per_document: Annotated[bool, Option("--per-document", help="Of each document the best passage.")] = False,
+    most: Annotated[int, Option("--max-count", "-m", min=1, help="Print at most this many passages.")] = 10,
+    max_bytes: Annotated[
+        int | None, Option(min=1, help="Read at most this much text, in bytes; by default 64 MiB.")
+    ] = None,
+    max_seconds: Annotated[float | None, Option(min=0, help="Search at most this long.")] = None,
+    per_document: Annotated[
+        bool, Option("--per-document", help="Print only the best passage of each document.")
+    ] = False,
     allow: Allow = None,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Print the passages that speak of WORDS, best first, reading as little as search filters allow.
+    """Print the passages that match WORDS best, the best first, reading as little as search filters allow.
 
-    Exits with 0 if there is one, 1 if there is none, 2 on errors. With --json one object a passage: `start`, `stop`
-    (characters), `line` of the whole text, `document`, `document_line`, `score`, `text`.
+    Exits with 0 if there is a passage, 1 if there is none, 2 on errors. With --json, prints an object for each passage:
+    `start` and `stop` in characters, `line` of the whole text, `document`, `document_line`, `score`, `text`.
     """
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.search.ranked import search as rank
@@ -58,22 +62,18 @@ def search(
     if found.note:
         print(f"monocontext: {found.note}", file=sys.stderr)
     elif not found:
-        remark("note: no passage speaks of these words")
+        remark("note: no passage matches these words")
     if not found:
         raise click.exceptions.Exit(1)
 
 
 def outline(
-    url: Annotated[str, Argument(metavar="URL")],
-    allow: Allow = None,
-    *,
-    s3: S3,
-    as_json: AsJson = False,
+    url: Annotated[str, Argument(metavar="URL")], allow: Allow = None, *, s3: S3, as_json: AsJson = False
 ) -> None:
-    """Print what the context at URL is: its size, its documents, and headings out of seven places of it.
+    """Summarize the context at URL: its size, its documents, and headings from seven places in it.
 
-    With --json one object: `characters`, `lines`, `documents`, `names`, `kinds`, `places`, and `headings`, each with
-    `start` (characters), `line`, `kind`, `text`.
+    With --json, prints one object: `characters`, `lines`, `documents`, `names`, `kinds`, `places`, and `headings`, each
+    with `start` in characters, `line`, `kind` and `text`.
     """
     from monocontext.text.monocontext import Monocontext
 

@@ -1,4 +1,4 @@
-"""Print the output of commands, with control characters of outside text escaped on a terminal."""
+"""Print the output of commands. On a terminal, control characters in it are escaped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from monocontext.errors import AccessDenied, StoreFailure
 
 _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
-"""Control characters but tab and line ends, marks that reverse the order of a line, and lone surrogates."""
+"""Control characters except tab and line ends, marks that reverse a line's direction, and lone surrogates."""
 
 _KEYWORD = re.compile(
     r"\b(allow|anonymous|base_url|encoding|endpoint|errors|follow_links|generation|prefetch|profile|region|replace)="
@@ -21,7 +21,7 @@ _quiet = False
 
 
 def hush(wanted: bool) -> None:
-    """Turn remarks and progress off, or on again; errors and results are always printed."""
+    """Turn remarks and progress off or on. Errors and results are always printed."""
     global _quiet
     _quiet = wanted
 
@@ -37,8 +37,7 @@ def wants_colour() -> bool:
 
 
 def escape_controls(text: str) -> str:
-    """Escape control characters: anybody may write names and transcripts, and an escape sequence can fill a clipboard
-    or hide a line."""
+    """Escape control characters: a hostile name could fill the clipboard or hide a line by an escape sequence."""
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -48,14 +47,14 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def say_row(text: str) -> None:
-    """Print one row of a list, with line ends in it escaped."""
+    """Print one row of a list; line ends in it are escaped."""
     say(text.replace("\n", "\\n").replace("\r", "\\r"))
 
 
 def fail(name: str, error: object) -> None:
-    """Print the error that ended the command `name`, in one line, with options in the form of flags.
+    """Print the error that ended the program `name` in one line, with keywords of Python rewritten as flags.
 
-    Where the store does not answer, the first object of a text is named by its place, as the user knows it.
+    If a store refuses or fails, the message names the URL that the user gave instead of the manifest below it.
     """
     said = " ".join(str(error).split())
     if isinstance(error, AccessDenied | StoreFailure):
@@ -64,7 +63,7 @@ def fail(name: str, error: object) -> None:
 
 
 def remark(text: str) -> None:
-    """Print a line on stderr that no result needs; nothing with `--quiet`."""
+    """Print a line on stderr, except with `--quiet`."""
     if not _quiet:
         say(text, err=True)
 
@@ -75,13 +74,13 @@ def note(text: str) -> None:
 
 
 def write_text(text: str) -> None:
-    """Write a text to stdout as it is; on a terminal with control characters escaped."""
+    """Write a text to stdout as it is; on a terminal, control characters are escaped."""
     shown = escape_controls(text) if sys.stdout.isatty() else text
     sys.stdout.buffer.write(shown.encode())
 
 
 def as_flags(message: str) -> str:
-    """A message of the library with its options as flags: `anonymous=True` becomes `--anonymous`."""
+    """Rewrite keywords of Python in a message as flags: `anonymous=True` becomes `--anonymous`."""
 
     def flag(found: re.Match[str]) -> str:
         value = found[2] or found[3]

@@ -1,4 +1,4 @@
-"""Show progress on a terminal, and measure the input of a command for its bar."""
+"""Show a progress bar on a terminal, and measure the input of a command for it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from monocontext.cli.printing import is_quiet
 
 
 def shows_progress() -> bool:
-    """Whether something may move on stderr: on a terminal, without `--quiet`."""
+    """Whether stderr shows progress: on a terminal, without `--quiet`."""
     return sys.stderr.isatty() and not is_quiet()
 
 
 def progress_bar(label: str, total: int | None = None) -> AbstractContextManager[Callable[..., None]]:
-    """A bar for the `progress` of a writer or a check; nothing with `--quiet`, and elsewhere than on a terminal."""
+    """Yield the `progress` callback of a long operation. It draws a bar on a terminal, and else does nothing."""
     return notebook.progress_bar(label, total) if shows_progress() else nullcontext(lambda *_: None)
 
 
 def total_bytes(paths: Iterable[str], follow_links: bool = False) -> int | None:
-    """Approximate size of the input, or None where it is not known."""
+    """The approximate size of the input in bytes; None for stdin and for URLs."""
     total = 0
     for path in paths:
         if path == "-" or "://" in path:

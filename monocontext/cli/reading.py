@@ -1,8 +1,10 @@
-"""`info`, `cat`, `verify`: describe, print and verify contexts."""
+"""The commands `info`, `cat`, `ls-documents`, `cite` and `verify`: describe, print and check contexts."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import sys
 from contextlib import ExitStack, closing
 from fnmatch import fnmatchcase
@@ -11,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import S3, Allow, AsJson, options_of, parse_range, stored_options
+from monocontext.cli.options import S3, Allow, AsJson, existing_options, options_of, parse_range
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import say, say_row, write_text
 from monocontext.cli.progress import progress_bar
-from monocontext.errors import NotFound
+from monocontext.errors import MonocontextError, NotFound
 from monocontext.options import StoreOptions
 from monocontext.stores.address import parse
 
@@ -24,24 +26,21 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
 Url = Annotated[str, Argument(help="The context: s3://bucket/prefix, or a directory.")]
-Generation = Annotated[int | None, Option(help="This version of the text instead of the newest.")]
+Generation = Annotated[int | None, Option(help="Use this version of the text instead of the newest.")]
 
+
+_SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")
+_MOST_CITED = 1_000_000
 
 _SHOWN_OF_PLAIN = ("url", "characters", "lines", "bytes", "documents")
 _SHOWN = (
     *("url", "version", "created", "characters", "lines", "bytes", "stored_bytes", "filters", "documents", "sources"),
 )
-"""Facts for people; --json has those of the format too."""
+"""The facts for people; `--json` prints all."""
 
 
-def info(
-    url: Url,
-    generation: Generation = None,
-    *,
-    s3: S3,
-    as_json: AsJson = False,
-) -> None:
-    """Describe the context at URL (1 GET; of one above 150 GB 1 more for each directory, 1 TB of text)."""
+def info(url: Url, generation: Generation = None, *, s3: S3, as_json: AsJson = False) -> None:
+    """Describe the context at URL (1 GET; above 150 GB one more for each directory, which covers 1 TB of text)."""
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.folding import opened
     from monocontext.format.generations import find_root
@@ -97,10 +96,10 @@ def cat(
     chars: Annotated[str | None, Option(metavar="A:B", help="Characters A to B, as in context[A:B].")] = None,
     lines: Annotated[
         str | None,
-        Option(metavar="A:B", help="Lines from A up to B, without B, counted from 1 as `grep -n` does; or line A."),
+        Option(metavar="A:B", help="Lines from A up to B, without B, counted from 1 as in `grep -n`; or line A alone."),
     ] = None,
     document: Annotated[
-        str | None, Option(metavar="NAME", help="This document alone; --lines then count in it.")
+        str | None, Option(metavar="NAME", help="This document alone; --lines then counts within it.")
     ] = None,
     generation: Generation = None,
     allow: Allow = None,
@@ -132,12 +131,12 @@ def cat(
 
 
 def _line_range(lines: str | None) -> slice | None:
-    """The lines of `--lines`, from 0."""
+    """Parse `--lines`, which counts from 1, into a slice from 0."""
     if lines is None:
         return None
     given = parse_range(lines)
     if 0 in (given.start, given.stop):
-        raise click.BadParameter(f"lines count from 1, or with - from the end: {lines!r}")
+        raise click.BadParameter(f"lines count from 1, or from the end with a minus sign, not {lines!r}")
     ends = (end - 1 if end is not None and end > 0 else end for end in (given.start, given.stop))
     return slice(*ends)
 
@@ -146,12 +145,14 @@ def _document(context: Monocontext, name: str, url: str) -> Document:
     try:
         return context.documents.record(name)
     except KeyError as error:
-        raise NotFound(f"{url}: {error}; ls-documents lists them") from None
+        raise NotFound(f"{url}: {error}; `ls-documents` lists all") from None
 
 
 def ls_documents(
     url: Url,
-    pattern: Annotated[str, Argument(metavar="[GLOB]", help="Those whose names match, such as 'src/*.py'.")] = "*",
+    pattern: Annotated[
+        str, Argument(metavar="[GLOB]", help="Only documents whose names match, for example 'src/*.py'.")
+    ] = "*",
     generation: Generation = None,
     *,
     s3: S3,
@@ -172,6 +173,41 @@ def ls_documents(
                 say_row(f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
 
 
+def cite(
+    url: Url,
+    source: Annotated[str, Argument(metavar="SOURCE", help="As an answer names it: START-STOP@GENERATION#CHECKSUM.")],
+    allow: Allow = None,
+    *,
+    s3: S3,
+    as_json: AsJson = False,
+) -> None:
+    """Print the passage that a source of an answer names, and check that the newest version of URL still holds it."""
+    from monocontext.text.monocontext import Monocontext
+
+    found = _SOURCE.fullmatch(source)
+    start, stop = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not found or not 0 < stop - start <= _MOST_CITED:
+        raise MonocontextError(
+            f"not a source: {source!r}; a source is START-STOP, optionally with @GENERATION and #CHECKSUM, and spans "
+            f"at most {_MOST_CITED:,} characters"
+        )
+    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
+        text = str(context[start:stop])
+        line = len(context.view(0, start + 1).lines)
+        generation = context.generation
+    checksum = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    is_unchanged = len(text) == stop - start and (not found[4] or checksum.startswith(found[4]))
+    if as_json:
+        print(json.dumps({
+            "stands": is_unchanged, "start": start, "stop": stop, "line": line, "sha256": checksum, "text": text,
+            "cited_generation": found[3] and int(found[3]), "generation": generation,
+        }))  # fmt: skip
+    else:
+        write_text(text if text.endswith("\n") else text + "\n")
+    if not is_unchanged:
+        raise MonocontextError(f"{url}: line {line}, characters {start} to {stop} differ from the cited text")
+
+
 def _check_forgotten(url: str, texts: list[str], options: StoreOptions) -> None:
     from monocontext.writing.upkeep.leftovers import find_leftovers
 
@@ -190,28 +226,22 @@ def verify(
     allow: Allow = None,
     dask: Dask = None,
     forgotten: Annotated[
-        list[str] | None,
-        Option(metavar="TEXT", help="Instead: list all objects that still hold this text; may be repeated."),
+        list[str] | None, Option(metavar="TEXT", help="Instead list all objects that still hold this text; repeatable.")
     ] = None,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Read the whole context at URL and check every checksum, length and count; exit 1 and a list on damage."""
+    """Read the whole context at URL and check every checksum, length and count; list damage and exit with 1."""
     from monocontext.writing.upkeep.verify import verify as check
 
-    options = stored_options(url, s3)
+    options = existing_options(url, s3)
     if forgotten:
         _check_forgotten(url, forgotten, options)
         return
     with progress_bar("verify", None) as show, workers(dask) as executor:
         report = check(
-            url,
-            generation=generation,
-            allow=allow or (),
-            progress=show,
-            store_options=options,
-            executor=executor,
+            url, generation=generation, allow=allow or (), progress=show, store_options=options, executor=executor
         )
     if as_json:
         fields = ("url", "generation", "frames", "text_bytes", "stored_bytes", "filters", "ok", "problems")

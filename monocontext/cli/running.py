@@ -1,4 +1,4 @@
-"""Run a command line as a process does: its exit status, and one line at most for Ctrl-C, errors and closed streams."""
+"""Run a command line as a process: set its exit status, and print one line for Ctrl-C and for expected errors."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     import click
 
 INTERRUPTED = 130
-"""The exit status after Ctrl-C, as of a shell: 128 + SIGINT."""
+"""The exit status after Ctrl-C, as a shell reports it: 128 + SIGINT."""
 CLOSED_PIPE = 141
-"""The exit status where the reader of stdout has gone: 128 + SIGPIPE."""
+"""The exit status if the reader of stdout has closed the pipe: 128 + SIGPIPE."""
 
 
 def run_program(name: str, version: str, load: Callable[[], click.Group]) -> NoReturn:
-    """Run the program that `load` imports, with the arguments of this process, and exit.
+    """Run the program that `load` imports with the arguments of this process, and exit with the command's status.
 
-    Exits with the status of the command, and with 2 after one line for an error that a user can mend. A bug keeps its
-    traceback.
+    An error that the user can correct is printed in one line, with status 2. A bug keeps its traceback.
     """
     _leave_on_interrupt(name)
     if sys.stdout is None:
@@ -43,12 +42,12 @@ def run_program(name: str, version: str, load: Callable[[], click.Group]) -> NoR
 
 
 def call_command(function: Callable[..., None], given: dict[str, Any], program: str) -> int:
-    """Call the function of a command, and return the exit status: 130 after Ctrl-C, 141 if nothing reads stdout."""
+    """Call the function of a command. Returns the exit status: 130 after Ctrl-C, 141 after a closed pipe, else 0."""
     global _has_begun
     _has_begun = True
     try:
         function(**given)
-        if not sys.stdout.closed:  # the protocol of `mcp` closes it
+        if not sys.stdout.closed:  # the MCP server closes it
             sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,13 +61,14 @@ def call_command(function: Callable[..., None], given: dict[str, Any], program: 
 
 
 _has_begun = False
-"""While a command runs, Ctrl-C raises KeyboardInterrupt, so that the command can remove a half-made result."""
+"""Whether a command is running. Then Ctrl-C raises KeyboardInterrupt, so that the command can clean up."""
 
 
 def _leave_on_interrupt(name: str) -> None:
-    """End the process with one line at Ctrl-C until a command runs, and later where no code can catch it.
+    """Let Ctrl-C end the process with one line wherever a KeyboardInterrupt would get lost.
 
-    An interrupt inside an import can become another error. One inside a callback of the interpreter is swallowed.
+    That is before a command runs, since an interrupted import may raise another error, and in callbacks of the
+    interpreter, which swallow exceptions.
     """
 
     def interrupt(*_: object) -> None:
@@ -87,7 +87,7 @@ def _leave_on_interrupt(name: str) -> None:
 
 
 def _find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
-    """The Ctrl-C that an exception is, or that caused it, as in the import of a class."""
+    """The KeyboardInterrupt that an exception is, or that caused it."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
@@ -95,11 +95,11 @@ def _find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
 
 
 def _leave(name: str, why: str, status: int) -> NoReturn:
-    """End the process without the interpreter's own end, which another Ctrl-C could disturb."""
+    """End the process at once: another Ctrl-C could disturb the interpreter's shutdown."""
     try:
         os.write(2, f"{name}: {why}\n".encode())
         if sys.stdout is not None:
             sys.stdout.flush()
     except (OSError, ValueError, RuntimeError):
-        pass  # a stream is closed, or was being written to
+        pass  # the stream is closed, or in the middle of a write
     os._exit(status)

@@ -1,4 +1,4 @@
-"""`grep`: find the lines of a text that match, document by document, as ripgrep does with files."""
+"""The command `grep`: find matching lines of a text, document by document, as ripgrep does with files."""
 
 from __future__ import annotations
 
@@ -41,40 +41,55 @@ if TYPE_CHECKING:
     from monocontext.text.search.explain import Explanation
     from monocontext.text.search.grep import Hit
 
-Places = Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")]
-Patterns = Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; may be repeated.")]
+Places = Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; then the URL.")]
+Patterns = Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")]
 IgnoreCase = Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")]
 Fixed = Annotated[bool, Option("--fixed-strings", "-F", help="Patterns are texts, not regular expressions.")]
-Invert = Annotated[bool, Option("--invert-match", "-v", help="Lines without a match; reads everything.")]
+Invert = Annotated[
+    bool, Option("--invert-match", "-v", help="Print the lines that do not match; reads the whole text.")
+]
 Numbers = Annotated[
     bool | None,
-    Option("--line-number/--no-line-number", "-n/-N", help="Line numbers; usual on a terminal, and with names."),
+    Option(
+        "--line-number/--no-line-number", "-n/-N", help="Print line numbers; the default on a terminal, and with names."
+    ),
 ]
-Columns = Annotated[bool, Option("--column", help="The byte of the line where its match begins, from 1; with -n.")]
+Columns = Annotated[
+    bool, Option("--column", help="Print the byte of the line at which the first match begins, from 1; implies -n.")
+]
 Words = Annotated[bool, Option("--word-regexp", "-w", help="Match whole words only.")]
 Names = Annotated[
     bool | None,
-    Option("--with-filename/--no-filename", "-H/-I", help="Names of documents; usual where there are several."),
+    Option(
+        "--with-filename/--no-filename", "-H/-I", help="Print names of documents; the default if there are several."
+    ),
 ]
 Headings = Annotated[
-    bool | None, Option("--heading/--no-heading", help="Each name once, above its lines; usual on a terminal.")
+    bool | None,
+    Option("--heading/--no-heading", help="Print each name once, above its lines; the default on a terminal."),
 ]
-Most = Annotated[int | None, Option("--max-count", "-m", min=0, help="End each document after this many lines.")]
-After = Annotated[int | None, Option("--after-context", "-A", min=0, metavar="N", help="N lines after each.")]
-Before = Annotated[int | None, Option("--before-context", "-B", min=0, metavar="N", help="N lines before each.")]
-Around = Annotated[int, Option("--context", "-C", min=0, metavar="N", help="N lines before and after each.")]
-Count = Annotated[bool, Option("--count", "-c", help="Print how many lines match, for each document.")]
+Most = Annotated[int | None, Option("--max-count", "-m", min=0, help="Stop in each document after this many lines.")]
+After = Annotated[
+    int | None, Option("--after-context", "-A", min=0, metavar="N", help="Print N lines after each match.")
+]
+Before = Annotated[
+    int | None, Option("--before-context", "-B", min=0, metavar="N", help="Print N lines before each match.")
+]
+Around = Annotated[
+    int, Option("--context", "-C", min=0, metavar="N", help="Print N lines before and after each match.")
+]
+Count = Annotated[bool, Option("--count", "-c", help="Print the number of matching lines of each document.")]
 Files = Annotated[bool, Option("--files-with-matches", "-l", help="Print the names of documents that match.")]
 Globs = Annotated[
     list[str] | None,
     Option(
         "--glob", "-g", "--documents", metavar="GLOB",
-        help="Only documents whose names match, or with ! in front do not; may be repeated.",
+        help="Search only documents whose names match, or with !GLOB do not match; repeatable.",
     ),
 ]  # fmt: skip
 Only = Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")]
-Header = Annotated[str, Option(help="The line before each file in a text without documents: for -l.")]
-ShowStats = Annotated[bool, Option("--stats", help="Print on stderr what was read.")]
+Header = Annotated[str, Option(help="With -l, the form of the line before each file in a text without documents.")]
+ShowStats = Annotated[bool, Option("--stats", help="Print on stderr what the search read.")]
 
 
 def grep(
@@ -115,7 +130,7 @@ def grep(
 
     began = time.monotonic()
     if "{path}" not in header:
-        raise click.BadParameter(f"--header needs {{path}} where the name stands, as in {HEADER!r}; found {header!r}")
+        raise click.BadParameter(f"--header needs {{path}} in the place of the name, as in {HEADER!r}, not {header!r}")
     expressions, url = _split_places(places, patterns)
     pattern = _compile_patterns(expressions, ignore_case, fixed, words)
     options = options_of(url, s3)
@@ -166,9 +181,9 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
     """The patterns and the URL."""
     expected = 1 if patterns else 2
     if len(places) != expected:
-        arguments = "only the URL with -e" if patterns else "PATTERN and URL"
+        arguments = "one argument with -e, the URL" if patterns else "two arguments, PATTERN and URL"
         several = "; a folder is one URL" if len(places) > expected else ""
-        raise click.BadParameter(f"expected {arguments}, got {len(places)} arguments{several}")
+        raise click.BadParameter(f"expected {arguments}, got {len(places)}{several}")
     if not patterns:
         check_order("grep", places, places[1], places[0], "last")
     return patterns or places[:1], places[-1]
@@ -179,28 +194,32 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
 
     for pattern in patterns:
         if "\n" in pattern:
-            raise MonocontextError("a pattern is looked for within lines and cannot hold a newline: give each with -e")
+            raise MonocontextError(
+                "a pattern matches within a line, so it cannot hold a newline: give several patterns with -e each"
+            )
         if not fixed and (named := re.search(r"\[\[:\w+:\]", pattern)):
             raise MonocontextError(
-                f"{named[0]}] is not known here: write [a-zA-Z], \\d, \\s, \\w, or -F for plain text"
+                f"{named[0]}] is not supported: write [a-zA-Z], \\d, \\s or \\w, or search for plain text with -F"
             )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are for authors of Python code
+            warnings.simplefilter("ignore")  # warnings are for authors of Python code
             for pattern in patterns if not fixed else ():
-                re.compile(pattern)  # errors speak of the pattern as it was typed
+                re.compile(pattern)  # an error shows the pattern as the user typed it
             given = patterns if fixed else [before_cr(pattern) for pattern in patterns]
             if words:
                 given = [rf"(?<!\w)(?:{re.escape(each) if fixed else each})(?!\w)" for each in given]
             return compile_query(given, ignore_case=ignore_case, fixed=fixed and not words)
     except (OverflowError, RecursionError) as error:
-        raise MonocontextError(f"not a regular expression: {error} (-F takes it as it is)") from None
+        raise MonocontextError(f"not a regular expression: {error} (-F searches for it as plain text)") from None
     except re.error as error:
-        raise MonocontextError(f"not a regular expression: {error.pattern!r}: {error} (-F takes it as it is)") from None
+        raise MonocontextError(
+            f"not a regular expression: {error.pattern!r}: {error} (-F searches for it as plain text)"
+        ) from None
 
 
 class _Documents:
-    """The documents of a text that are searched, and the places of hits in them."""
+    """The documents of a text to search, and the places of hits in them."""
 
     def __init__(self, context: Monocontext, url: str, globs: list[str]):
         self._context = context
@@ -212,11 +231,11 @@ class _Documents:
 
     @property
     def are_one(self) -> bool:
-        """Whether the place of a line is clear without a name."""
+        """Whether a line needs no name of a document: the text has one at most."""
         return self._documents.count < 2
 
     def locate(self, hits: Iterable[Hit]) -> Iterator[Found]:
-        """Hits with their places, without hits in lines between documents."""
+        """Add to each hit its document. Hits in lines between documents are left out."""
         place: Place | None = None if self._documents.count else self._whole
         for hit in hits:
             if self._documents.count and (place is None or hit.offset >= place.stop):
@@ -233,12 +252,12 @@ class _Documents:
         return Place(self._folder + record.name, record.start, record.stop, record.first_line, record.bytes)
 
     def hits(self, pattern: Linewise) -> Iterator[Hit]:
-        """The hits in documents whose names are wanted; neighbours are searched in one go."""
+        """The hits in documents that `--glob` selects. Adjacent documents are searched together."""
         for start, stop in self._stretches():
             yield from self._context.grep(list(pattern.patterns), start=start, stop=stop)
 
     def lines_without_match(self, pattern: Linewise) -> Iterator[Hit]:
-        """The lines that do not match, in documents whose names are wanted; reads all of these."""
+        """The lines that do not match, in documents that `--glob` selects. Reads all of these."""
         from monocontext.text.search.grep import Hit
 
         stretches = self._stretches() if self._documents.count else iter([(0, len(self._context))])
@@ -253,7 +272,7 @@ class _Documents:
                 offset += len(line)
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
-        """Runs of wanted documents that follow each other with nothing but a newline between."""
+        """Ranges of selected documents with nothing but a newline between them."""
         start = stop = -1
         for record in self._documents.records():
             if not len(record) or not self._wants(record.name):
@@ -271,14 +290,14 @@ class _Documents:
 
 
 def _fits(name: str, glob: str) -> bool:
-    """Whether a glob names a document, as it names a file for ripgrep: one without a / in any folder."""
+    """Whether a glob matches the name of a document, as in ripgrep: a glob without / applies in any folder."""
     return fnmatchcase(name, glob.removeprefix("/").replace("**/", "*")) or (
         "/" not in glob and fnmatchcase(name.rpartition("/")[2], glob)
     )
 
 
 def _first_of_each(found: Iterator[Found], most: int | None) -> Iterator[Found]:
-    """The first hits of each place."""
+    """The first `most` hits of each place."""
     for _, hits in groupby(found, key=lambda each: each.place):
         yield from islice(hits, most)
 
@@ -297,7 +316,7 @@ class _Tally:
 
 
 def _file_names(found: Iterable[Found], names: SourceNames, url: str, as_json: bool) -> Iterator[str]:
-    """Each file with a hit, once, by the header lines of a text without documents."""
+    """The name of each file with a hit, once, from the header lines of a text without documents."""
     seen = set()
     for each in found:
         name = names.at(each.hit.offset) or url
@@ -307,7 +326,7 @@ def _file_names(found: Iterable[Found], names: SourceNames, url: str, as_json: b
 
 
 def _print(lines: Iterable[str], at_once: bool) -> None:
-    """Write lines to stdout; `at_once` flushes after each one."""
+    """Write lines to stdout. With `at_once`, flush after each one."""
     out = sys.stdout.buffer
     for line in lines:
         out.write(line.encode() + b"\n")

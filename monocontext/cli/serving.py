@@ -1,4 +1,4 @@
-"""Serve a page until Ctrl-C, and the options of commands that do."""
+"""Serve a page until Ctrl-C; with the options of the commands that do so."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from monocontext.cli.printing import remark, say
 from monocontext.page.loopback import is_loopback
 from monocontext.page.serving import PageServer
 
-Host = Annotated[str, Option(help="Where to serve; by default this machine alone reaches it.")]
-Port = Annotated[int, Option(min=0, max=65535, help="0 for any free one.")]
-OpenBrowser = Annotated[bool | None, Option("--open/--no-open", help="Open it in a browser; by default on a terminal.")]
+Host = Annotated[str, Option(help="Address to listen on; the default is reachable from this machine alone.")]
+Port = Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")]
+OpenBrowser = Annotated[
+    bool | None, Option("--open/--no-open", help="Open the page in a browser; by default on a terminal only.")
+]
 
 
 def serve_page(make: Callable[[], PageServer], host: str, what: str, *, open_browser: bool | None) -> None:
-    """Serve what `make` makes until Ctrl-C; the address goes to stdout, `what` is served to stderr."""
+    """Serve the page that `make` returns until Ctrl-C. Print its URL on stdout, and a remark about `what` on stderr."""
     with make() as server:
         if not is_loopback(host):
-            say(f"warning: anyone who reaches {host} can read this", err=True)
+            say(f"warning: anyone who can reach {host} can read this page", err=True)
         print(server.url, flush=True)
         remark(f"serving {what}; Ctrl-C ends it")
         if sys.stdout.isatty() if open_browser is None else open_browser:

@@ -1,4 +1,4 @@
-"""`sessions`: upload transcripts of coding agents to an archive; list, show and search them."""
+"""The commands `sessions ...`: upload transcripts of coding agents to an archive; list, show and search them."""
 
 from __future__ import annotations
 
@@ -27,34 +27,47 @@ if TYPE_CHECKING:
     from monocontext.sessions.upload import Uploaded
 
 
-To = Annotated[str | None, Option("--to", "--url", help="The archive; else the last argument or MONOCONTEXT_URL.")]
+To = Annotated[
+    str | None, Option("--to", "--url", help="URL of the archive; by default the last argument, or MONOCONTEXT_URL.")
+]
 ProjectName = Annotated[str | None, Option("--project", "-p", help="Only this project.")]
-Since = Annotated[str | None, Option(help="Only from this time: 2026-02-14, or with T10:00:00Z.")]
-Until = Annotated[str | None, Option(help="Only up to this time; a day includes all of it.")]
-Place = Annotated[str | None, Argument(metavar="[URL]", help="The archive.")]
+Since = Annotated[str | None, Option(help="Only from this time on: 2026-02-14, or 2026-02-14T10:00:00Z.")]
+Until = Annotated[str | None, Option(help="Only up to this time; a date includes the whole day.")]
+Place = Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive.")]
 
 
 def upload(
     what: Annotated[
         list[str] | None,
-        Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; the archive."),
+        Argument(
+            metavar="[SESSION]... [URL]",
+            help="Ids or files, by default the latest session; then the URL of the archive.",
+        ),
     ] = None,
     to: To = None,
-    everything: Annotated[bool, Option("--all", help="Every session on this machine.")] = False,
-    watch: Annotated[bool, Option("--watch", help="Go on, and upload what sessions add.")] = False,
+    everything: Annotated[bool, Option("--all", help="Upload every session on this machine.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Keep running, and upload what sessions add.")] = False,
     interval: Annotated[float, Option(min=0.1, help="Seconds between two checks of --watch.")] = 10.0,
-    agent: Annotated[str | None, Option(help="Only sessions of this agent; of files, their agent.")] = None,
-    project: Annotated[str | None, Option("--project", "-p", help="Instead of the repository's name.")] = None,
+    agent: Annotated[
+        str | None, Option(help="Only sessions of this agent; for files, the agent that wrote them.")
+    ] = None,
+    project: Annotated[
+        str | None, Option("--project", "-p", help="Name of the project; by default that of the repository.")
+    ] = None,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Send nothing; list what would be sent, and the secrets.")
+        bool, Option("--dry-run", help="Upload nothing; list what would be uploaded, and the secrets found.")
     ] = False,
-    no_redact: Annotated[bool, Option("--no-redact", help="Leave secrets in; the archive says so.")] = False,
-    pattern: Annotated[list[str] | None, Option(help="Regular expression of more secrets.")] = None,
+    no_redact: Annotated[
+        bool, Option("--no-redact", help="Keep secrets in the upload; the archive records that.")
+    ] = False,
+    pattern: Annotated[
+        list[str] | None, Option(help="Regular expression that matches more secrets; repeatable.")
+    ] = None,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Upload sessions: the latest, those that are named, or all; only what is new of each."""
+    """Upload the latest session, the named ones, or all; only the new part of each."""
     from monocontext.sessions.identity import user_at_machine
     from monocontext.sessions.upload import upload_session
 
@@ -69,7 +82,7 @@ def upload(
                         patterns=pattern or (), dry_run=dry_run, is_open=watch,
                     )  # fmt: skip
                 except (MonocontextError, OSError) as error:
-                    # One damaged file does not prevent the upload of the others.
+                    # A damaged file does not stop the upload of the others.
                     if not (everything or watch):
                         raise
                     failed = True
@@ -90,13 +103,13 @@ def list_sessions(
     project: ProjectName = None,
     since: Since = None,
     until: Until = None,
-    branch: Annotated[str | None, Option(help="Only those that ended on this git branch.")] = None,
-    tool: Annotated[str | None, Option(help="Only those that called this tool.")] = None,
+    branch: Annotated[str | None, Option(help="Only sessions that ended on this git branch.")] = None,
+    tool: Annotated[str | None, Option(help="Only sessions that called this tool.")] = None,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """List sessions, the oldest first: when, who, how many turns, and what about."""
+    """List sessions, the oldest first: id, time, users, number of turns, title."""
     with _open_archive(place_of(to or place), s3) as archive:
         for each in _projects(archive, project):
             for info in each.sessions(since, until, branch=branch, tool=tool):
@@ -111,7 +124,7 @@ def list_sessions(
 
 
 def show(
-    session: Annotated[str, Argument(help="Its id, or the beginning of it.")],
+    session: Annotated[str, Argument(help="The id of the session, or the beginning of it.")],
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
@@ -120,7 +133,7 @@ def show(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Print a session: its turns as text."""
+    """Print the turns of a session as text."""
     from monocontext.sessions.turn import render
 
     with _open_archive(place_of(to or place), s3) as archive:
@@ -136,19 +149,19 @@ def show(
 
 
 def search(
-    keyword: Annotated[str, Argument(help="Text to look for, in any case.")],
+    keyword: Annotated[str, Argument(help="Text to search for; case does not matter.")],
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
-    most: Annotated[int, Option("--max-count", "-m", min=1, help="End after this many turns or sessions.")] = 50,
+    most: Annotated[int, Option("--max-count", "-m", min=1, help="Stop after this many turns or sessions.")] = 50,
     ranked: Annotated[
-        bool, Option("--ranked", help="KEYWORD is words, as of `monocontext search`: sessions, best first.")
+        bool, Option("--ranked", help="KEYWORD is words, as in `monocontext search`: print sessions, the best first.")
     ] = False,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Print the turns that hold a text, with --ranked the sessions that speak of words. Exit 1 if there are none."""
+    """Print the turns that contain a text, or with --ranked the sessions that match words. Exit 1 if there are none."""
     count = 0
     with _open_archive(place_of(to or place), s3) as archive:
         projects = _projects(archive, project)
@@ -169,18 +182,18 @@ def index(
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
-    rebuild: Annotated[bool, Option("--rebuild", help="Make all of them again.")] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="Write all filters again.")] = False,
     *,
     s3: S3,
 ) -> None:
-    """Make search filters for sessions that have none: those of older uploads."""
+    """Write search filters for sessions without any, which older versions uploaded."""
     with _open_archive(place_of(to or place), s3) as archive:
         for each in _projects(archive, project):
             say(f"{each.name}: {each.index(rebuild=rebuild)} texts got search filters")
 
 
 def sync(as_json: AsJson = False) -> None:
-    """Do what hooks have left to do: upload what is in the spool of this machine. Exits with 1 if something is left."""
+    """Upload the sessions that hooks have put into the spool of this machine. Exits with 1 if some are left."""
     from monocontext.sessions.worker import work
 
     log = (lambda text: say(text, err=True)) if as_json else say
@@ -191,7 +204,7 @@ def sync(as_json: AsJson = False) -> None:
 
 
 def status(place: Place = None, to: To = None, project: ProjectName = None, *, s3: S3, as_json: AsJson = False) -> None:
-    """Show this machine's hooks and what waits for upload, and what compiling each project has cost."""
+    """Show this machine's hooks, its waiting uploads, and the cost of compiling each project."""
     from monocontext.sessions import spool
     from monocontext.sessions.hook_state import find_hooks
     from monocontext.sessions.spending import CostLedger, today
@@ -216,15 +229,15 @@ def status(place: Place = None, to: To = None, project: ProjectName = None, *, s
 
 
 def place_of(given: str | None) -> str:
-    """The URL of the archive, by default from MONOCONTEXT_URL, then from the file. Raises `MonocontextError`."""
+    """The URL of the archive, by default from MONOCONTEXT_URL, then from the configuration file."""
     url = given or os.environ.get("MONOCONTEXT_URL") or from_file("sessions.url")
     if not url:
-        raise MonocontextError("which archive? Give its URL as last argument, with --to, or in MONOCONTEXT_URL")
+        raise MonocontextError("which archive? Give its URL as the last argument, with --to, or in MONOCONTEXT_URL")
     return url
 
 
 def _split_words(words: list[str], to: str | None) -> tuple[list[str], str]:
-    """The sessions and the archive: a last word that looks like a place is the archive."""
+    """Split the arguments into sessions and the archive, which is a last word that looks like a URL or a directory."""
     if to is None and words and (len(words) > 1 or "://" in words[-1] or _is_place(words[-1])):
         to = words.pop()
     return words, place_of(to)
@@ -241,7 +254,7 @@ def _select_sessions(names: list[str], everything: bool, agent: str | None, watc
         return [file for name in names for file in find_sessions(name, agent)]
     found = discover_sessions(agent)
     if not found and not watch:
-        raise MonocontextError("no sessions of an agent on this machine")
+        raise MonocontextError("no sessions of coding agents on this machine")
     if everything or watch:
         return found
     latest = found[0].session_id.partition("/")[0]
@@ -281,7 +294,7 @@ def _print_report(report: Uploaded, as_json: bool) -> None:
 
 
 def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool) -> int:
-    """Print the sessions of some projects that speak of words, best first; how many."""
+    """Print the sessions of projects that match words, the best first. Returns their number."""
     try:
         searched = [(each.name, each.search(words, most)) for each in projects]
     except ValueError as error:
@@ -306,7 +319,7 @@ def _around(text: str, keyword: str) -> str:
 
 
 app = CommandGroup(
-    "Sessions of coding agents: upload them without their secrets, list, show and search them.",
+    "Upload sessions of coding agents without their secrets; list, show and search them.",
     {
         "upload": upload,
         "status": status,

@@ -33,22 +33,22 @@ class Setting:
     """TABLE.NAME."""
     about: str
     variables: tuple[str, ...] = ()
-    """Where one of these is set in the environment, the file does not count."""
+    """Variables of the environment that override the file."""
     kind: type[str | int | float] = str
     least: int = 0
-    """Minimum of a number, as for its flag."""
+    """The minimum of a number, as for its flag."""
 
     @property
     def is_url(self) -> bool:
         return self.key.endswith(("url", "endpoint"))
 
     def variable(self) -> str | None:
-        """The variable that is set in the environment, if any."""
+        """The variable that overrides the file, if one is set in the environment."""
         return next((name for name in self.variables if os.environ.get(name)), None)
 
 
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE")
-"""Settings that name an identity, as a profile does. A named profile would hide them."""
+"""Variables that name an identity. A profile from the file would hide them."""
 SETTINGS = {
     setting.key: setting
     for setting in (
@@ -72,13 +72,13 @@ SETTINGS = {
 
 _SECRET = re.compile(r"(?!max_).*(key|token|secret|password|credential|authorization)", re.IGNORECASE)
 _LOGIN = re.compile(r"^(?![A-Za-z]:[\\/])(?:((?:[^/@:]*:)?//)[^/]*@|[^/@]*:/?[^/]*@)")
-"""`https://user:password@`, also without `https://`; no drive of Windows."""
+"""`https://user:password@`, also without `https://`, but not a drive of Windows."""
 
 
 def config_path() -> Path:
     """The path of the file: `$XDG_CONFIG_HOME/monocontext/config.toml`, or its counterpart on macOS and Windows.
 
-    An empty or relative folder counts as unset. Without a home folder the path stays relative, and nothing reads it.
+    An empty or relative `XDG_CONFIG_HOME` counts as unset. Without a home folder the path is relative, and never read.
     """
     folder = click.get_app_dir("monocontext")
     if not Path(folder).is_absolute():
@@ -87,7 +87,7 @@ def config_path() -> Path:
 
 
 def from_file(key: str) -> Any:
-    """The value of a setting in the file; None if it has none, or if an environment variable overrides it.
+    """The value of a setting in the file, or None if it is missing or an environment variable overrides it.
 
     Raises `MonocontextError` for a file with a forbidden setting.
     """
@@ -133,26 +133,28 @@ def _checked(path: Path, data: bytes) -> Mapping[str, Any]:
 def _check(path: Path, key: str, value: object) -> None:
     name = key.rpartition(".")[2]
     if _SECRET.match(name):
-        raise MonocontextError(f"{path}: {key}: no keys belong in this file; see `monocontext help credentials`")
+        raise MonocontextError(f"{path}: {key}: this file may not hold keys; see `monocontext help credentials`")
     if key not in SETTINGS:
         whole = next((known for known in SETTINGS if known.endswith(f".{name}")), None)
-        near = f": did you mean {whole}?" if whole else nearest(key, SETTINGS) or f": there are {', '.join(SETTINGS)}"
+        near = (
+            f": did you mean {whole}?" if whole else nearest(key, SETTINGS) or f": settings are {', '.join(SETTINGS)}"
+        )
         raise MonocontextError(f"{path}: unknown setting {key}{near}")
     setting = SETTINGS[key]
     kinds: tuple[type, ...] = (int, float) if setting.kind is float else (setting.kind,)
     if not isinstance(value, kinds) or isinstance(value, bool):
         wanted = {str: "a text in quotes", int: "a whole number", float: "a number"}[setting.kind]
-        raise MonocontextError(f"{path}: {key} is {wanted}, not {type(value).__name__}")
+        raise MonocontextError(f"{path}: {key} must be {wanted}, not {type(value).__name__}")
     if isinstance(value, str):
         if not value:
             raise MonocontextError(f"{path}: {key} is empty")
         if setting.is_url and (_LOGIN.match(value) or "?" in value):
             raise MonocontextError(
-                f"{path}: {key}: no passwords and no query belong in this file; see `monocontext help credentials`"
+                f"{path}: {key}: this file may not hold passwords or queries; see `monocontext help credentials`"
             )
         try:
             urlsplit(value if setting.is_url else "")
         except ValueError as error:
             raise MonocontextError(f"{path}: {key} is not a URL: {error}") from None
     elif isinstance(value, int | float) and not setting.least <= value <= sys.float_info.max:
-        raise MonocontextError(f"{path}: {key} is a finite number of at least {setting.least}")
+        raise MonocontextError(f"{path}: {key} must be a finite number of at least {setting.least}")

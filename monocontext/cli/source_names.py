@@ -1,4 +1,4 @@
-"""Find the source file of a place in a text without documents: the one that the last header line before it names."""
+"""Find the source file of a character in a text without documents, from the last header line before it."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
 NEAR = 1 << 16
-"""Characters before a place that are read at once; text further back is searched with `rfind`."""
+"""Characters before a place that are read at once. Text further back is searched with `rfind`."""
 
 
 class SourceNames:
-    """Looks up source files by place, for ascending places."""
+    """Looks up the source file of characters. Calls must be in ascending order."""
 
     def __init__(self, context: Monocontext, header: str):
-        """`header` is the form of a header line, with `{path}` for the name; of several lines the one with the name
-        counts."""
+        """`header` is the form of a header, with `{path}` for the name. Only the line with `{path}` is looked for."""
         form = next(line for line in header.split("\n") if "{path}" in line)
         self._before, _, after = form.partition("{path}")
         self._form = re.compile(f"{re.escape(self._before)}(.+){re.escape(after)}")
         self._context = context
         self._at: int | None = None
-        """The last place that was looked up."""
+        """The last character that was looked up."""
         self._name: str | None = None
-        """The file of that place."""
+        """The file of that character."""
 
     def at(self, place: int) -> str | None:
-        """The file of a character by its header, None before the first one (GETs: of the frames between the header and
-        the character)."""
+        """The file of a character; None before the first header (GETs: the frames between the two)."""
         if self._at is None:
             self._at = 0
             self._name = self._header(0) if self._context.startswith(self._before) else None
@@ -44,7 +42,7 @@ class SourceNames:
         return self._name
 
     def _last_start(self, end: int) -> int | None:
-        """Where the last line that looks like a header begins, between the last place and `end`."""
+        """The start of the last line before `end` that looks like a header, but not before the last lookup."""
         assert self._at is not None
         mark, stop = "\n" + self._before, end - 1 + len(self._before)
         near = max(self._at, end - NEAR)
@@ -55,7 +53,7 @@ class SourceNames:
         return found + 1 if found >= 0 else None
 
     def _header(self, start: int) -> str | None:
-        """The name in the line that begins here, if it is a header."""
+        """The name in the line that begins at `start`, or None if it is not a header."""
         stop = self._context.find("\n", start)
         line = self._context[start : stop if stop >= 0 else None]
         found = self._form.fullmatch(line) if isinstance(line, str) else None

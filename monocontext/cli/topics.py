@@ -1,4 +1,4 @@
-"""Texts of `help TOPIC`; the page docs/configuration.md is made of them, too."""
+"""The texts of `help TOPIC`, from which docs/configuration.md is made too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`compact`, `gc`, `history`, `restore`: store contexts in fewer objects; remove, list and restore versions."""
+"""The commands `compact`, `gc`, `history` and `restore`: store a text in fewer objects, and manage its versions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import json
 from dataclasses import asdict
 from typing import Annotated
 
-from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import S3, Allow, AsJson, parse_bytes, parse_seconds, stored_options
+from monocontext.cli.cluster import Dask
+from monocontext.cli.options import S3, Allow, AsJson, existing_options, parse_bytes, parse_seconds
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.progress import progress_bar
 from monocontext.cli.reading import Url
-from monocontext.cli.writing import NoFilters, Segments, print_root, usage_errors
+from monocontext.cli.writing import NoFilters, Segments, print_root, storing
 
 FrameBytes = Annotated[
-    int | None, Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame; else as in the context.")
+    int | None, Option(parser=parse_bytes, metavar="SIZE", help="Text in one frame; by default as in the context.")
 ]
 
 
@@ -30,20 +30,19 @@ def compact(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Store the text of the context at URL in fewer, full objects, as a new version; do nothing if none are saved."""
+    """Store the text of the context at URL in fewer, larger objects, as a new version; do nothing if none is saved."""
     from monocontext.writing.upkeep.compact import compact as compact_context
 
-    options = stored_options(url, s3)
-    with progress_bar("compact", None) as show, usage_errors(), workers(dask) as executor:
+    options = existing_options(url, s3)
+    with storing("compact", dask) as work:
         manifest = compact_context(
             url,
             segment_bytes=segment_bytes,
             frame_bytes=frame_bytes,
             filters=not no_filters,
             allow=allow or (),
-            progress=show,
             store_options=options,
-            executor=executor,
+            **work,
         )
     print_root(manifest, url, as_json)
 
@@ -51,37 +50,37 @@ def compact(
 def gc(
     url: Url,
     older_than: Annotated[
-        float, Option(parser=parse_seconds, metavar="DURATION", help="Grace period, such as 36h or 7d.")
+        float, Option(parser=parse_seconds, metavar="DURATION", help="Grace period, for example 36h or 7d.")
     ] = "7d",  # type: ignore[assignment]
     dry_run: Annotated[bool, Option("--dry-run", help="Remove nothing; report what would be removed.")] = False,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Remove earlier versions of the context at URL, and what no other one names, after a grace period."""
+    """Remove earlier versions of the context at URL after a grace period, with the objects that only they use."""
     from monocontext.writing.upkeep.gc import SAFE_SECONDS
     from monocontext.writing.upkeep.gc import gc as collect
 
-    options = stored_options(url, s3)
+    options = existing_options(url, s3)
     if older_than < SAFE_SECONDS and not dry_run:
-        note("with less than two days, uploads and compactions under way have to start again")
+        note("with a grace period below two days, uploads and compactions that are running have to start again")
     with progress_bar("gc", None) as show:
         found = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
     if as_json:
         print(json.dumps(asdict(found)))
         return
     verb = "would remove" if dry_run else "removed"
-    of = f"{found.generations:,} versions, {found.segments:,} segments, {found.pages:,} pages"
-    left = f", {found.temporaries:,} unfinished files" if found.temporaries else ""
+    removed = f"{found.generations:,} versions, {found.segments:,} segments, {found.pages:,} pages"
+    unfinished = f", {found.temporaries:,} unfinished files" if found.temporaries else ""
     kept = f"{found.kept_generations:,} versions stay"
-    say(f"{found.url}: {verb} {of}, {found.filters:,} filters{left}, {found.bytes:,} bytes; {kept}")
+    say(f"{found.url}: {verb} {removed}, {found.filters:,} filters{unfinished}, {found.bytes:,} bytes; {kept}")
 
 
 def history(url: Url, *, s3: S3, as_json: AsJson = False) -> None:
-    """List the versions of the context at URL: time, characters, documents, and the change of each."""
+    """List the versions of the context at URL: time, characters, documents, and the changes in both."""
     from monocontext.writing.upkeep.versions import list_versions
 
-    options = stored_options(url, s3)
+    options = existing_options(url, s3)
     characters = documents = 0
     for root in list_versions(url, store_options=options):
         count = root.documents.documents if root.documents else 0
@@ -97,7 +96,7 @@ def history(url: Url, *, s3: S3, as_json: AsJson = False) -> None:
 
 def restore(
     url: Url,
-    version: Annotated[int, Argument(help="The number of a version, as `history` lists them.")],
+    version: Annotated[int, Argument(help="The number of a version, as `history` lists it.")],
     allow: Allow = None,
     *,
     s3: S3,
@@ -106,5 +105,5 @@ def restore(
     """Make an earlier version of the context at URL the newest one; the versions in between stay."""
     from monocontext.writing.upkeep.versions import restore as restore_version
 
-    options = stored_options(url, s3)
+    options = existing_options(url, s3)
     print_root(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from monocontext.cli.parameters import Option
 from monocontext.cli.printing import hush, say
 
 if TYPE_CHECKING:
@@ -15,28 +14,26 @@ if TYPE_CHECKING:
 LOGGERS = ("monocontext", "rlm")
 
 _handler: logging.Handler | None = None
-"""Prints the records of our loggers, with `--verbose`; without it nothing imports `logging`."""
+"""Prints the records of our loggers with `--verbose`. Without it nothing imports `logging`."""
 
 
-def _take_quiet(context: click.Context, wanted: bool) -> bool:
-    """Remember the level. The program's own option comes first, and replaces the one of an earlier program."""
+def _take_quiet(context: click.Context, _: object, wanted: bool) -> None:
+    """Turn remarks off. Click reads the program's option first, which resets the state of an earlier call."""
     if wanted or context.parent is None:
         hush(wanted)
-    return wanted
 
 
-def _take_verbose(context: click.Context, wanted: bool) -> bool:
+def _take_verbose(context: click.Context, _: object, wanted: bool) -> None:
     global _handler
     if wanted and _handler is None:
         _handler = _print_logs()
     elif _handler and not wanted and context.parent is None:
         _handler.close()
         _handler = None
-    return wanted
 
 
 def _print_logs() -> logging.Handler:
-    """Let our loggers print each record as a line on stderr, with control characters escaped."""
+    """Let our loggers print each record as a line on stderr."""
     import logging
 
     class _StderrLines(logging.Handler):
@@ -57,22 +54,18 @@ def _print_logs() -> logging.Handler:
     return lines
 
 
-def options(
-    quiet: Annotated[
-        bool, Option("--quiet", callback=_take_quiet, expose_value=False, help="No remarks and no progress on stderr.")
-    ] = False,
-    verbose: Annotated[
-        bool,
-        Option(
-            "--verbose", callback=_take_verbose, expose_value=False, help="Print on stderr what happens on the way."
-        ),
-    ] = False,
-) -> None:
-    """The options of both programs."""
+def make_options() -> list[click.Option]:
+    """The options `--quiet` and `--verbose` of a program."""
+    settings: dict[str, Any] = {"is_flag": True, "expose_value": False}
+    quiet, verbose = "Print no remarks and no progress on stderr.", "Print log records on stderr."
+    return [
+        click.Option(["--quiet"], callback=_take_quiet, help=quiet, **settings),
+        click.Option(["--verbose"], callback=_take_verbose, help=verbose, **settings),
+    ]
 
 
 SHARED = ("quiet", "verbose")
-"""Options of a program that each of its commands takes, too."""
+"""The options of a program that each of its commands takes too."""
 
 
 def is_verbose() -> bool:

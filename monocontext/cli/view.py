@@ -1,4 +1,4 @@
-"""`view`: look at a context in a browser."""
+"""The command `view`: show a context in a browser."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def view(
     generation: Generation = None,
     allow: Allow = None,
     run: Annotated[
-        list[Path] | None, Option(help="Show the reads of this recorded run, or of a folder of them; may be repeated.")
+        list[Path] | None, Option(help="Also show the reads of this recorded run, or of a folder of runs; repeatable.")
     ] = None,
     *,
     s3: S3,
 ) -> None:
-    """Look at the context at URL in a browser: documents, text, searches, versions, and what was read."""
+    """Show the context at URL in a browser: documents, text, searches, versions, and the parts that were read."""
     from monocontext.text.monocontext import Monocontext
     from monocontext.view.recorded_runs import recorded_turns
     from monocontext.view.server import ContextServer

@@ -1,4 +1,4 @@
-"""`ls`, `put`, `get`, `rm`: plain objects in any store, and in volumes by name; `volume list`, `create`, `rm`."""
+"""The commands `ls`, `put`, `get` and `rm` for plain objects, and `volume ...` for volumes, which are named folders."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from monocontext.stores.regular_file import open_file
 from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
 
 _NO_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
-"""Errors of a file system for a key that it cannot hold as a path."""
+"""Errors that a file system raises for a key that cannot be a path in it."""
 
 Place = Annotated[str, Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
 Object = Annotated[
-    str, Argument(help="An object (s3://bucket/prefix/name, VOLUME/name), or a place when it ends in /.")
+    str,
+    Argument(help="An object, such as s3://bucket/prefix/name or VOLUME/name; with / at its end, all objects below."),
 ]
 VolumeName = Annotated[str, Argument(metavar="NAME", help="The name of a volume.")]
 
@@ -43,14 +44,15 @@ def _open_store(url: str, s3: S3) -> Iterator[Store]:
 
 
 def _volumes() -> str:
-    """The place of volumes, from the environment or the file of settings."""
+    """The URL below which volumes are, from the environment or the configuration file."""
     return volumes_url(from_file("volumes.url"))
 
 
 def _place(word: str, s3: S3) -> str:
-    """Resolve a word: a URL or a path as it is, else a volume, whose URL ends in /.
+    """Resolve an argument: a URL or a path stays as it is, and the name of a volume becomes its URL, which ends in /.
 
-    A word without a / that names no file here is a volume, or `NotFound`; `NAME/below` is one where there is such.
+    A word without / that is no file must be a volume, or `NotFound` is raised. `NAME/below` is in a volume if one has
+    that name.
     """
     name, slash, below = word.partition("/")
     if "://" in word or not is_volume_name(name) or (slash and os.path.lexists(name)):
@@ -60,21 +62,18 @@ def _place(word: str, s3: S3) -> str:
     with _open_store(root, s3) as store:
         is_volume = Volumes(store).exists(name)
     if is_volume and is_file:
-        raise InvalidUrl(f"{name!r} is a volume and a file here: write ./{name}, or {root.rstrip('/')}/{name}/")
+        raise InvalidUrl(f"{name!r} is both a volume and a file: write ./{name}, or {root.rstrip('/')}/{name}/")
     if not is_volume and (is_file or slash):
         return word
     if not is_volume:
-        raise NotFound(f"no volume {name!r} in {root} (`monocontext volume create {name}`), and no file here")
+        raise NotFound(
+            f"no file {name!r}, and no volume of that name in {root} (`monocontext volume create {name}` makes one)"
+        )
     return f"{root.rstrip('/')}/{name}/{below}"
 
 
-def ls(
-    url: Place,
-    *,
-    s3: S3,
-    as_json: AsJson = False,
-) -> None:
-    """List the objects below URL: size in bytes, time, name (1 LIST a thousand)."""
+def ls(url: Place, *, s3: S3, as_json: AsJson = False) -> None:
+    """List the objects below URL: size in bytes, time, name (1 LIST for each thousand)."""
     any_found, left_out = False, list[str]()
     with _open_store(_place(url, s3), s3) as store:
         for info in list_telling(store, left_out):
@@ -86,7 +85,7 @@ def ls(
 
 
 def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) -> bool:
-    """Name on stderr the objects whose keys no command takes; whether there are any."""
+    """Print a note about objects whose keys no command accepts. Returns whether there are any."""
     named = name_left_out(left_out, markers=markers)
     if named:
         note(f"{store.url}: {named}")
@@ -94,20 +93,22 @@ def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) 
 
 
 def put(
-    sources: Annotated[list[str], Argument(metavar="FILE... URL", help="Files, directories or - for stdin; URL.")],
+    sources: Annotated[
+        list[str], Argument(metavar="FILE... URL", help="Files, directories or - for stdin; then the URL.")
+    ],
     *,
     s3: S3,
-    create: Annotated[bool, Option("--create", help="Refuse where there is an object already.")] = False,
+    create: Annotated[bool, Option("--create", help="Fail if the object exists.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Store files below URL as they are. One FILE and a URL that does not end in / name the object itself."""
+    """Store files below URL as they are. A single FILE and a URL without / at its end name the object itself."""
     *names, url = sources
     if not names:
-        raise click.BadParameter(f"one or more files and then a URL; only {url!r} was given")
+        raise click.BadParameter(f"expected one or more files and then a URL, got only {url!r}")
     url = _place(url, s3)
     single = len(names) == 1 and not url.endswith("/") and not Path(names[0]).expanduser().is_dir()
     if (names != ["-"] and "-" in names) or (names == ["-"] and not single):
-        raise click.BadParameter("stdin takes the URL of one object")
+        raise click.BadParameter("stdin (-) must be the only source, and the URL that of one object")
     root, key = split_object(url) if single else (url, "")
     with _open_store(root, s3) as store:
         for name, data in [(key, _read_file(names[0]))] if single else _read_files(names, follow_links):
@@ -126,7 +127,7 @@ def _read_file(name: str) -> bytes:
 
 
 def _read_files(names: list[str], follow_links: bool) -> Iterator[tuple[str, bytes]]:
-    """Yield key and content of files; in a directory its name comes before the relative path."""
+    """Yield the key and content of each file. A key in a directory begins with the name of the directory."""
     for name in names:
         path = Path(name).expanduser()
         if not path.is_dir():
@@ -144,21 +145,22 @@ def _read_files(names: list[str], follow_links: bool) -> Iterator[tuple[str, byt
 
 def get(
     url: Object,
-    target: Annotated[str, Argument(help="File or directory to write; - for stdout.")] = "-",
+    target: Annotated[str, Argument(help="File or directory to write; - is stdout.")] = "-",
     *,
     s3: S3,
-    force: Annotated[bool, Option("--force", help="Write over files that are there.")] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
-    """Fetch the object at URL, or with a / at its end all objects below it (1 GET each)."""
+    """Fetch the object at URL, or all objects below a URL that ends in / (1 GET each)."""
     url = _place(url, s3)
     if url.endswith("/"):
         if target == "-":
-            raise click.BadParameter("a place is fetched into a directory: name one")
+            raise click.BadParameter("all objects below a URL are fetched into a directory: give it as TARGET")
         with _open_store(url, s3) as store:
             _fetch_all(store, Path(target).expanduser(), force)
         return
     root, key = split_object(url)
     with _open_store(root, s3) as store:
+        _check_object(url, "a / at its end fetches everything in it")
         data = store.get(key).data
     if target == "-":
         sys.stdout.buffer.write(data)
@@ -186,7 +188,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
             if error.errno not in _NO_NAME and not parent_is_file:
                 raise
             failed += 1
-            note(f"{info.key[:100]!r} is not a file name in {base}: {error.strerror}")
+            note(f"{info.key[:100]!r} cannot be a file name in {base}: {error.strerror}")
     _note_left_out(store, left_out)
     if not any_found:
         raise NotFound(f"nothing below {store.url}")
@@ -196,8 +198,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
 
 
 def _check_inside(path: Path, base: Path) -> None:
-    """Raise `PermissionError` for a file that would lie outside a real directory. Keys contain no `..`, but a link in
-    the directory could lead out of it."""
+    """Raise `PermissionError` for a file outside `base`. Keys contain no `..`, but a link in `base` could lead out."""
     if not path.resolve().is_relative_to(base):
         raise PermissionError(f"{path} is a link: its file would be written outside {base}")
 
@@ -209,18 +210,20 @@ def _write(path: Path, data: bytes, force: bool) -> None:
 
 def rm(
     url: Object,
-    recursive: Annotated[bool, Option("--recursive", "-r", help="Everything below URL.")] = False,
+    recursive: Annotated[bool, Option("--recursive", "-r", help="Remove everything below URL.")] = False,
     document: Annotated[
-        list[str] | None, Option(metavar="GLOB", help="Documents of the context at URL instead; may be repeated.")
+        list[str] | None, Option(metavar="GLOB", help="Remove documents of the context at URL instead; repeatable.")
     ] = None,
     forget: Annotated[
-        bool, Option("--forget", help="With --document: leave the text in no object; earlier versions go.")
+        bool, Option("--forget", help="With --document: remove the text from all objects, and earlier versions too.")
     ] = False,
-    yes: Annotated[bool, Option("--yes", "-y", help="With --document: also where these are all.")] = False,
+    yes: Annotated[
+        bool, Option("--yes", "-y", help="With --document: do not ask even if these are all documents.")
+    ] = False,
     *,
     s3: S3,
 ) -> None:
-    """Remove the object at URL, with -r everything below it, or with --document documents of a context."""
+    """Remove the object at URL; with -r everything below it; with --document documents of a context."""
     if document:
         if recursive:
             raise click.UsageError("-r and --document exclude each other")
@@ -239,10 +242,15 @@ def rm(
         return
     root, key = split_object(url)
     with _open_store(root, s3) as store:
-        if parse(url).scheme == "file" and Path(parse(url).path).is_dir():
-            raise InvalidUrl(f"{url} is a folder: -r removes everything in it")
-        store.head(key)  # raises `NotFound` if there is none
+        _check_object(url, "-r removes everything in it")
+        store.head(key)  # raises `NotFound` if the object does not exist
         store.delete(key)
+
+
+def _check_object(url: str, hint: str) -> None:
+    """Raise `InvalidUrl` for a local folder."""
+    if parse(url).scheme == "file" and Path(parse(url).path).is_dir():
+        raise InvalidUrl(f"{url} is a folder: {hint}")
 
 
 def _row(info: ObjectInfo, as_json: bool) -> str:
@@ -262,11 +270,11 @@ def list_volumes(*, s3: S3, as_json: AsJson = False) -> None:
 
 
 def create(name: VolumeName, *, s3: S3) -> None:
-    """Make an empty volume. One that is there already is refused."""
+    """Create an empty volume. Fails if it exists."""
     with _open_store(_volumes(), s3) as store:
         volumes = Volumes(store)
         if volumes.exists(name):
-            raise AlreadyExists(f"there is a volume {name!r} already in {store.url}")
+            raise AlreadyExists(f"volume {name!r} exists already in {store.url}")
         volumes.create(name)
         say(f"{store.url.rstrip('/')}/{name}: created")
 
@@ -284,6 +292,6 @@ def remove(name: VolumeName, *, s3: S3) -> None:
 
 
 app = CommandGroup(
-    "Volumes: places for files below MONOCONTEXT_VOLUMES, by the names that an Interpreter takes.",
+    "List, create and remove volumes: named folders below MONOCONTEXT_VOLUMES, which an Interpreter mounts.",
     {"list": list_volumes, "create": create, "rm": remove},
 )

@@ -1,4 +1,4 @@
-"""`upload`, `append`, `index`: make contexts from text, and add text to them."""
+"""The commands `upload`, `append`, `index`, `update` and `sync`: make contexts from text, and change them."""
 
 from __future__ import annotations
 
@@ -35,45 +35,50 @@ if TYPE_CHECKING:
     from monocontext.writing.tables import Kind
     from monocontext.writing.upkeep.sync import Synced
 
-Places = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then URL.")]
-Frames = Annotated[int, Option(parser=parse_bytes, metavar="SIZE", help="Text in a frame: what one zoom reads.")]
+Places = Annotated[
+    list[str], Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then the URL of the context.")
+]
+Frames = Annotated[int, Option(parser=parse_bytes, metavar="SIZE", help="Text in one frame, the unit of reads.")]
 Segments = Annotated[int, Option(parser=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
 Encoding = Annotated[str, Option(help="Encoding of the sources.")]
 Errors = Annotated[
     str,
     Option(
-        help="What is not text: strict refuses it, replace puts U+FFFD, skip leaves such files out.",
+        help="Bytes that are not text: strict refuses them, replace puts U+FFFD, skip leaves such files out.",
         autocompletion=one_of("strict", "replace", "skip"),
     ),
 ]
-Header = Annotated[str, Option(help="Line before each file of a directory; empty for none.")]
-Globs = Annotated[list[str] | None, Option(metavar="GLOB", help="Files of a directory; may be repeated.")]
-FollowLinks = Annotated[bool, Option("--follow-links", help="Take what links in a directory lead to, also outside it.")]
+Header = Annotated[str, Option(help="Line to write before each file of a directory; empty for none.")]
+Globs = Annotated[
+    list[str] | None, Option(metavar="GLOB", help="Files of a directory to take, or to leave out; repeatable.")
+]
+FollowLinks = Annotated[bool, Option("--follow-links", help="Follow links in a directory, also out of it.")]
 Tables = Annotated[
     str | None,
     Option(
         "--documents",
         metavar="KIND",
-        help="Files are tables, each row a document: jsonl, csv or parquet.",
+        help="Read files as tables, each row a document: jsonl, csv or parquet.",
         autocompletion=one_of("jsonl", "csv", "parquet"),
     ),
 ]
 TextField = Annotated[str, Option(metavar="FIELD", help="With --documents: the field that holds the text.")]
 NameField = Annotated[
-    str | None, Option(metavar="FIELD", help="With --documents: the field with the name; else its number.")
+    str | None,
+    Option(metavar="FIELD", help="With --documents: the field that holds the name; by default the number of the row."),
 ]
-Unique = Annotated[bool, Option("--unique", help="With --documents: refuse two rows with one name.")]
+Unique = Annotated[bool, Option("--unique", help="With --documents: refuse two rows of the same name.")]
 NoFilters = Annotated[bool, Option("--no-filters", help="Write no search filters.")]
 
 HEADER = "=== FILE: {path} ==="
 
 
 class Inputs(NamedTuple):
-    """How a command reads its sources."""
+    """The sources of a command, and how it reads them."""
 
     read: Callable[[list[str]], Iterable[Source]]
     folders: dict[str, Any]
-    """Keywords of `publish` and `append`."""
+    """Keywords of `publish` and `append` about files and folders."""
 
 
 def input_options(
@@ -88,7 +93,7 @@ def input_options(
     name_field: NameField = None,
     unique: Unique = False,
 ) -> Inputs:
-    """The options of a command with a parameter `inputs`."""
+    """Build the argument `inputs` of a command from these options."""
     header = header.replace("\\n", "\n")
     folders = {
         "encoding": encoding,
@@ -109,12 +114,12 @@ with_inputs = with_options("inputs", input_options)
 @with_inputs
 def upload(
     places: Places,
-    frame_bytes: Frames = "256K",  # type: ignore[assignment]  # defaults are parsed, too
+    frame_bytes: Frames = "256K",  # type: ignore[assignment]  # click parses defaults too
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
     codec: Annotated[
-        str, Option(help="zstd, or raw: segments stay plain text.", autocompletion=one_of("zstd", "raw"))
+        str, Option(help="zstd, or raw to store plain text.", autocompletion=one_of("zstd", "raw"))
     ] = "zstd",
-    replace: Annotated[bool, Option("--replace", help="Replace the text of a context that is there.")] = False,
+    replace: Annotated[bool, Option("--replace", help="Replace the text of an existing context.")] = False,
     no_filters: NoFilters = False,
     dask: Dask = None,
     *,
@@ -126,11 +131,7 @@ def upload(
     from monocontext.writing.publish import publish
 
     sources, url, options = _split(places, s3)
-    with (
-        progress_bar("upload", total_bytes(sources, inputs.folders["follow_links"])) as progress,
-        usage_errors(),
-        workers(dask) as executor,
-    ):
+    with storing("upload", dask, total_bytes(sources, inputs.folders["follow_links"])) as work:
         manifest = publish(
             inputs.read(sources),
             url,
@@ -139,10 +140,9 @@ def upload(
             codec=codec,
             filters=not no_filters,
             replace=replace,
-            progress=progress,
             store_options=options,
-            executor=executor,
             **inputs.folders,
+            **work,
         )
     print_root(manifest, url, as_json)
 
@@ -157,7 +157,7 @@ def append(
         Option(
             parser=parse_seconds,
             metavar="DURATION",
-            help="Also remove some versions superseded so long ago, as 7d",
+            help="Also remove some versions that were superseded so long ago, for example 7d.",
         ),
     ] = None,
     dask: Dask = None,
@@ -170,35 +170,36 @@ def append(
     from monocontext.writing.publish import append as append_to
 
     sources, url, options = _split(places, s3)
-    with (
-        progress_bar("append", total_bytes(sources, inputs.folders["follow_links"])) as progress,
-        usage_errors(),
-        workers(dask) as executor,
-    ):
+    with storing("append", dask, total_bytes(sources, inputs.folders["follow_links"])) as work:
         manifest = append_to(
             inputs.read(sources),
             url,
             segment_bytes=segment_bytes,
             filters=not no_filters,
             drop_older_than_seconds=drop_older_than,
-            progress=progress,
             store_options=options,
-            executor=executor,
             **inputs.folders,
+            **work,
         )
     print_root(manifest, url, as_json)
 
 
 def index(
-    places: Annotated[list[str], Argument(metavar="SRC... DEST", help="Objects or places that hold some; DEST.")],
+    places: Annotated[
+        list[str],
+        Argument(metavar="SRC... DEST", help="Objects, or places that hold objects; then the URL of the context."),
+    ],
     filters: Annotated[
         bool | None,
-        Option("--filters/--no-filters", help="Write search filters; with DEST alone, a context, add them to it."),
+        Option("--filters/--no-filters", help="Write search filters; with DEST alone, add them to that context."),
     ] = None,
-    rebuild: Annotated[bool, Option("--rebuild", help="With --filters: make all filters again.")] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="With --filters: write all filters again.")] = False,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
     replace: Annotated[
-        bool, Option("--replace", help="Replace the text of a context; an index reads only objects that changed.")
+        bool,
+        Option(
+            "--replace", help="Replace the text of an existing context; of an index, only changed objects are read."
+        ),
     ] = False,
     allow: Allow = None,
     dask: Dask = None,
@@ -206,40 +207,32 @@ def index(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Make a context at DEST of plain text objects that already lie in S3 (or a directory), without copying them.
+    """Make a context at DEST from plain text objects in S3 or a directory, without copying them.
 
-    With --filters and no SRC: give the context at DEST the search filters that it lacks, its text as it is.
+    With --filters and no SRC: add the search filters that the context at DEST lacks. Its text stays as it is.
     """
     from monocontext.writing.index_in_place import index as index_objects
     from monocontext.writing.upkeep.add_filters import add_filters
 
     if filters and len(places) == 1:
         if replace:
-            raise click.BadParameter("--filters without sources replaces nothing")
+            raise click.BadParameter("--replace needs sources: --filters alone does not change the text")
         options = options_of(places[0], s3)
-        with progress_bar("index --filters", None) as show, workers(dask) as executor:
-            manifest = add_filters(
-                places[0],
-                rebuild=rebuild,
-                allow=allow or (),
-                progress=show,
-                store_options=options,
-                executor=executor,
-            )
+        with storing("index --filters", dask) as work:
+            manifest = add_filters(places[0], rebuild=rebuild, allow=allow or (), store_options=options, **work)
         print_root(manifest, places[0], as_json)
         return
     sources, url, options = _split(places, s3)
-    with progress_bar("index", total_bytes(sources)) as progress, usage_errors(), workers(dask) as executor:
+    with storing("index", dask, total_bytes(sources)) as work:
         manifest = index_objects(
             sources,
             url,
             frame_bytes=frame_bytes,
             filters=filters is not False,
             replace=replace,
-            progress=progress,
             note=note,
             store_options=options,
-            executor=executor,
+            **work,
         )
     print_root(manifest, url, as_json)
 
@@ -251,22 +244,25 @@ def update(
         Option(
             "--documents",
             metavar="KIND",
-            help="What the files are, each row a document: jsonl, csv or parquet.",
+            help="The kind of the files, each row a document: jsonl, csv or parquet.",
             autocompletion=one_of("jsonl", "csv", "parquet"),
         ),
     ] = "jsonl",
     text_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the text.")] = "text",
-    name_field: Annotated[str, Option(metavar="FIELD", help="The field with the name.")] = "name",
+    name_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the name.")] = "name",
     encoding: Encoding = "utf-8",
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the documents of the context at URL that rows of SRC name, and append those with new names."""
+    """Replace documents of the context at URL by the rows of SRC with their names, and append rows with new names."""
     from monocontext.writing.tables import table_documents
     from monocontext.writing.upkeep.edit import update as update_documents
 
     sources, url, options = _split(places, s3)
+    for name in sources:
+        if Path(name).expanduser().is_dir():
+            raise click.BadParameter(f"{name!r} is a folder, but update reads tables: `monocontext sync` takes folders")
     with usage_errors():
         kind = cast("Kind", tables)
         rows = (
@@ -285,7 +281,7 @@ def sync(
     delete: Annotated[bool, Option("--delete", help="Also remove documents whose files are gone.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Change nothing; list what would change.")] = False,
     no_ignore: Annotated[
-        bool, Option("--no-ignore", help="Take files of a git repository that git ignores, too.")
+        bool, Option("--no-ignore", help="Also take files of a git repository that git ignores.")
     ] = False,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
@@ -296,9 +292,9 @@ def sync(
         str | None, Option("--commit", metavar="REV", help="Take the files of a git repository at this commit.")
     ] = None,
     files_from: Annotated[
-        str | None, Option("--files-from", metavar="FILE", help="Take more SRC from the lines of a file; - is stdin.")
+        str | None, Option("--files-from", metavar="FILE", help="Read more SRC from the lines of a file; - is stdin.")
     ] = None,
-    watch: Annotated[bool, Option("--watch", help="Go on until Ctrl-C: sync again whenever a file changes.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Sync again whenever a file changes, until Ctrl-C.")] = False,
     dask: Dask = None,
     *,
     s3: S3,
@@ -306,7 +302,7 @@ def sync(
 ) -> None:
     """Make the context at URL hold the files of SRC: read and store only what is new or has changed.
 
-    SRC may also be the URL of a place in a store, whose objects are taken, or the https:// address of a page.
+    SRC may also be a URL in a store, to take the objects below it, or the https:// address of a page.
     """
     from monocontext.writing.upkeep.sync import sync as sync_files
 
@@ -343,7 +339,7 @@ def sync(
 
 
 def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
-    """Call `sync_once`, and again after each change of these files and folders. Ends by Ctrl-C."""
+    """Call `sync_once`, and again after each change of these files and folders, until Ctrl-C."""
     from monocontext.errors import MonocontextError, NotFound
 
     try:
@@ -351,7 +347,7 @@ def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
     except ImportError:
         raise click.UsageError('--watch needs watchfiles: pip install "monocontext[watch]"') from None
     if not paths:
-        raise click.UsageError("--watch follows files and folders; none is among the sources")
+        raise click.UsageError("--watch follows files and folders, but none is among the sources")
     for path in paths:
         if not path.exists():
             raise NotFound(f"{path}: no such file or folder")
@@ -359,7 +355,7 @@ def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
     def is_wanted(_: object, path: str) -> bool:
         return ".git" not in Path(path).parts
 
-    is_first = True  # the first round comes once the folders are followed: a change during a sync is not missed
+    is_first = True  # the first sync comes after the watch began, which then sees changes during it
     rounds = watchfiles.watch(*paths, watch_filter=is_wanted, yield_on_timeout=True, rust_timeout=500)
     for changes in rounds:
         if not (changes or is_first):
@@ -369,7 +365,7 @@ def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
         except (MonocontextError, OSError) as error:
             if is_first:
                 raise
-            remark(f"not in step yet: {error}")  # a file that is being written; the next change tries again
+            remark(f"not synced, trying again at the next change: {error}")  # perhaps a file is being written
         sys.stdout.flush()
         is_first = False
 
@@ -388,7 +384,7 @@ def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None
 
 
 def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3) -> None:
-    """Delete the documents that names or globs tell. Asks where these are all."""
+    """Delete the documents that match names or globs. Asks for confirmation if these are all."""
     from fnmatch import fnmatchcase
 
     from monocontext.errors import NotFound
@@ -402,11 +398,11 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3
     for glob in globs:
         found = [name for name in names if name == glob] or [name for name in names if fnmatchcase(name, glob)]
         if not found:
-            raise NotFound(f"{url}: no document is named {glob!r}, nor matches that as a glob")
+            raise NotFound(f"{url}: no document is named {glob!r} or matches that glob")
         wanted.update(dict.fromkeys(found))
     if len(wanted) == len(names) and not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError(f"these are all {len(names):,} documents of {url}: --yes removes them")
+            raise click.UsageError(f"these are all {len(names):,} documents of {url}: confirm with --yes")
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
     manifest = delete(url, wanted, forget=forget, store_options=options)
     count = f"{len(wanted):,} document" + "s" * (len(wanted) != 1)
@@ -417,7 +413,7 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3
 def _split(places: list[str], options: StoreOptions) -> tuple[list[str], str, StoreOptions]:
     *sources, url = places
     if not sources:
-        raise click.BadParameter(f"one or more sources and then a URL; only {url!r} was given")
+        raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")
     return sources, url, stored_options(url, options)
 
 
@@ -425,12 +421,12 @@ def _sources(names: list[str], tables: str | None, fields: dict[str, Any], uniqu
     from monocontext.writing.tables import KINDS
 
     if tables is not None and tables not in KINDS:
-        raise ValueError(f"--documents takes {', '.join(KINDS)}, not {tables!r}")
+        raise ValueError(f"--documents must be one of {', '.join(KINDS)}, not {tables!r}")
     if tables is None and (unique or fields["name_field"] is not None or fields["text_field"] != "text"):
         raise ValueError("--text-field, --name-field and --unique go with --documents")
     paths = [name if name == "-" else Path(name).expanduser() for name in names]
     if tables is None and "-" not in names:
-        return cast("list[Source]", paths)  # a list, so that documents of one name are told apart
+        return cast("list[Source]", paths)  # a list, so that documents of the same name can be told apart
     return _stream(paths, cast("Kind | None", tables), fields, unique)
 
 
@@ -450,12 +446,19 @@ def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any]
 
 
 @contextmanager
+def storing(label: str, dask: str | None, total: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the keywords `progress` and `executor` of a function that stores; report its errors as a command does."""
+    with progress_bar(label, total) as progress, usage_errors(), workers(dask) as executor:
+        yield {"progress": progress, "executor": executor}
+
+
+@contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn a `ValueError` about the value of an option into click's usage error."""
+    """Turn a `ValueError` about the value of an option into a usage error of click."""
     try:
         yield
     except ValueError as error:
-        if type(error) is not ValueError:  # ours, such as `InvalidText`, are not about options
+        if type(error) is not ValueError:  # subclasses such as `InvalidText` are not about options
             raise
         raise click.BadParameter(str(error)) from error
 
@@ -466,7 +469,7 @@ def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
         print(json.dumps({"url": url, **{name: getattr(manifest, name) for name in fields}}))
         return
     if not manifest.characters:
-        remark(f"note: {url} is an empty text: its sources hold none")
+        remark(f"note: {url} is an empty text: its sources hold no text")
     version = f"version {manifest.generation}, " if manifest.generation > 1 else ""
     share = f", {100 * manifest.stored_bytes / manifest.text_bytes:.0f} % of the text" if manifest.text_bytes else ""
     say(

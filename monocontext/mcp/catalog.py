@@ -31,11 +31,11 @@ _MANIFEST = "/manifest.json"
 class Served:
     """Safe for use by many threads.
 
-    - `contexts`: URLs by name. A URL without a context of its own is a folder: `name/below` is the context below it
+    - `contexts`: URLs by name. One that holds no context itself is a folder: `name/below` is the context below it
     - `sessions`: a `monocontext.sessions.Sessions`; a project is the context `sessions/PROJECT`, and one of its
       sessions is `sessions/PROJECT/ID`
     - `memory`: the context `memory`, its values; `memory/KEY` is one of them
-    - `allow`, `store_options`: options of `Monocontext.open`; `store_options` only for contexts on S3
+    - `allow`, `store_options`: options of `Monocontext.open` for all contexts; the second for those on S3 alone
     """
 
     def __init__(

@@ -202,7 +202,7 @@ class Memory(StoreUser):
         """The entries that best match some words, best first: each by its best passage (1 LIST a thousand, 1 GET an
         entry, a few ahead).
 
-        `words` are those of `Monocontext.search`, looked for in keys and values; a word is rare if few entries have it.
+        `words` are those of `Monocontext.search`, looked for in keys and values; the entries decide how rare a word is.
         Expired entries are left out. Raises `ValueError` for a query without a word to look for.
         """
         from monocontext.memory.ranking import rank
@@ -326,7 +326,7 @@ class Memory(StoreUser):
                 if found is None and etag is None and isinstance(error, NotFound):
                     raise  # no bucket
                 if found is not None and not found[0].is_expired:
-                    raise AlreadyExists(f"{head.key!r} already exists: ETag {found[0].etag}") from None
+                    raise AlreadyExists(f"{head.key!r} is there already: ETag {found[0].etag}") from None
                 etag = found[0].etag if found else None
 
     def _swap(self, name: str, head: EntryHeader, data: bytes, etag: str) -> str:
@@ -337,7 +337,7 @@ class Memory(StoreUser):
             found = self._entries.find(name)
             if found is None:
                 raise self._missing_key(head.key) from None
-            raise AlreadyExists(f"{head.key!r} already exists: ETag {found[0].etag}") from None
+            raise AlreadyExists(f"{head.key!r} is there already: ETag {found[0].etag}") from None
 
     def _check_match(self, key: str, name: str, etag: str) -> None:
         """Refuse updates that the store would accept: of an expired entry, and with an ETag that no store gives.
@@ -358,7 +358,7 @@ class Memory(StoreUser):
             found = self._entries.find(name)
             live = found[0] if found and not found[0].is_expired else None
             if live and live.etag != if_match:
-                raise AlreadyExists(f"{live.key!r} already exists: ETag {live.etag}")
+                raise AlreadyExists(f"{live.key!r} is there already: ETag {live.etag}")
             if live is None and if_match is not None:
                 raise NotFound(f"nothing at {self._entries.location(name)}")
             if live is None:

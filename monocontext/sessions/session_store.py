@@ -167,7 +167,7 @@ class SessionStore:
         parts = [names.key_part(key["project_key"], "project key"), names.key_part(key["session_id"], "session id")]
         if "subpath" in key:
             if not key["subpath"]:
-                raise InvalidUrl("subpath must not be empty; leave it out for the main session")
+                raise InvalidUrl("a subpath has at least one character; leave it out for the main session")
             parts += [names.key_part(part, "part of a subpath") for part in key["subpath"].split("/")]
         return f"{self._prefix}{'/'.join(parts)}/"
 

@@ -44,12 +44,12 @@ def index(
 ) -> Manifest:
     """Make a context at `url` of text objects elsewhere, without copying them, and return its root.
 
-    A source is the URL (or path) of an object, or of a place with objects. Objects are joined in the order of their
-    keys, or of the manifest of a DeepRecurse context, without header lines. Each is read once (1 GET for 8 MiB), in
-    memory bounded by about 64 MiB and 300 bytes an object.
+    A source is the URL (or path) of an object, or of a place with objects: these join in the order of their keys, those
+    of a DeepRecurse context in the order of its manifest. No header lines are added. Everything is read once (1 GET for
+    8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
 
-    With `replace`, an index that exists is updated: only new objects are read, and those whose ETag or size changed
-    (with filters twice); 1 GET for each index page. Without a change nothing is written.
+    With `replace`, where the context is an index already, only objects are read that are new or whose ETag or size have
+    changed (with filters twice), and 1 GET for each index page; without a change nothing is written.
 
     `executor`: any `concurrent.futures.Executor`, whose workers then read the objects, some 32 MiB at a time, and make
     the filters. A large object is cut into ranges, each of which begins a frame.

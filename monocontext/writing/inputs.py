@@ -366,14 +366,14 @@ def _read_path(
 
 
 def note_links(folder: Folder, path: Path, reading: InputOptions) -> None:
-    """Report the links, pipes and other special files that the list of a folder left out."""
+    """Name the links, and the pipes and their like, that a folder's list left out."""
     left_out = {name: reason for name, reason in folder.left_out.items() if is_selected(name, reading)}
     if left_out:
         reading.note(f"{path}: {describe_left_out(left_out)}")
 
 
 def note_binaries(path: Path, names: Sequence[str], reading: InputOptions) -> None:
-    """Report how many binary files of a folder are left out, with the names of some."""
+    """Name some binary files of a folder that are left out, and count them."""
     _note_kind(path, names, "binary", reading)
 
 

@@ -31,7 +31,7 @@ def merged(sizes: Sequence[int], new: int, least: int) -> int:
 
 
 def _tier(size: int, least: int) -> int:
-    """The tier of a size: 0 up to `least`, and one more for each further factor of `FAN_OUT`."""
+    """0 up to `least`, then one more for each factor of `FAN_OUT`."""
     tier = 0
     while size > least:
         size = -(-size // FAN_OUT)

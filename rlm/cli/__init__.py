@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def main() -> NoReturn:
-    """Run the console script. A command's module is imported when the command is called."""
+    """Run the console script. Each command imports its module when it is called."""
     from monocontext.cli.running import run_program
     from rlm import __version__
 

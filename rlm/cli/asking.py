@@ -1,4 +1,4 @@
-"""Define the options of commands that ask models: the models, and the limits."""
+"""The options of commands that call models: which models, and the limits of a run."""
 
 from __future__ import annotations
 
@@ -19,65 +19,72 @@ from rlm.runners import RUNNERS
 from rlm.runners.runner import DEFAULT_RUNNER
 
 ModelChoice = dict[str, Any]
-"""Keywords of `choose_models`: a command with a parameter `who` gets them by `with_models`."""
+"""The options for models, as parsed. `with_models` passes them to a command as `who`."""
 Limits = dict[str, Any]
-"""Keywords of `RLM`: a command with a parameter `limits` gets them by `with_limits`."""
+"""Keywords of `RLM`. `with_limits` passes them to a command as `limits`."""
 
 
 def model_flags(
     model: Annotated[
-        str | None, Option(help="The root model, as MAKER:NAME or NAME; else gpt-5.6, or that of the preset.")
+        str | None, Option(help="The root model, as MAKER:NAME or NAME; by default gpt-5.6, or that of the preset.")
     ] = None,
     sub_model: Annotated[
-        str | None, Option(help="The model of sub-calls, also of another maker; by default the root model.")
+        str | None, Option(help="The model of sub-calls, which may be of another maker; by default the root model.")
     ] = None,
     preset: Annotated[
         str | None,
-        Option(help=f"A pair of models: {', '.join(backends.PRESETS)}.", autocompletion=one_of(*backends.PRESETS)),
+        Option(
+            help=f"A ready choice of both models: {', '.join(backends.PRESETS)}.",
+            autocompletion=one_of(*backends.PRESETS),
+        ),
     ] = None,
     backend: Annotated[
         str | None,
         Option(
-            help=f"The maker: {', '.join(backends.BACKENDS)}, and with any-llm many more.",
+            help=f"The maker of the models: {', '.join(backends.BACKENDS)}, and with any-llm many more.",
             autocompletion=one_of(*backends.BACKENDS),
         ),
     ] = None,
     base_url: Annotated[
-        str | None, Option(help="The endpoint of the root's maker; for OpenAI's also OPENAI_BASE_URL.")
+        str | None, Option(help="Endpoint of the root model's maker; for OpenAI by default OPENAI_BASE_URL.")
     ] = None,
-    temperature: Annotated[float | None, Option(help="Of all calls.")] = None,
+    temperature: Annotated[float | None, Option(help="Sampling temperature of all calls.")] = None,
     option: Annotated[
         list[str] | None,
-        Option(metavar="NAME=VALUE", help="A field of each request, such as reasoning_effort=low; repeatable."),
+        Option(
+            metavar="NAME=VALUE", help="A field to add to each request, for example reasoning_effort=low; repeatable."
+        ),
     ] = None,
-    sub_option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="The same, of sub-calls alone.")] = None,
+    sub_option: Annotated[
+        list[str] | None,
+        Option(metavar="NAME=VALUE", help="A field to add to the requests of sub-calls alone; repeatable."),
+    ] = None,
     header: Annotated[
-        list[str] | None, Option(metavar="NAME:VALUE", help="A header for the root's maker; repeatable.")
+        list[str] | None,
+        Option(metavar="NAME:VALUE", help="An HTTP header to send to the root model's maker; repeatable."),
     ] = None,
 ) -> ModelChoice:
-    """The choice of models on the command line."""
+    """The options for models on the command line."""
     return dict(locals())
 
 
 @wraps(model_flags)
 def model_choice(**flags: Any) -> ModelChoice:
-    """The choice of models on the command line, else in the file of settings."""
+    """The options for models on the command line, completed from the configuration file."""
     return with_settings(model_flags(**flags))
 
 
 def with_settings(who: ModelChoice) -> ModelChoice:
-    """Fill in the options that the command line leaves open. Models of the file are those of one maker, and a base_url
-    belongs to that maker."""
+    """Complete options from the configuration file. Its models and base_url apply only to the maker that it names."""
     model, sub_model = from_file("models.model"), from_file("models.sub_model")
     theirs = _maker(model) or "openai"
     maker = maker_of(who) if who["model"] else who["backend"]
     if not who["preset"] and who["base_url"] is None and maker in (None, theirs):
         who |= {"model": who["model"] or model, "sub_model": who["sub_model"] or sub_model}
     root = maker_of(who)
-    return who | {
-        "base_url": _base_url(root) if who["base_url"] is None else who["base_url"],  # an empty one is an error
-        "sub_base_url": _base_url(_maker(who["sub_model"]) or root),
-    }
+    if who["base_url"] is None:  # an empty string stays, and is an error later
+        who["base_url"] = _base_url(root)
+    return who | {"sub_base_url": _base_url(_maker(who["sub_model"]) or root)}
 
 
 def _base_url(maker: str) -> str | None:
@@ -98,8 +105,7 @@ def maker_of(who: ModelChoice) -> str:
 def choose_models(
     who: ModelChoice, *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The keywords of `RLM` for the models; `sampling` and `sub_sampling` are overridden by the options. Raises
-    UnknownOption."""
+    """The keywords of `RLM` for the models. Options override `sampling` and `sub_sampling`. Raises UnknownOption."""
     said = {**who}
     temperature = {} if said["temperature"] is None else {"temperature": said["temperature"]}
     ours = {**(sampling or {})} | temperature | _parse_fields(said["option"])
@@ -123,30 +129,31 @@ def limits(
         str,
         Option(
             autocompletion=one_of(*RUNNERS),
-            help="Where the model's code runs: confined (subprocess, or wasm where that is not to be had), subprocess, "
-            "wasm, docker, modal, local (with your rights).",
+            help="Where the model's code runs: confined (subprocess, or else wasm), subprocess, wasm, docker, modal, "
+            "or local (with your rights, no sandbox).",
         ),
     ] = DEFAULT_RUNNER,
-    max_iterations: Annotated[int, Option(min=1, help="Turns before an answer is forced.")] = 30,
-    max_calls: Annotated[int | None, Option(min=1, help="Calls of models, sub-calls included.")] = None,
-    max_tokens: Annotated[int | None, Option(min=1, help="Tokens, in and out, over all calls.")] = None,
-    max_dollars: Annotated[float | None, Option(min=0, help="Dollars over all calls, by the price table.")] = None,
-    max_seconds: Annotated[float | None, Option(min=0, help="Wall clock of a question.")] = None,
-    max_depth: Annotated[int, Option(min=1, help="2 lets the model start child runs.")] = 1,
-    window_tokens: Annotated[
-        int | None, Option(min=1, help="The window of the root model, where its maker does not say.")
+    max_iterations: Annotated[int, Option(min=1, help="Turns after which the model must answer.")] = 30,
+    max_calls: Annotated[int | None, Option(min=1, help="Limit of model calls, sub-calls included.")] = None,
+    max_tokens: Annotated[int | None, Option(min=1, help="Limit of tokens, input and output, over all calls.")] = None,
+    max_dollars: Annotated[
+        float | None, Option(min=0, help="Limit of cost over all calls, by the price table.")
     ] = None,
-    prompt_characters: Annotated[int | None, Option(min=1, help="What one sub-call may hold.")] = None,
+    max_seconds: Annotated[float | None, Option(min=0, help="Limit of time for each question.")] = None,
+    max_depth: Annotated[int, Option(min=1, help="Depth of nested runs; 2 lets the model start child runs.")] = 1,
+    window_tokens: Annotated[
+        int | None, Option(min=1, help="Context window of the root model, if its maker does not publish it.")
+    ] = None,
+    prompt_characters: Annotated[int | None, Option(min=1, help="The longest prompt of a sub-call.")] = None,
     models: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="A model that code in cells may name, besides its own; repeatable."),
+        list[str] | None, Option(metavar="NAME", help="Another model that the code may call by name; repeatable.")
     ] = None,
     outline: Annotated[
-        bool, Option("--outline", help="Tell the root model first what the context is (16 GETs).")
+        bool, Option("--outline", help="Begin with an outline of the context for the root model (16 GETs).")
     ] = False,
-    cache_dir: Annotated[str | None, Option(help="Keep answers of sub-calls there, and use them again.")] = None,
+    cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of sub-calls for later runs.")] = None,
 ) -> Limits:
-    """The limits of a run; the file of settings may give the missing ones."""
+    """The limits of a run, completed from the configuration file."""
     return {
         "runner": runner, "max_depth": max_depth, "models": models, "cache_dir": cache_folder(cache_dir),
         "outline": outline, "window_tokens": window_tokens, "prompt_characters": prompt_characters,
@@ -155,13 +162,13 @@ def limits(
 
 
 def within(budget: Budget) -> Budget:
-    """The budget of the flags; the file of settings may give the missing parts."""
+    """A budget, completed from the configuration file."""
     open_parts = [name for name in ("calls", "tokens", "dollars", "seconds") if getattr(budget, name) is None]
     return replace(budget, **{name: from_file(f"limits.max_{name}") for name in open_parts})
 
 
 def cache_folder(given: str | None) -> str | None:
-    """The flag, else the value in the file of settings; a value that begins with `~` is below the home folder."""
+    """The given folder, or else that of the configuration file, in which `~` is the home folder."""
     found = from_file("models.cache_dir") if given is None else None
     return os.path.expanduser(found) if found else given
 
@@ -171,12 +178,12 @@ with_limits = with_options("limits", limits)
 
 
 def _parse_fields(given: list[str] | None) -> dict[str, Any]:
-    """`temperature=0` as a number, `stop=["a"]` as JSON, `reasoning_effort=low` as text."""
+    """Parse NAME=VALUE: `stop=["a"]` and `temperature=0` as JSON, `reasoning_effort=low` as text."""
     fields: dict[str, Any] = {}
     for each in given or ():
         name, equals, value = each.partition("=")
         if not (name and equals):
-            raise UnknownOption(f"an option is NAME=VALUE, not {each!r}")
+            raise UnknownOption(f"an option must be NAME=VALUE, not {each!r}")
         try:
             fields[name] = json.loads(value)
         except ValueError:
@@ -189,6 +196,6 @@ def _parse_headers(given: list[str] | None) -> dict[str, str] | None:
     for each in given or ():
         name, colon, value = each.partition(":")
         if not (name.strip() and colon):
-            raise UnknownOption("a header is NAME:VALUE")  # not shown: it may be a key
+            raise UnknownOption("a header must be NAME:VALUE")  # the message does not show it: it may hold a key
         headers[name.strip()] = value.strip()
     return headers or None

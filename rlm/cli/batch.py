@@ -1,4 +1,4 @@
-"""`rlm batch`: answer many questions over one context."""
+"""The command `rlm batch`: answer many questions about one context."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from monocontext.cli.progress import shows_progress
 from rlm.cli.asking import Limits, ModelChoice, choose_models, with_limits, with_models
 from rlm.cli.context_argument import open_argument
 from rlm.cli.keys import check_keys
+from rlm.cli.questions import describe_rights
+from rlm.cli.reporting import one_line_errors
 
 if TYPE_CHECKING:
     from rlm.batch import BatchCost, OnProgress
@@ -28,36 +30,42 @@ if TYPE_CHECKING:
 @with_models
 @with_limits
 @storing.with_s3_options
-def batch_command(
+@one_line_errors()
+def batch(
     questions: Annotated[
-        str, Argument(help='JSON lines: a text, or {"question": ..., "id": ...}.', metavar="QUESTIONS")
+        str, Argument(help='File of JSON lines, each a string or {"question": ..., "id": ...}.', metavar="QUESTIONS")
     ],
-    context: Annotated[str, Argument(help="A context's URL or directory, or a text file.")],
-    out: Annotated[str, Option(help="Append a line of JSON for each question; those in it are not asked again.")],
-    at_once: Annotated[int, Option(min=1, help="Questions under way at once.")] = 8,
-    tries: Annotated[int, Option(min=1, help="Attempts at a question whose model fails temporarily.")] = 3,
-    again: Annotated[bool, Option("--again", help="Ask those that failed or met a limit once more.")] = False,
+    context: Annotated[str, Argument(help="URL or directory of a context, or a text file.")],
+    out: Annotated[
+        str, Option(help="File to append a JSON line to for each question. Questions in it are not asked again.")
+    ],
+    at_once: Annotated[int, Option(min=1, help="Number of questions to answer at the same time.")] = 8,
+    tries: Annotated[int, Option(min=1, help="Attempts at a question while its model fails temporarily.")] = 3,
+    again: Annotated[bool, Option("--again", help="Also ask questions again that failed or met a limit.")] = False,
     dask: Dask = None,
     *,
     who: ModelChoice,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
-    """Answer many questions over CONTEXT. Limits on calls, tokens and dollars apply to all together. The same command
-    resumes an interrupted batch."""
+    """Answer many questions about CONTEXT. Limits of calls, tokens and dollars apply to all questions together.
+
+    The same command resumes an interrupted batch.
+    """
     from rlm.batch import BadQuestions, read_questions, run_batch
 
+    click.echo(describe_rights(limits["runner"]), err=True)
     try:
         found, broken = read_questions(Path(questions))
     except OSError as error:
-        raise BadQuestions(f"the questions, {questions}, cannot be read: {error.strerror}") from None
+        raise BadQuestions(f"cannot read the questions in {questions}: {error.strerror}") from None
     for line in broken:
         say(f"rlm: {line}", err=True)
     if not found:
-        raise BadQuestions(f"{questions} holds no question")
+        raise BadQuestions(f"{questions} contains no question")
     budget = limits["budget"]
     make_rlm, open_context = partial(_make_rlm, who, limits), partial(open_argument, context, s3)
-    with make_rlm() as first:  # report misspelt and missing options before any question is asked
+    with make_rlm() as first:  # raises for wrong options and missing keys before the first question
         check_keys(first.lms)
     with open_context(), workers(dask) as executor, _bar(len(found)) as on_progress:
         try:
@@ -66,7 +74,7 @@ def batch_command(
                 executor=executor, on_progress=on_progress,
             )  # fmt: skip
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("interrupted; the same command goes on") from None
+            raise KeyboardInterrupt("interrupted; the same command resumes the batch") from None
     rows, spent = result.rows, result.spent
     failed = sum(bool(row.get("error")) for row in rows)
     early = sum(str(row.get("reason", "")).startswith("max_") for row in rows)
@@ -82,7 +90,7 @@ def batch_command(
 
 
 def _make_rlm(who: ModelChoice, limits: Limits) -> RLM:
-    """An RLM of the chosen models. Called in each worker, which reads the keys from its own environment."""
+    """Make an RLM. Each worker calls this, so it reads keys from its own environment."""
     from rlm.rlm import RLM
 
     return RLM(**choose_models(who), **limits)
@@ -90,7 +98,7 @@ def _make_rlm(who: ModelChoice, limits: Limits) -> RLM:
 
 @contextmanager
 def _bar(of: int) -> Iterator[OnProgress]:
-    """On a terminal: the count, the speed, the cost, the remaining time."""
+    """Show the count, speed, cost and remaining time on a terminal."""
     if not shows_progress():
         yield lambda done, of, spent: None
         return

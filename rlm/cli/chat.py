@@ -1,4 +1,4 @@
-"""Answer questions in a row over one context on a terminal: `rlm chat`."""
+"""The loop of `rlm chat`: read questions from stdin, and answer them about one context."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from rlm.trajectory.flags import in_flags
 _TWICE_SECONDS = 2.0
 
 HELP = """\
-Type a question. Variables that the model makes persist, and it remembers what was asked and answered.
-/help   this
-/vars   the variables made so far
-/cost   calls, tokens and dollars so far
-/new    start again: an empty namespace and no history
-/quit   leave; so does the end of the input
-Ctrl-C  stop the question; twice within two seconds: leave"""
+Type a question. The model keeps its variables, and remembers earlier questions and answers.
+/help   show this help
+/vars   list the variables
+/cost   show calls, tokens and dollars so far
+/new    start again without variables and history
+/quit   leave, as at the end of the input
+Ctrl-C  stop the question; twice within two seconds, leave"""
 
 
 def chat(rlm: RLM, context: object, display: Display, *, source: str | None = None) -> bool:
     """Read questions from stdin until it ends; answers go to stdout, costs to stderr.
 
-    A failed call does not end the chat. Returns whether each run that ended had finished. Ctrl-C stops the question, or
-    empties the line; a second within two seconds is raised as KeyboardInterrupt, and so is one between questions if the
-    input is not a terminal.
+    A failed call does not end the chat. Ctrl-C stops a question, or clears the line. A second Ctrl-C within two seconds
+    raises KeyboardInterrupt, and so does one between questions if stdin is not a terminal. Returns whether every run
+    finished.
     """
     talk = _Chat(rlm, context, display, source)
     last_interrupt = -math.inf
     try:
         if sys.stdin.isatty():
-            display.say("A question, or /help.")
+            display.say("Type a question, or /help.")
         while True:
             is_asked = False
             try:
@@ -48,25 +48,25 @@ def chat(rlm: RLM, context: object, display: Display, *, source: str | None = No
                 if now - last_interrupt < _TWICE_SECONDS or not (is_asked or sys.stdin.isatty()):
                     raise
                 last_interrupt = now
-                stopped = "Stopped; the variables are kept." if is_asked else ""
-                display.say(f"\n{stopped} Ctrl-C once more at once, or /quit, ends the chat.".replace("\n ", "\n"))
+                stopped = "Stopped; variables are kept." if is_asked else ""
+                display.say(f"\n{stopped} Press Ctrl-C again now, or type /quit, to end the chat.".replace("\n ", "\n"))
     finally:
         talk.session.close()
 
 
 class _Chat:
-    """One namespace and its costs."""
+    """A session of questions, and its cost."""
 
     def __init__(self, rlm: RLM, context: object, display: Display, source: str | None) -> None:
         self._rlm, self._context, self._display, self._source = rlm, context, display, source
         self._calls = self._tokens = 0
         self._dollars: float | None = 0.0
         self.is_whole = True
-        """Each run that ended so far had finished."""
+        """Whether every run so far has finished."""
         self.session = rlm.session(context, source=source)
 
     def take(self, line: str) -> bool:
-        """Carry out a line; False when it ends the chat."""
+        """Handle a line of input. Returns False if it ends the chat."""
         say = self._display.say
         match line:
             case "":
@@ -83,9 +83,9 @@ class _Chat:
             case "/new":
                 self.session.close()
                 self.session = self._rlm.session(self._context, source=self._source)
-                say("A new namespace.")
+                say("Started again.")
             case command if command.startswith("/"):
-                say(f"There is no {command.split()[0]}; /help says what there is.")
+                say(f"No command {command.split()[0]}; /help lists the commands.")
             case question:
                 self._ask(question)
         return True

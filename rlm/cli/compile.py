@@ -1,4 +1,4 @@
-"""The command `rlm compile`. An edge: it reads the environment."""
+"""The command `rlm compile`: summarize sessions of coding agents into a brief."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from monocontext.cli.printing import fail, remark, say
 from monocontext.cli.settings import from_file
 from monocontext.options import StoreOptions
 from rlm.cli.asking import Limits, ModelChoice, choose_models, limits, model_flags, with_settings
+from rlm.cli.reporting import one_line_errors
 from rlm.errors import RLMError
 
 TOKEN_VARIABLE = "RLM_WATCH_TOKEN"
@@ -29,45 +30,58 @@ Duration = partial(Option, parser=parse_seconds, metavar="DURATION")
 @with_options("who", model_flags)
 @with_options("limits", limits, max_iterations=12)
 @storing.with_s3_options
+@one_line_errors()
 def compile_command(
-    place: Annotated[str | None, Argument(metavar="[URL]", help="The archive; else MONOCONTEXT_URL.")] = None,
-    project: Annotated[str | None, Option("--project", "-p", help="By default every project in the archive.")] = None,
-    to: Annotated[str | None, Option("--url", "--to", help="The archive, as an option.")] = None,
-    extractive: Annotated[bool, Option("--extractive", help="No model, even where there is a key.")] = False,
-    as_json: Annotated[bool, Option("--json", help="Print JSON, a line a project.")] = False,
+    place: Annotated[
+        str | None, Argument(metavar="[URL]", help="URL of the archive; by default MONOCONTEXT_URL.")
+    ] = None,
+    project: Annotated[
+        str | None, Option("--project", "-p", help="Only this project; by default every project of the archive.")
+    ] = None,
+    to: Annotated[str | None, Option("--url", "--to", help="URL of the archive, as an option.")] = None,
+    extractive: Annotated[bool, Option("--extractive", help="Use no model, even if a key is set.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print a line of JSON for each project.")] = False,
     max_dollars_per_day: Annotated[
-        float | None, Option(min=0, help="Dollars of a day (UTC), over all who compile the project.")
+        float | None,
+        Option(min=0, help="Limit of cost for each day (UTC), over all machines that compile the project."),
     ] = None,
-    watch: Annotated[bool, Option("--watch", help="Go on, and compile what agents upload.")] = False,
-    every: Annotated[float, Duration(help="With --watch, the time between two looks.")] = "1m",  # type: ignore[assignment]
-    settle: Annotated[float, Duration(help="With --watch, how long a session rests that has no end.")] = "10m",  # type: ignore[assignment]
-    span: Annotated[float | None, Duration("--for", help="With --watch, end after this long.")] = None,
-    once: Annotated[bool, Option("--once", help="With --watch, look once.")] = False,
-    lease: Annotated[float, Duration(help="When others go on for a machine that died.")] = "3m",  # type: ignore[assignment]
+    watch: Annotated[bool, Option("--watch", help="Keep running, and compile what agents upload.")] = False,
+    every: Annotated[float, Duration(help="With --watch: time between two checks of the archive.")] = "1m",  # type: ignore[assignment]
+    settle: Annotated[
+        float, Duration(help="With --watch: wait this long after the last upload of an unfinished session.")
+    ] = "10m",  # type: ignore[assignment]
+    span: Annotated[float | None, Duration("--for", help="With --watch: stop after this time.")] = None,
+    once: Annotated[bool, Option("--once", help="With --watch: check once and stop.")] = False,
+    lease: Annotated[float, Duration(help="Time after which others take over from a machine that died.")] = "3m",  # type: ignore[assignment]
     listen: Annotated[
-        int | None, Option(min=0, max=65535, help="With --watch, look at each POST to this port; 0: a free one.")
+        int | None,
+        Option(min=0, max=65535, help="With --watch: also check at each POST to this port; 0 takes a free one."),
     ] = None,
-    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    token: Annotated[str | None, Option(help=f"Bearer token of POSTs; else {TOKEN_VARIABLE}, else new.")] = None,
+    host: Annotated[str, Option(help="With --listen: address to listen on.")] = "127.0.0.1",
+    token: Annotated[
+        str | None, Option(help=f"Bearer token of POSTs; by default {TOKEN_VARIABLE}, or else a new one.")
+    ] = None,
     *,
     who: ModelChoice,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
-    """Compile new sessions into a brief for the next ones. Decisions, patterns, index too; without a key by rules."""
-    from monocontext.errors import MonocontextError
+    """Compile new sessions into a brief for the next ones. Also writes decisions, patterns and an index.
+
+    Without a key of a model, rules pick the lines.
+    """
     from rlm.compile import compile_sessions
 
     url = to or place or os.environ.get("MONOCONTEXT_URL") or from_file("sessions.url")
+    if not url:
+        raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
+    models = {} if not _has_model(who, extractive) else choose_models(with_settings(who))
+    options = {
+        **models, **(limits if models else {}), "store_options": s3, "lease_seconds": lease,
+        "max_dollars_per_day": max_dollars_per_day,
+        "on_session": _progress,
+    }  # fmt: skip
     try:
-        if not url:
-            raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
-        models = {} if not _has_model(who, extractive) else choose_models(with_settings(who))
-        options = {
-            **models, **(limits if models else {}), "store_options": s3, "lease_seconds": lease,
-            "max_dollars_per_day": max_dollars_per_day,
-            "on_session": _progress,
-        }  # fmt: skip
         if watch:
             with _listening(listen, host, token) as wake:
                 failed = _watch(url, project, as_json, {**options, "every_seconds": every, "settle_seconds": settle,
@@ -77,18 +91,12 @@ def compile_command(
             return
         for each in [project] if project else _projects(url, s3):
             _say(url, compile_sessions(url, each, **options), as_json)
-    except (RLMError, MonocontextError, OSError) as error:
-        from rlm.trajectory.flags import in_flags
-
-        fail("rlm", in_flags(str(error)))
-        raise click.exceptions.Exit(2) from None
     except KeyboardInterrupt:
-        fail("rlm", "interrupted; the digests made so far are kept: the same command goes on from them")
-        raise click.exceptions.Exit(130) from None
+        raise KeyboardInterrupt("interrupted; the digests made so far are kept, and the same command resumes") from None
 
 
 def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]) -> bool:
-    """Watch until it is over; whether something failed. SIGTERM, by which services are ended, is as Ctrl-C."""
+    """Watch the archive. Returns whether something failed. SIGTERM, which ends services, acts as Ctrl-C does."""
     from rlm.compile.watching import watch_sessions
     from rlm.trajectory.flags import in_flags
 
@@ -117,17 +125,19 @@ def _listening(port: int | None, host: str, token: str | None) -> Iterator[threa
         return
     given = token or os.environ.get(TOKEN_VARIABLE) or None
     with WebhookListener(host, port, wake, given) as notices:
-        click.echo(f"rlm: a POST to {notices.url} makes it look", err=True)
+        click.echo(f"rlm: a POST to {notices.url} starts a check", err=True)
         if given is None:
             click.echo(f"Authorization: Bearer {notices.token}", err=True)
         yield wake
 
 
 def _has_model(who: ModelChoice, extractive: bool) -> bool:
-    """Whether a model is named, or a key exists; then `who` names its maker. A base URL in the file does not name
-    one."""
-    who_answers = who["model"], who["preset"], who["backend"], who["base_url"]
-    named = from_file("models.model") or any(said is not None for said in who_answers)
+    """Whether to use a model: one is named, or a key is set, whose maker goes into `who`.
+
+    A base URL in the configuration file does not count.
+    """
+    given = who["model"], who["preset"], who["backend"], who["base_url"]
+    named = from_file("models.model") or any(value is not None for value in given)
     if extractive or named:
         return not extractive
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
@@ -135,7 +145,7 @@ def _has_model(who: ModelChoice, extractive: bool) -> bool:
     elif os.environ.get("ANTHROPIC_API_KEY"):
         who["preset"] = "anthropic"
     else:
-        click.echo("rlm: no key and no endpoint: lines are picked by rules, no model reads", err=True)
+        click.echo("rlm: no key and no endpoint, so no model is used: rules pick the lines", err=True)
         return False
     return True
 

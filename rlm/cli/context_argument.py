@@ -1,4 +1,4 @@
-"""Open the text that a command's CONTEXT names. An edge: it imports `monocontext`."""
+"""Open the text that the argument CONTEXT of a command names."""
 
 from __future__ import annotations
 
@@ -10,30 +10,27 @@ from typing import Any
 
 import click
 
+from monocontext.cli.options import options_of
 from monocontext.options import StoreOptions
 from rlm.errors import RLMError
 
 SESSIONS = "sessions:"
-"""The context that is all sessions of coding agents on this machine."""
+"""The CONTEXT that names all sessions of coding agents on this machine."""
 
 
 class UsageError(RLMError):
-    """An error that a user of a command can mend; one line."""
+    """An argument that the user of a command can correct; the message is one line."""
 
 
 @contextmanager
 def open_argument(context: str, options: StoreOptions | None = None, shape: str = "text") -> Iterator[Any]:
-    """Open CONTEXT: lazily a context in storage, as a str a text file or `-`. `options`: of a store in S3; `shape`:
-    list or dict for the documents of a context in storage.
+    """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str.
 
-    Raises UsageError.
+    `options` are those of a store in S3. `shape` is text, or list or dict for the documents of a stored context.
+    Raises UsageError, and the errors of `Monocontext.open`.
     """
-    if context.startswith("memory:"):
-        raise UsageError(
-            f"{context} lives in the memory of one process, a command cannot reach it: use a directory or S3"
-        )
     if shape not in ("text", "list", "dict"):
-        raise UsageError(f"--shape is text, list or dict, not {shape!r}")
+        raise UsageError(f"--shape must be text, list or dict, not {shape!r}")
     if shape != "text" and (context == "-" or ("://" not in context and Path(context).is_file())):
         raise UsageError(f"--shape {shape} is for a context in storage: `monocontext upload` makes one of {context}")
     if context == SESSIONS:
@@ -50,7 +47,7 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
     else:
         from monocontext import Monocontext
 
-        given = options if options and context.startswith("s3:") else StoreOptions()
+        given = options_of(context, options or StoreOptions())
         try:
             opened: Any = Monocontext.open(context, shape=shape, **given)  # type: ignore[call-overload]
         except ValueError as error:
@@ -62,7 +59,7 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
 
 
 def _decode(data: bytes, source: str) -> str:
-    """The text without a byte order mark; line ends stay."""
+    """Decode UTF-8 without its byte order mark; line ends stay as they are."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:

@@ -1,7 +1,7 @@
-"""Ask about a log of 10 GB, about a text of 30 MB in an S3 server, and about a plain folder: `rlm demo`.
+"""The command `rlm demo`: questions about a log of 10 GB, a text of 30 MB in an S3 server, and a plain folder.
 
-The text of 30 MB is the source of this Python's standard library. With a key in the environment a model answers about
-it; without one a scripted root does what a model would. An edge: it reads the environment, and imports `monocontext`.
+The text of 30 MB is the source code of Python's standard library. If the environment holds a key, a model answers the
+question about it. Scripted replies take the place of a model in the other acts, and in this one without a key.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, SeaweedServer, SlowStore, find_weed
 from rlm.cli import demo_large
-from rlm.cli.demo_costs import Cost, print_costs
+from rlm.cli.demo_large import Cost, print_costs
 from rlm.context.excerpt import make_printable
 from rlm.errors import RunnerUnavailable
 from rlm.models.lm import LM, Message, Reply
@@ -50,14 +50,14 @@ print("...")
 print(context[-200:])
 ```"""
 
-_OUTLINE = """The files stand under header lines. An outline of the beginning tells how they are ordered.
+_OUTLINE = """Each file follows a header line. An outline of the beginning shows their order.
 ```repl
 import re
 headers = re.findall(r"^=== FILE: (.+) ===$", context[:1_000_000], re.M)
 print(len(headers), "files in the first million characters:", headers[:6], "...", headers[-3:])
 ```"""
 
-_ZOOM = """Now the class, the file that it stands in, and the constant.
+_ZOOM = """Now the class, the file that holds it, and the constant.
 ```repl
 at = context.find("\\nclass TarFile(")
 start = context.rfind("=== FILE: ", 0, at)
@@ -78,23 +78,19 @@ answer["ready"] = True
 
 TURN_SECONDS = 0.6
 LINES = 8
-"""Approximate lines of a scripted reply."""
+"""The approximate number of lines in a scripted reply."""
 OnStep = Callable[[Step], object] | None
 SCRIPTED = "scripted"
-"""The model name of the script; it costs nothing."""
+"""The model name of the script, which costs nothing."""
 
 
 class SlowScriptedLM(ScriptedLM):
-    """A script that takes its time, as models do: a reader uses that to read ahead."""
+    """Scripted replies that take time as a model does, which lets the reader read ahead."""
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
-        """The next reply, after half of `TURN_SECONDS`, its lines in the other half."""
+        """Wait half of `TURN_SECONDS`, then write the lines of the next reply during the other half."""
         time.sleep(TURN_SECONDS / 2)
         return super().complete(messages, model=model, on_delta=on_delta and _line_by_line(on_delta))
 
@@ -108,19 +104,19 @@ def _line_by_line(on_delta: Callable[[str], object]) -> Callable[[str], object]:
 
 
 def scripted_root() -> ScriptedLM:
-    """A root that explores as a model would: head, outline, zoom, answer."""
+    """A root model that explores as a real one would: head, outline, zoom, answer."""
     return SlowScriptedLM([_LOOK, _OUTLINE, _ZOOM, _ANSWER], model=SCRIPTED)
 
 
 def scripted_reader(prompt: object) -> str:
-    """The sub-model of the script: evaluates the two assignments in the passage that it is shown."""
+    """The sub-model of the script, which evaluates the two assignments in the passage."""
     block = re.search(r"^BLOCKSIZE = (\d+)", str(prompt), re.M)
     record = re.search(r"^RECORDSIZE = BLOCKSIZE \* (\d+)", str(prompt), re.M)
     return str(int(block[1]) * int(record[1])) if block and record else "not in the passage"
 
 
 def truth(library: Path) -> tuple[str, int]:
-    """The right answer, from the files themselves."""
+    """The right answer, computed from the files."""
     import tarfile
 
     path = next(p for p in sorted(library.glob("*.py")) if re.search(r"^class TarFile\(", p.read_text("utf-8"), re.M))
@@ -146,7 +142,7 @@ def main(
     quiet: bool = False,
     runner: str = DEFAULT_RUNNER,
 ) -> bool:
-    """Run the demo on the terminal; return whether the answers were right."""
+    """Run the demo on the terminal. Returns whether the answers were right."""
     console = Console(stderr=True)
     on_step = None if quiet else print_step
     slow = (
@@ -189,7 +185,7 @@ def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step:
 
 
 def _log_bytes(runner: str) -> int:
-    """The size of the log: 10 GB, or the limit of `len()` in a 32-bit Python."""
+    """The size of the log: 10 GB, or less for a 32-bit Python, whose `len()` is limited."""
     with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
         about = rlm.completion("").trajectory[0].get("environment_kwargs", {})
     return demo_large.SIZE_BYTES_OF_32_BITS if about.get("confinement") == "wasm" else demo_large.SIZE_BYTES
@@ -198,7 +194,7 @@ def _log_bytes(runner: str) -> int:
 def _ask_the_library(
     console: Console, latency_seconds: float, runner: str, on_step: OnStep, model: str | None, base_url: str | None
 ) -> bool:
-    """The standard library's source in an S3 server of this machine. Returns whether the answer was right."""
+    """Ask about the standard library's source in a local S3 server. Returns whether the answer was right."""
     library = Path(sysconfig.get_path("stdlib"))
     with ExitStack() as stack:
         url, options, place = stack.enter_context(_server())
@@ -236,7 +232,7 @@ def _ask_the_library(
 
 
 def _ask_the_folder(console: Console, runner: str, on_step: OnStep) -> bool:
-    """A plain folder, without a server and without an upload. Returns whether the answer was right."""
+    """Ask about a plain folder, without a server or an upload. Returns whether the answer was right."""
     folder = Path(sysconfig.get_path("stdlib")) / "json"
     _begin(console, 3, f"a plain folder, {folder}", FOLDER_QUESTION)
     console.print(f"Nothing is stored for this: `rlm run {folder} QUESTION` reads the files as they are.\n")
@@ -256,7 +252,7 @@ def _ask_the_folder(console: Console, runner: str, on_step: OnStep) -> bool:
 
 @contextmanager
 def _without_notes() -> Iterator[None]:
-    """Compiled files in the folder are left out without a word."""
+    """Suppress the warning that compiled files in the folder are left out."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -273,9 +269,9 @@ def _print_answer(console: Console, completion: Completion, right: bool) -> None
 
 
 def try_runner(runner: str) -> None:
-    """Start the runner once, so that a machine without it says so before anything is stored.
+    """Start the runner once, so that the demo fails before it stores anything.
 
-    Raises RunnerUnavailable, with the text to say to `make` as well.
+    Raises RunnerUnavailable, whose message also holds the command for `make`.
     """
     try:
         RLM(lm=ScriptedLM([]), runner=runner).session().close()
@@ -285,10 +281,14 @@ def try_runner(runner: str) -> None:
 
 @contextmanager
 def _server() -> Iterator[tuple[str, StoreOptions, str]]:
-    """A place for the text: a real S3 server where there is one for this platform, else a directory."""
+    """Start an S3 server, or use a directory if this platform has none. Yields the URL, its options and a remark."""
     if find_weed() is None:
         with tempfile.TemporaryDirectory(prefix="monocontext-demo-") as folder:
-            yield f"{folder}/context", {}, f"No SeaweedFS for this platform: a directory stands in for S3 ({folder})."
+            yield (
+                f"{folder}/context",
+                {},
+                f"No SeaweedFS for this platform: a directory replaces S3 ({folder}).",
+            )
         return
     with SeaweedServer() as server:
         yield (
@@ -328,7 +328,7 @@ def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
 
 
 def _read_one_by_one(store: Store, ranges: list[tuple[str, int, int]], manifest: Manifest) -> Cost:
-    """These bytes as a simple reader fetches them: one frame after another."""
+    """Measure how a simple reader fetches the same ranges: one frame after another."""
     frame_bytes = max(manifest.stored_bytes // manifest.frames, 1)
     began, gets, read = time.perf_counter(), 1, 0
     for key, first, size in ranges:

@@ -1,22 +1,26 @@
 """The first act of `rlm demo`: a question about a log of 10 GB whose bytes are computed when they are read.
 
-There is no upload and nothing on the disk: `virtual_context` repeats one frame of log lines and plants others. The
-engine, the filters and the script's code are the real ones, as far away as a bucket.
+Nothing is uploaded or on the disk: `virtual_context` repeats one frame of log lines, and plants two others. The engine,
+the filters and the script's code are real, with the latency of a bucket.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from random import Random
+
+from rich.console import Console
+from rich.table import Table
 
 from monocontext import Monocontext
 from monocontext.testing import CountingStore, SlowStore, VirtualStore, virtual_context
-from rlm.cli.demo_costs import Cost
 from rlm.rlm import RLM
 from rlm.trajectory.completion import Completion
 
 SIZE_BYTES = 10 * 10**9
 SIZE_BYTES_OF_32_BITS = 2 * 10**9
-"""Where Python is one of 32 bits: its `len()` ends at 2 Gi."""
+"""The size for a 32-bit Python, whose `len()` is limited to 2 Gi."""
 FRAME_BYTES = 256 << 10
 LINE_BYTES = 128
 QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
@@ -38,22 +42,29 @@ answer["ready"] = True
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of one way to read, a row of the table."""
+
+    way: str
+    gets: int
+    bytes_read: int
+    seconds: float
+
+
 def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
-    """A log of about this size: a disk fails after a third of it, and the last line gives up."""
+    """Make a log of about this size. A disk fails after a third of it, and its transaction fails in the last line."""
     dice = Random(4711)
     frames = size_bytes // FRAME_BYTES
     lines = [_line(dice) for _ in range(FRAME_BYTES // LINE_BYTES)]
     failed = _padded("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
     fatal = _padded("2026-11-22T09:26:53 FATAL host-17 giving up on txn=ab12cd34")
-    planted = {
-        frames // 3: "".join([*lines[:999], failed, *lines[1000:]]),
-        frames - 1: "".join([*lines[:-1], fatal]),
-    }
+    planted = {frames // 3: "".join([*lines[:999], failed, *lines[1000:]]), frames - 1: "".join([*lines[:-1], fatal])}
     return virtual_context(frames, "".join(lines), planted, filters=True, distinct=True)
 
 
 def ask(rlm: RLM, store: VirtualStore, slow: SlowStore, bytes_per_second: float) -> tuple[Completion, list[Cost]]:
-    """The answer, its cost, and the cost of a download of everything, which is computed: it would take two minutes."""
+    """Answer the question. Returns the cost too, and the computed cost of a full download, which takes two minutes."""
     counted = CountingStore(slow)
     with Monocontext.open(counted) as context:
         completion = rlm.completion(QUESTION, context)
@@ -74,3 +85,13 @@ def _line(dice: Random) -> str:
 
 def _padded(line: str) -> str:
     return line.ljust(LINE_BYTES - 1) + "\n"
+
+
+def print_costs(console: Console, costs: Iterable[Cost]) -> None:
+    """Print the costs as a table."""
+    table = Table()
+    for column in ("", "requests", "MB read", "seconds waited"):
+        table.add_column(column, justify="right" if column else "left")
+    for cost in costs:
+        table.add_row(cost.way, f"{cost.gets:,}", f"{cost.bytes_read / 1e6:,.1f}", f"{cost.seconds:,.2f}")
+    console.print(table)

@@ -1,4 +1,4 @@
-"""Tell that a key is missing before a sandbox and an SDK start, which takes seconds."""
+"""Report a missing key before a sandbox and an SDK start, which takes seconds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from rlm.models.lm import LM
 def check_keys(models: Iterable[LM]) -> None:
     """Raise LLMError if a model of OpenAI or Anthropic has no key.
 
-    Other makers say so at their first call. The check looks where their SDKs look, so that nothing is refused that
-    would work.
+    Other makers report it at the first call. The check looks where the SDKs look, so it refuses nothing that works.
     """
     for lm in models:
         backend, has_url = getattr(lm, "backend", ""), getattr(lm, "base_url", None) is not None
@@ -27,7 +26,7 @@ def check_keys(models: Iterable[LM]) -> None:
 
 
 def _has_anthropic_credentials() -> bool:
-    """A variable of Anthropic, of whatever kind, or a folder with a login."""
+    """Whether any variable of Anthropic is set, or a folder with a login exists."""
     if any(name.startswith("ANTHROPIC_") and value for name, value in os.environ.items()):
         return True
     config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"

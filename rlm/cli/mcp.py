@@ -1,6 +1,6 @@
-"""Serve the tools of `monocontext mcp`, and one that answers questions: `rlm mcp`. An edge: it imports `monocontext`.
+"""The server of `rlm mcp`: the tools of `monocontext mcp`, and a tool that answers questions.
 
-Annotations are real objects here, not strings: the SDK reads them from functions that it wraps.
+The SDK reads annotations as objects, so this module does not import `annotations`.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,20 +19,20 @@ from rlm.trajectory.display import why_unfinished
 from rlm.trajectory.source import format_sources
 
 ALIAS = "chat_rlm_query"
-"""The name of the tool in DeepRecurse's server."""
+"""The name of the same tool in the server of DeepRecurse."""
 
 
 def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Callable[..., Reply[Answer]]]:
-    """The tools that ask a model, by name; `options`: of `RLM`."""
+    """Make the tools that call a model, by name. `options` are keywords of `RLM`."""
 
     def ask(query: str, context: str = "") -> Reply[Answer]:
         """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.
 
-        It reads and searches the text by code of its own, and asks another model about parts of it. Behind the answer
-        stands what it rests on.
+        It reads and searches the text by code of its own, and asks another model about parts of it. The sources of the
+        answer follow it.
 
         query: the question, complete in itself. context: the name of the text, one of context_list; may be left out
-        where there is one only.
+        if there is only one.
         """
         if not query.strip():
             raise ToolRefusal("the query is empty")
@@ -68,7 +68,7 @@ def serve(
     store_options: StoreOptions,
     **listening: Any,
 ) -> None:
-    """Serve until the other side ends. `models`: options of `RLM`."""
+    """Serve until the client leaves. `models` are keywords of `RLM`."""
     from monocontext.cli import mcp as command
     from monocontext.mcp.server import make_server
 
@@ -91,4 +91,4 @@ def _cut_to_reply(answer: str) -> str:
     if len(data) <= MAX_REPLY_BYTES:
         return answer
     kept = data[: MAX_REPLY_BYTES - 200].decode(errors="ignore")
-    return f"{kept}\n[cut: characters 0 to {len(kept)} of an answer of {len(answer)}; ask for the rest by itself]"
+    return f"{kept}\n[cut: characters 0 to {len(kept)} of an answer of {len(answer)}; request the rest by itself]"

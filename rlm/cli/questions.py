@@ -1,8 +1,7 @@
-"""The commands of `rlm` that answer questions. An edge: it reads the environment, and imports `monocontext`."""
+"""The commands of `rlm` except `batch` and `compile`."""
 
 from __future__ import annotations
 
-import functools
 import json
 import shlex
 import sys
@@ -10,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -18,18 +17,16 @@ from monocontext.cli import mcp as served
 from monocontext.cli import options as storing
 from monocontext.cli.options import one_of
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import fail, is_quiet, say
+from monocontext.cli.printing import is_quiet, say
 from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
-from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
 from rlm.cli.asking import Limits, ModelChoice, cache_folder, choose_models, with_limits, with_models, within
-from rlm.cli.batch import batch_command
 from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
 from rlm.cli.keys import check_keys
-from rlm.cli.retries import saying_retries
-from rlm.errors import LLMError, RLMError
+from rlm.cli.reporting import one_line_errors
+from rlm.errors import LLMError
 from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 
@@ -40,37 +37,40 @@ RIGHTS = "Code that the model writes runs on this machine with your rights (runn
 
 CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 
-Context = Annotated[str, Argument(help="A context's URL or directory, a text file, or - for stdin.")]
+Context = Annotated[str, Argument(help="URL or directory of a context, a text file, or - for stdin.")]
 Shape = Annotated[str, Option(help="What `context` is of a context in storage: text, or a list or dict of its "
                                          "documents.", autocompletion=one_of("text", "list", "dict"))]  # fmt: skip
-Trajectory = Annotated[str | None, Option(help="A .jsonl file, or a directory for one file per run.")]
+Trajectory = Annotated[
+    str | None, Option(help="Record the run in this .jsonl file, or in a new file in this directory.")
+]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of the answer.")]
 
 
 @with_models
 @with_limits
 @storing.with_s3_options
+@one_line_errors()
 def run(
     asked: click.Context,
-    context: Annotated[str | None, Argument(help="A context's URL or directory, a text file, or - for stdin."
+    context: Annotated[str | None, Argument(help="URL or directory of a context, a text file, or - for stdin."
                                                   )] = None,
-    question: Annotated[str | None, Argument(help="What to answer.")] = None,
+    question: Annotated[str | None, Argument(help="The question to answer.")] = None,
     trajectory: Trajectory = None,
     shape: Shape = "text",
     sessions: Annotated[
-        bool, Option("--sessions", help="From the sessions of coding agents on this machine, with no CONTEXT.")
+        bool, Option("--sessions", help="Use the sessions of coding agents on this machine as CONTEXT.")
     ] = False,
-    resume: Annotated[str | None, Option(help="Go on with the run that this trajectory records.")] = None,
-    cite: Annotated[bool, Option("--cite", help="Print what the answer rests on.")] = False,
+    resume: Annotated[str | None, Option(help="Resume the run that this trajectory records.")] = None,
+    cite: Annotated[bool, Option("--cite", help="Also print the sources of the answer.")] = False,
     as_json: AsJson = False,
     *,
     who: ModelChoice,
     limits: Limits,
     s3: storing.S3,
 ) -> None:  # fmt: skip
-    """Answer QUESTION from CONTEXT. The answer goes to stdout, the steps to stderr; exit 1 where it did not finish.
+    """Answer QUESTION from CONTEXT. The answer goes to stdout, the steps to stderr; exit 1 if the run did not finish.
 
-    With --resume the options that are given go before the recorded ones.
+    With --resume, options on the command line override the recorded ones.
     """
     from rlm.cli.resuming import absolute_place, given_options, recorded_place, resumed_options
     from rlm.rlm import RLM
@@ -78,60 +78,60 @@ def run(
     from rlm.trajectory.recording import Recording
     from rlm.trajectory.source import format_sources
 
-    with _one_line_errors():
-        if sessions:
-            if question is not None or (resume and context is not None):
-                raise UsageError("--sessions replaces CONTEXT: leave CONTEXT out")
-            context, question = SESSIONS, context
-        display = Display(shown=_shows_steps())
-        recording = Recording.load(resume)[0] if resume else None
-        options: dict[str, Any] = {
-            **limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta,
-        }  # fmt: skip
-        if recording:
-            place = context or recorded_place(recording.metadata, Path(str(resume)))
-            options |= resumed_options(recording.metadata, given_options(asked), who, limits)
-        elif context is None or question is None:
-            raise UsageError(
-                "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
-            )
-        else:
-            place = context
-            options |= choose_models(who)
-        rights = describe_rights(options["runner"])
-        with RLM(**options) as rlm, display:
-            check_keys(rlm.lms)
-            click.echo(rights, err=True)
-            if recording and resume:
-                if place is None or ("context_value" in recording.metadata and not context):
-                    with _say_how_to_resume(Path(resume), s3, shape):
-                        completion = rlm.resume(resume)
-                else:
-                    with open_argument(place, s3, shape) as text, _say_how_to_resume(Path(resume), s3, shape):
-                        completion = rlm.resume(resume, text)
+    if sessions:
+        if question is not None or (resume and context is not None):
+            raise UsageError("--sessions takes the place of CONTEXT: leave CONTEXT out")
+        context, question = SESSIONS, context
+    display = Display(shown=_shows_steps())
+    recording = Recording.load(resume)[0] if resume else None
+    options: dict[str, Any] = {
+        **limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta,
+    }  # fmt: skip
+    if recording:
+        place = context or recorded_place(recording.metadata, Path(str(resume)))
+        options |= resumed_options(recording.metadata, given_options(asked), who, limits)
+    elif context is None or question is None:
+        raise UsageError(
+            "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
+        )
+    else:
+        place = context
+        options |= choose_models(who)
+    rights = describe_rights(options["runner"])
+    with RLM(**options) as rlm, display:
+        check_keys(rlm.lms)
+        click.echo(rights, err=True)
+        if recording and resume:
+            if place is None or ("context_value" in recording.metadata and not context):
+                with _say_how_to_resume(Path(resume), s3, shape):
+                    completion = rlm.resume(resume)
             else:
-                with (
-                    open_argument(str(place), s3, shape) as text,
-                    rlm.session(text, source=absolute_place(str(place))) as session,
-                ):
-                    display.watch(session.gate)
-                    with _say_how_to_resume(session.path, s3, shape):
-                        completion = session.ask(str(question))
-        display.summary(completion)
-        if as_json:
-            _say(json.dumps(_as_json(completion)))
-        elif completion.finished or completion.answer:
-            _say(completion.answer)
-        if cite and not as_json:
-            _say("\n" + format_sources(completion.sources))
-        if not completion.finished:
-            say(f"rlm: {_say_how_to_finish(completion, s3, shape)}", err=True)
-            raise click.exceptions.Exit(1)
+                with open_argument(place, s3, shape) as text, _say_how_to_resume(Path(resume), s3, shape):
+                    completion = rlm.resume(resume, text)
+        else:
+            with (
+                open_argument(str(place), s3, shape) as text,
+                rlm.session(text, source=absolute_place(str(place))) as session,
+            ):
+                display.watch(session.gate)
+                with _say_how_to_resume(session.path, s3, shape):
+                    completion = session.ask(str(question))
+    display.summary(completion)
+    if as_json:
+        _say(json.dumps(_as_json(completion)))
+    elif completion.finished or completion.answer:
+        _say(completion.answer)
+    if cite and not as_json:
+        _say("\n" + format_sources(completion.sources))
+    if not completion.finished:
+        say(f"rlm: {_say_how_to_finish(completion, s3, shape)}", err=True)
+        raise click.exceptions.Exit(1)
 
 
 @with_models
 @with_limits
 @storing.with_s3_options
+@one_line_errors()
 def chat(
     context: Context,
     trajectory: Trajectory = None,
@@ -141,93 +141,94 @@ def chat(
     limits: Limits,
     s3: storing.S3,
 ) -> None:
-    """Ask questions in a row over CONTEXT. They share a namespace, each has the whole limits; /help says more."""
+    """Answer questions about CONTEXT in a conversation. They share variables; each has the full limits; see /help."""
     from rlm.cli.chat import chat as talk
     from rlm.cli.resuming import absolute_place
     from rlm.rlm import RLM
     from rlm.trajectory.display import Display
 
-    with _one_line_errors():
-        rights = describe_rights(limits["runner"])
-        display = Display(shown=_shows_steps())
-        rlm = RLM(
-            **choose_models(who), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
-        )  # fmt: skip
-        check_keys(rlm.lms)
-        click.echo(rights, err=True)
-        with rlm, open_argument(context, s3, shape) as text:
-            is_whole = talk(rlm, text, display, source=absolute_place(context))
-        if not is_whole and not sys.stdin.isatty():
-            raise click.exceptions.Exit(1)
+    rights = describe_rights(limits["runner"])
+    display = Display(shown=_shows_steps())
+    rlm = RLM(
+        **choose_models(who), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
+    )  # fmt: skip
+    check_keys(rlm.lms)
+    click.echo(rights, err=True)
+    with rlm, open_argument(context, s3, shape) as text:
+        is_whole = talk(rlm, text, display, source=absolute_place(context))
+    if not is_whole and not sys.stdin.isatty():
+        raise click.exceptions.Exit(1)
 
 
 @with_models
 @storing.with_s3_options
+@one_line_errors()
 def summarize(
-    source: Annotated[str, Argument(help="A text file, a context's URL or directory, or - for stdin.")],
-    focus: Annotated[str | None, Option(help="What to pay attention to.")] = None,
-    chunk_characters: Annotated[int, Option(min=1_000, help="How much of the text one call reads.")] = 60_000,
-    max_calls: Annotated[int | None, Option(min=1, help="A text that needs more calls is refused; else 200.")] = None,
+    source: Annotated[str, Argument(help="A text file, the URL or directory of a context, or - for stdin.")],
+    focus: Annotated[str | None, Option(help="A topic to pay attention to.")] = None,
+    chunk_characters: Annotated[int, Option(min=1_000, help="Length of the part that one call reads.")] = 60_000,
+    max_calls: Annotated[int | None, Option(min=1, help="Refuse a text that needs more calls; by default 200.")] = None,
     max_dollars: Annotated[float | None, Option(min=0, help="Dollars over all calls, by the price table.")] = None,
-    cache_dir: Annotated[str | None, Option(help="Keep answers of calls there, and use them again.")] = None,
+    cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of calls for later runs.")] = None,
     as_json: AsJson = False,
     *,
     who: ModelChoice,
     s3: storing.S3,
 ) -> None:
-    """Summarize a text. Each part is read by a call of its own, several at once, then all of it."""
+    """Summarize a text. Calls in parallel read one part each, and more calls merge their summaries."""
     from rlm.cli.summarize import summarize as summarize_text
     from rlm.rlm import RLM
 
-    with _one_line_errors():
-        # The reading is sub-calls: of a preset the smaller model does it.
-        budget = within(Budget(calls=max_calls, dollars=max_dollars))
-        budget = replace(budget, calls=budget.calls or 200)
-        rlm = RLM(**choose_models(who), budget=budget, cache_dir=cache_folder(cache_dir))
-        check_keys(rlm.lms)
-        with rlm, open_argument(source, s3) as text:
-            summary = summarize_text(rlm, text, chunk_characters=chunk_characters, focus=focus)
-        _say(json.dumps(summary.to_dict()) if as_json else summary.text)
-        if not as_json and shows_progress():
-            say(repr(summary.usage), err=True)
+    # All calls are sub-calls, so of a preset the smaller model reads.
+    budget = within(Budget(calls=max_calls, dollars=max_dollars))
+    budget = replace(budget, calls=budget.calls or 200)
+    rlm = RLM(**choose_models(who), budget=budget, cache_dir=cache_folder(cache_dir))
+    check_keys(rlm.lms)
+    with rlm, open_argument(source, s3) as text:
+        summary = summarize_text(rlm, text, chunk_characters=chunk_characters, focus=focus)
+    _say(json.dumps(summary.to_dict()) if as_json else summary.text)
+    if not as_json and shows_progress():
+        say(repr(summary.usage), err=True)
 
 
+@one_line_errors()
 def view(
-    run: Annotated[str, Argument(help="A trajectory (.jsonl), or a directory: the newest one in it.")],
+    run: Annotated[str, Argument(help="A trajectory (.jsonl), or a directory, for its newest trajectory.")],
     host: Host = "127.0.0.1",
     port: Port = 0,
-    export: Annotated[str | None, Option(help="Write one HTML file that needs no server, and end.")] = None,
+    export: Annotated[
+        str | None, Option(help="Write the page to this HTML file, which needs no server, and exit.")
+    ] = None,
     open_browser: OpenBrowser = None,
 ) -> None:
-    """Look at a recorded run, also while it goes on. Timeline, coverage of the text, cells, sub-calls, costs."""
+    """Show a recorded run in a browser, even while it is running. Timeline, coverage, cells, sub-calls, costs."""
     from rlm.view import command
 
-    with _one_line_errors():
-        path = command.trajectory(run)
-        if export:
-            command.write(path, export)
-            click.echo(export)
-        else:
-            command.serve(path, host, port, open_browser=open_browser)
+    path = command.trajectory(run)
+    if export:
+        command.write(path, export)
+        click.echo(export)
+    else:
+        command.serve(path, host, port, open_browser=open_browser)
 
 
+@one_line_errors()
 def demo(
-    latency_ms: Annotated[float, Option(min=0, help="Added to each GET, as a far bucket would take.")] = 30,
+    latency_ms: Annotated[float, Option(min=0, help="Milliseconds to add to each GET, to simulate a bucket.")] = 30,
     model: Annotated[str | None, Option(help="The root model; needs OPENAI_API_KEY.")] = None,
-    base_url: Annotated[str | None, Option(help="Any OpenAI-compatible endpoint; else OPENAI_BASE_URL.")] = None,
+    base_url: Annotated[str | None, Option(help="Any OpenAI-compatible endpoint; by default OPENAI_BASE_URL.")] = None,
     runner: Annotated[
         str, Option(help="Where the model's code runs, as in `rlm run`.", autocompletion=one_of(*RUNNERS))
     ] = DEFAULT_RUNNER,
 ) -> None:
-    """Answer questions about a log of 10 GB, a text in an S3 server here, and a plain folder."""
+    """Answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""
     from rlm.cli.demo import main as run_demo
     from rlm.cli.demo import try_runner
 
-    with _one_line_errors():
-        try_runner(runner)
-        click.echo(describe_rights(runner), err=True)
-        right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=is_quiet(),
-                         runner=runner)  # fmt: skip
+    try_runner(runner)
+    click.echo(describe_rights(runner), err=True)
+    right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=is_quiet(),
+                     runner=runner)  # fmt: skip
     if not right:
         raise click.exceptions.Exit(1)
 
@@ -235,6 +236,7 @@ def demo(
 @with_models
 @with_limits
 @storing.with_s3_options
+@one_line_errors()
 def mcp(
     contexts: served.Contexts = None,
     sessions: served.SessionsUrl = None,
@@ -251,46 +253,38 @@ def mcp(
     limits: Limits,
     s3: storing.S3,
 ) -> None:
-    """Serve texts and answers to clients of MCP. That is the Model Context Protocol; limits are those of a question."""
+    """Serve texts and answers over the Model Context Protocol (MCP). Limits apply to each question."""
     from rlm.cli.mcp import serve
 
-    with _one_line_errors():
-        click.echo(describe_rights(limits["runner"]), err=True)
-        options = {**choose_models(who), **limits, "trajectory": trajectory}
-        serve(
-            contexts or [], sessions, memory, options, allow=allow or [], store_options=s3,
-            http=http, host=host, port=port, token="" if no_token else token,
-        )  # fmt: skip
-
-
-@functools.wraps(batch_command)
-def batch(**given: Any) -> None:
-    with _one_line_errors():
-        click.echo(describe_rights(given["runner"]), err=True)
-        batch_command(**given)
+    click.echo(describe_rights(limits["runner"]), err=True)
+    options = {**choose_models(who), **limits, "trajectory": trajectory}
+    serve(
+        contexts or [], sessions, memory, options, allow=allow or [], store_options=s3,
+        http=http, host=host, port=port, token="" if no_token else token,
+    )  # fmt: skip
 
 
 def _shows_steps() -> bool:
-    """On a terminal, or on request."""
+    """Whether to print the steps of a run: on a terminal, or with `--verbose`."""
     return shows_progress() or (is_verbose() and not is_quiet())
 
 
 @contextmanager
 def _say_how_to_resume(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
-    """Add to the error of a run that fails or is interrupted how to resume it, if a trajectory exists."""
+    """Add the command that resumes a run to its error or interrupt, if it has a trajectory."""
     try:
         yield
     except (LLMError, KeyboardInterrupt) as exc:
         if path is None or not path.exists():
             raise
-        later = f"(go on later: {_resuming(path, stored, shape)})"
+        later = f"(resume it with: {_resuming(path, stored, shape)})"
         if isinstance(exc, KeyboardInterrupt):
             raise KeyboardInterrupt(f"interrupted {later}") from None
         raise LLMError(f"{exc} {later}") from exc
 
 
 def _resuming(path: Path, stored: Mapping[str, Any], shape: str) -> str:
-    """The command that goes on with a recorded run."""
+    """The command that resumes a recorded run."""
     flags = "".join(f" --{name}" if value is True else f" --{name} {shlex.quote(value)}"
                     for name, value in stored.items())  # fmt: skip
     flags += "" if shape == "text" else f" --shape {shape}"
@@ -298,40 +292,20 @@ def _resuming(path: Path, stored: Mapping[str, Any], shape: str) -> str:
 
 
 def _say_how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
-    """Why a run did not finish, and what to do."""
+    """Why a run did not finish, and what the user can do."""
     from rlm.trajectory.display import why_unfinished
 
     flag = f"--{completion.reason.replace('_', '-')}" if completion.reason.startswith("max_") else ""
     why, path = why_unfinished(completion).removesuffix("."), completion.trajectory_path
     if not flag:
-        return f"{why}. Ask in other words, or another --model"
+        return f"{why}. Rephrase the question, or try another --model"
     if path is None:
-        return f"{why}. Raise {flag}; with --trajectory FILE a run can go on from where it ended"
-    return f"{why}. Go on with a higher limit: {_resuming(path, stored, shape)} {flag} N"
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Print an error that a user can mend as one line, exit 2; a bug keeps its traceback; Ctrl-C is exit 130."""
-    try:
-        with saying_retries():
-            yield
-    except (RLMError, MonocontextError, OSError) as exc:
-        _fail(str(exc))
-    except KeyboardInterrupt as exc:
-        click.echo(f"rlm: {str(exc) or 'interrupted'}", err=True)
-        raise click.exceptions.Exit(130) from None
-
-
-def _fail(message: str) -> NoReturn:
-    from rlm.trajectory.flags import in_flags
-
-    fail("rlm", in_flags(message))
-    raise click.exceptions.Exit(2) from None
+        return f"{why}. Raise {flag}; with --trajectory FILE, a run can be resumed"
+    return f"{why}. Resume it with a higher limit: {_resuming(path, stored, shape)} {flag} N"
 
 
 def describe_rights(runner: str) -> str:
-    """The line on rights that a user sees before a run. Raises RunnerUnavailable for an unknown runner."""
+    """The line that tells the user the rights of the model's code. Raises RunnerUnavailable for an unknown runner."""
     check_runner(runner)
     return RIGHTS if runner == "local" else CONFINED.format(runner)
 

@@ -1,4 +1,4 @@
-"""Resume a recorded run with the options of the command line: given ones are used, or refused by name."""
+"""Combine the options of a recorded run with those on the command line that resumes it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MODELS = (
 _BUDGET = ("iterations", "calls", "tokens", "dollars", "seconds")
 _OTHER = ("runner", "max_depth", "models")
 _FIXED = {
-    "question": "the QUESTION is in the recording",
-    "trajectory": "it writes on into the file that it goes on from: leave out --trajectory",
-    "outline": "the opening message is written already: leave out --outline",
+    "question": "its QUESTION is in the recording: leave out QUESTION",
+    "trajectory": "it appends to the file that it resumes: leave out --trajectory",
+    "outline": "its opening message is already written: leave out --outline",
 }
-"""Options that a resumed run cannot change, with the reason."""
+"""Options that a resumed run cannot change, with the reasons."""
 
 
 def given_options(context: click.Context) -> set[str]:
@@ -39,11 +39,10 @@ def given_options(context: click.Context) -> set[str]:
 def resumed_options(
     metadata: Mapping[str, Any], given: Collection[str], who: ModelChoice, limits: Limits
 ) -> dict[str, Any]:
-    """The keywords of `RLM`: the recorded ones, except for those given. Raises UsageError for one that cannot be
-    changed."""
+    """The keywords of `RLM`: the recorded ones, overridden by the given ones. Raises UsageError for a fixed option."""
     for name, why in _FIXED.items():
         if name in given:
-            raise UsageError(f"a resumed run: {why}")
+            raise UsageError(f"cannot change a resumed run: {why}")
     options = {**limits, **recorded_options(metadata)}
     options |= {name: limits[name] for name in _OTHER if name in given}
     said: Budget = limits["budget"]
@@ -55,7 +54,7 @@ def resumed_options(
 
 
 def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, Any]:
-    """The models: the given ones, and otherwise the recorded ones, at their endpoints."""
+    """The keywords for models: the given models, or else the recorded ones with their endpoints."""
     recorded = recorded_options(metadata)
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
     if not (said["model"] or said["preset"]):
@@ -76,7 +75,7 @@ def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, 
 
 
 def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
-    """Where the context of a recorded run is: as it was recorded, or next to the recording. Raises UsageError."""
+    """The path or URL of a recorded run's context. A file may have moved with the recording. Raises UsageError."""
     place: str | None = metadata.get("source")
     if place is None or place in ("-", SESSIONS) or "://" in place or "context_value" in metadata:
         return place
@@ -86,9 +85,9 @@ def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
     if near.exists():
         return str(near)
     where = "" if os.path.isabs(place) else f", nor at {near}"
-    raise UsageError(f"the context of this run is not at {place} any more{where}: give CONTEXT before --resume")
+    raise UsageError(f"the context of this run is no longer at {place}{where}: give CONTEXT before --resume")
 
 
 def absolute_place(place: str) -> str:
-    """A file or directory by its whole path, so that a resumed run finds it from any folder; a URL as it is."""
+    """The absolute path of a file or directory, so that a run can be resumed from any folder. A URL stays as it is."""
     return place if place in ("-", SESSIONS) or "://" in place else os.path.abspath(place)

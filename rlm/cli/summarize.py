@@ -1,4 +1,4 @@
-"""Summarize a text of any size: one call for each part, then calls that merge their summaries."""
+"""Summarize a text of any size: one call for each part, then calls that merge the summaries."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _MERGE = "Make one summary of these summaries of consecutive parts of a text. At
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A piece of the text."""
+    """The summary of a part of the text."""
 
     start: int
-    """Character."""
+    """The first character."""
     stop: int
-    """Character, half-open."""
+    """The character after the last."""
     summary: str
 
 
@@ -47,28 +47,28 @@ class Summary:
     usage: Usage
 
     def to_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The summary as JSON can hold it, for `--json`."""
         parts = [{"start": part.start, "stop": part.stop, "summary": part.summary} for part in self.parts]
         return {"summary": self.text, "parts": parts, "usage": self.usage.to_dict()}
 
 
 def summarize(rlm: RLM, context: Any, *, chunk_characters: int = 60_000, focus: str | None = None) -> Summary:
-    """Summarize all of `context`, a str or a lazy text; at most 16 parts are in memory.
+    """Summarize all of `context`, a str or a lazy text. At most 16 parts are in memory.
 
-    Costs one call per part and a few more. Raises LLMError when a call fails, or when the budget of `rlm` allows
-    fewer calls than that: before the first one.
+    Costs one call for each part and a few more. Raises LLMError if a call fails, and before the first call if the
+    budget of `rlm` allows fewer.
     """
     length = len(context)
     if not length:
-        raise LLMError("there is nothing to summarize: the text is empty")
+        raise LLMError("the text is empty: there is nothing to summarize")
     attention = f" Pay attention to: {focus}." if focus else ""
     group = max(2, chunk_characters // 2_000)
-    # A part that is cut at a line end may be a tenth shorter.
+    # A part ends at a line end, so it may be a tenth shorter.
     needed = _calls(1 if length <= chunk_characters else -(-length * 10 // (9 * chunk_characters)), group)
     allowed = rlm.budget.calls
     if allowed is not None and needed > allowed:
         raise LLMError(
-            f"{length:,} characters need {needed:,} calls, {allowed:,} are allowed: raise max_calls, or the chunks"
+            f"{length:,} characters need {needed:,} calls, but {allowed:,} are allowed: raise max_calls, or the chunks"
         )
     with rlm.sub_calls(context) as calls:
         parts: list[TextPart] = []
@@ -89,7 +89,7 @@ def summarize(rlm: RLM, context: Any, *, chunk_characters: int = 60_000, focus: 
 
 
 def _calls(parts: int, group: int) -> int:
-    """The number of calls for a text of this many parts."""
+    """The number of calls for a text of `parts` parts, merged in groups of `group`."""
     total, level = parts + 1, parts
     while level > group:
         level = -(-level // group)
@@ -98,7 +98,7 @@ def _calls(parts: int, group: int) -> int:
 
 
 def _batches(context: Any, size: int, together: int = 16) -> Iterator[list[tuple[int, int, str]]]:
-    """Pieces with their places, `together` at a time; cut at the last line end of the last tenth where there is one."""
+    """Lists of `together` parts (start, stop, text). A part ends at the last line end in its last tenth, if any."""
     batch: list[tuple[int, int, str]] = []
     start, length = 0, len(context)
     while start < length:

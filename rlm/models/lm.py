@@ -97,7 +97,7 @@ class LM(Protocol):
 
 def clean_messages(messages: Sequence[Message]) -> list[Message]:
     """The messages with lone surrogates escaped: half of a pair has no form in which it could be sent."""
-    return [{**message, "content": make_printable(message["content"], terminal=False)} for message in messages]
+    return [{name: make_printable(text, terminal=False) for name, text in message.items()} for message in messages]
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:

@@ -146,10 +146,6 @@ def test_append(cli: Cli, context: Path) -> None:
     cli("verify", context).fine()
 
 
-def test_append_to_nothing(cli: Cli, file: Path, tmp_path: Path) -> None:
-    cli("append", file, tmp_path / "none").refused("upload")
-
-
 def test_index_leaves_the_text_where_it_is(cli: Cli, folder: Path, tmp_path: Path) -> None:
     cli("index", folder / "a.py", folder / "sub", tmp_path / "ctx").fine()
     assert cli("cat", tmp_path / "ctx").fine().out == "a = 1\nb = 2c\n"
@@ -346,12 +342,6 @@ def test_sources_that_are_not_there(cli: Cli, tmp_path: Path) -> None:
     cli("index", tmp_path / "none", tmp_path / "ctx").refused("none")
     cli("index", "memory://name", tmp_path / "ctx").refused("memory://name")
     assert not (tmp_path / "ctx" / "manifest.json").exists()
-
-
-def test_too_few_arguments(cli: Cli, tmp_path: Path) -> None:
-    cli("upload", tmp_path / "ctx").misused("URL")
-    cli("cat").misused("Missing argument")
-    cli("sing", tmp_path / "ctx").misused("sing")
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")

@@ -114,30 +114,30 @@ def test_show_says_where_each_value_comes_from(cli: Cli, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[openai]\napi_key = "sk-hunter2"\n', ["openai.api_key: no keys belong in this file"]),
-        ('api_key = "sk-hunter2"\n', ["api_key: no keys belong in this file"]),
-        ('[s3]\naws_secret_access_key = "hunter2"\n', ["no keys belong in this file"]),
-        ('[mcp]\ntoken = "hunter2"\n', ["no keys belong in this file"]),
-        ('[openai]\nbase_url = "https://me:hunter2@x/v1"\n', ["openai.base_url: no passwords and no query belong"]),
-        ('[openai]\nbase_url = "me:hunter2@x/v1"\n', ["openai.base_url: no passwords and no query belong"]),
-        ('[s3]\nendpoint = "https://x/?token=hunter2"\n', ["s3.endpoint: no passwords and no query belong"]),
+        ('[openai]\napi_key = "sk-hunter2"\n', ["openai.api_key: this file may not hold keys"]),
+        ('api_key = "sk-hunter2"\n', ["api_key: this file may not hold keys"]),
+        ('[s3]\naws_secret_access_key = "hunter2"\n', ["this file may not hold keys"]),
+        ('[mcp]\ntoken = "hunter2"\n', ["this file may not hold keys"]),
+        ('[openai]\nbase_url = "https://me:hunter2@x/v1"\n', ["openai.base_url: this file may not hold passwords"]),
+        ('[openai]\nbase_url = "me:hunter2@x/v1"\n', ["openai.base_url: this file may not hold passwords"]),
+        ('[s3]\nendpoint = "https://x/?token=hunter2"\n', ["s3.endpoint: this file may not hold passwords"]),
         ('[openai]\nbase_url = "http://[::1"\n', ["openai.base_url is not a URL: Invalid IPv6 URL"]),
-        ('[s3]\nendpoint = ["hunter2"]\n', ["s3.endpoint is a text in quotes, not list"]),
+        ('[s3]\nendpoint = ["hunter2"]\n', ["s3.endpoint must be a text in quotes, not list"]),
         ('[s3]\nendpiont = "x"\n', ["unknown setting s3.endpiont: did you mean s3.endpoint?"]),
         ('endpoint = "x"\n', ["unknown setting endpoint: did you mean s3.endpoint?"]),
         ("[limit]\nmax_dollars = 1\n", ["unknown setting limit.max_dollars: did you mean limits.max_dollars?"]),
-        ('[colours]\nshade = "x"\n', ["unknown setting colours.shade: there are s3.endpoint, "]),
-        ('[limits]\nmax_dollars = "2"\n', ["limits.max_dollars is a number, not str"]),
-        ("[limits]\nmax_calls = 2.5\n", ["limits.max_calls is a whole number, not float"]),
-        ("[limits]\nmax_calls = true\n", ["limits.max_calls is a whole number, not bool"]),
-        ("[limits]\nmax_dollars = -1\n", ["limits.max_dollars is a finite number of at least 0"]),
-        ("[s3]\nregion = 1\n", ["s3.region is a text in quotes, not int"]),
+        ('[colours]\nshade = "x"\n', ["unknown setting colours.shade: settings are s3.endpoint, "]),
+        ('[limits]\nmax_dollars = "2"\n', ["limits.max_dollars must be a number, not str"]),
+        ("[limits]\nmax_calls = 2.5\n", ["limits.max_calls must be a whole number, not float"]),
+        ("[limits]\nmax_calls = true\n", ["limits.max_calls must be a whole number, not bool"]),
+        ("[limits]\nmax_dollars = -1\n", ["limits.max_dollars must be a finite number of at least 0"]),
+        ("[s3]\nregion = 1\n", ["s3.region must be a text in quotes, not int"]),
         ('[s3]\nregion = ""\n', ["s3.region is empty"]),
-        ("[limits]\nmax_calls = 0\n", ["limits.max_calls is a finite number of at least 1"]),
-        ("[limits]\nmax_tokens = 0\n", ["limits.max_tokens is a finite number of at least 1"]),
-        ("[limits]\nmax_dollars = inf\n", ["limits.max_dollars is a finite number of at least 0"]),
-        ("[limits]\nmax_seconds = nan\n", ["limits.max_seconds is a finite number of at least 0"]),
-        (f"[limits]\nmax_dollars = {'1' * 400}\n", ["limits.max_dollars is a finite number of at least 0"]),
+        ("[limits]\nmax_calls = 0\n", ["limits.max_calls must be a finite number of at least 1"]),
+        ("[limits]\nmax_tokens = 0\n", ["limits.max_tokens must be a finite number of at least 1"]),
+        ("[limits]\nmax_dollars = inf\n", ["limits.max_dollars must be a finite number of at least 0"]),
+        ("[limits]\nmax_seconds = nan\n", ["limits.max_seconds must be a finite number of at least 0"]),
+        (f"[limits]\nmax_dollars = {'1' * 400}\n", ["limits.max_dollars must be a finite number of at least 0"]),
         ("[s3\n", ["is not TOML"]),
     ],
 )
@@ -224,5 +224,5 @@ def test_help_of_topics_and_commands(cli: Cli) -> None:
         assert cli("help", name).fine().out == f"{text}\n"
     assert cli("help", "memory", "put").fine().out == cli("memory", "put", "--help").fine().out
     assert cli("help").fine().out == cli("--help").fine().out
-    cli("help", "credentails").misused("no command 'credentails': did you mean credentials?")
-    cli("help", "grep", "more").misused("no command 'grep more'")
+    cli("help", "credentails").misused("no command or topic 'credentails': did you mean credentials?")
+    cli("help", "grep", "more").misused("no command or topic 'grep more'")

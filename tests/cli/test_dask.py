@@ -84,7 +84,7 @@ def test_what_a_dead_worker_had_in_hand_is_done_again(address: str, tmp_path: Pa
             return executor.submit(work, *given).result()
 
     assert submit(die_once, str(tmp_path / "mark")) == "done"
-    with pytest.raises(MonocontextError, match=r"^workers of the Dask scheduler at \S+ died at the same work: [^\n]*$"):
+    with pytest.raises(MonocontextError, match=r"^workers of the Dask scheduler at \S+ died repeatedly [^\n]*$"):
         submit(os._exit, 1)
 
 
@@ -97,7 +97,7 @@ def die_once(mark: str) -> str:
 
 
 def test_no_scheduler_there(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.cli.cluster._SECONDS", 0.3)
+    monkeypatch.setattr("monocontext.cli.cluster._CONNECT_SECONDS", 0.3)
     source = tmp_path / "log.txt"
     source.write_text("a line\n")
     refused = cli("upload", source, tmp_path / "context", "--dask", "tcp://127.0.0.1:9")

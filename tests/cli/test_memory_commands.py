@@ -54,8 +54,8 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
     assert cli("memory", "search", "--ranked", "the of", place).code == 2
     etag = str(cli("memory", "get", "stdin", place, "--json").json["etag"])
     cli("memory", "put", "stdin", "2", place, "--if-match", etag).fine()
-    cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' already exists")
-    cli("memory", "put", "stdin", "3", place, "--create").refused("'stdin' already exists")
+    cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' is there already")
+    cli("memory", "put", "stdin", "3", place, "--create").refused("'stdin' is there already")
     cli("memory", "delete", "stdin", place).fine()
     cli("memory", "delete", "stdin", place).refused("no key 'stdin'")
     cli("memory", "get", "stdin", place).refused("no key 'stdin'")
@@ -80,7 +80,7 @@ def test_what_is_refused(cli: Cli, place: str, arguments: list[str], said: str) 
 
 
 def test_misuse(cli: Cli, place: str) -> None:
-    cli("memory", "put", "k", "v", place, "--create", "--if-match", "x").misused("--create or --if-match")
+    cli("memory", "put", "k", "v", place, "--create", "--if-match", "x").misused("--create and --if-match")
     cli("memory", "put", "k", "-", place, stdin=b"\xff").misused("stdin is not UTF-8 at byte 0")
     cli("memory", "search", "(", place).misused("not a regular expression")
     cli("memory", "list", "memory://x").refused("lives in the memory of one process")
@@ -114,7 +114,7 @@ def test_the_url_first_is_refused_before_anything_is_written(
     ran = cli("memory", command, *(word.format(given) for word in words))
     if of == "new/memory" and "docs" in words:  # a place stands last: it is meant, and the first word is no memory
         return
-    ran.refused("the URL goes last, and ")
+    ran.refused("the URL goes last, but ")
     assert sorted(tmp_path.rglob("*")) == before
     assert cli("memory", "get", "key", used).fine().out == "value"
 
@@ -122,16 +122,16 @@ def test_the_url_first_is_refused_before_anything_is_written(
 def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for words in (["put", "key", "value", "notes"], ["get", "key", "notes"], ["list", "notes"], ["exec", "L", "notes"]):
-        cli("memory", *words).refused("no directory 'notes' to hold a memory")
+        cli("memory", *words).refused("no directory 'notes' for a memory")
     for words in (["serve", "notes", "--port", "0"], ["purge", "notes"], ["clear", "notes"], ["search", "x", "notes"]):
-        cli("memory", *words).refused("no directory 'notes' to hold a memory")
+        cli("memory", *words).refused("no directory 'notes' for a memory")
     assert list(tmp_path.iterdir()) == []
     cli("memory", "put", "src/key", "value", "notes", "--create").fine()
     assert cli("memory", "get", "src/key", "notes").fine().out == "value"
     assert cli("memory", "exec", "P k v", "./more", "--create").fine().json["success"]
     assert cli("memory", "list", "src", "notes").fine().out == "src/key\n"
     assert cli("memory", "exec", "P", "more", "--key", "s3://a/key", "--value", "v").fine().json["success"]
-    cli("memory", "list", "a", "b", "more").misused("a PREFIX, if any, and then the URL; got 3 arguments")
+    cli("memory", "list", "a", "b", "more").misused("expected an optional PREFIX and then the URL, got 3 arguments")
 
 
 def test_purge_goes_on_with_watch(cli: Cli, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_files_of_a_volume(cli: Cli, tmp_path: Path) -> None:
     assert "removed 5" in cli("rm", "-r", volume).fine().out
     cli("put", tmp_path / "none", f"{volume}/x").refused("No such file")
     cli("put", volume).misused("one or more files and then a URL")
-    cli("get", f"{volume}/").misused("name one")
+    cli("get", f"{volume}/").misused("give it as TARGET")
 
 
 def test_volumes_by_name(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,12 +238,12 @@ def test_volumes_by_name(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("one")
     for command in (["ls", "notes"], ["get", "notes", "."], ["rm", "-r", "notes"], ["put", "a.txt", "notes"]):
-        cli(*command).refused("no volume 'notes' in ", "volume create notes")
+        cli(*command).refused("no file 'notes', and no volume", "volume create notes")
     cli("volume", "rm", "notes").refused("no volume 'notes'")
     cli("volume", "create", "../x").refused("a volume name must consist of")
     assert cli("volume", "list").fine().out == ""
     cli("volume", "create", "notes").fine()
-    cli("volume", "create", "notes").refused("there is a volume 'notes' already")
+    cli("volume", "create", "notes").refused("volume 'notes' exists already")
     assert cli("volume", "list").fine().out == "notes\n"
     assert cli("ls", "notes").code == 0
     cli("put", "a.txt", "notes").fine()
@@ -254,11 +254,11 @@ def test_volumes_by_name(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (tmp_path / "back" / "memory" / "b.txt").read_text() == "one"
     cli("ls", "back/memory").fine()  # a directory here, as before
     (tmp_path / "notes").mkdir()
-    cli("rm", "-r", "notes").refused("is a volume and a file here")
+    cli("rm", "-r", "notes").refused("is both a volume and a file")
     (tmp_path / "notes").rmdir()
     cli("rm", "notes/a.txt").fine()
     assert "removed 1" in cli("volume", "rm", "notes").fine().out
-    cli("ls", "notes").refused("no volume 'notes'")
+    cli("ls", "notes").refused("no file 'notes', and no volume")
 
 
 def test_a_volume_that_an_interpreter_filled_has_a_name(

@@ -91,13 +91,13 @@ def test_an_ignored_interrupt_stays_ignored(context: Path) -> None:
 
 
 @pytest.mark.parametrize("program", sorted(PROGRAMS))
-def test_the_list_of_commands_says_what_each_says_of_itself(program: str) -> None:
+def test_the_list_of_commands_needs_no_import_of_each(program: str) -> None:
     group: Any = PROGRAMS[program]
     import click
 
     root = click.Context(group, info_name=program)
-    for name, (_, about) in group._places.items():
-        assert about == group.get_command(root, name).get_short_help_str(1_000), name
+    for name in group._places:
+        assert group._about(root, name) == group.get_command(root, name).get_short_help_str(1_000), name
 
 
 HEAVY = ("typer", "pydantic", "rich", "boto3", "numpy", "asyncio", "openai")

@@ -200,7 +200,7 @@ def test_status_shows_hooks_where_no_archive_is_named(cli: Cli, machine: Path) -
         (("sessions", "find", "x"), "did you mean search?"),
         (("sessions", "lst"), "did you mean list?"),
         (("sessions", "ls"), "did you mean list?"),
-        (("sessions", "xyzzy"), "there are upload, status, list, show"),
+        (("sessions", "xyzzy"), "commands are upload, status, list, show"),
         (("hooks", "remove"), "did you mean uninstall?"),
         (("grpe", "x"), "did you mean grep?"),
     ],

@@ -54,7 +54,10 @@ def test_gc(cli: Cli, context: Path) -> None:
     assert (would["dry_run"], would["generations"]) == (True, generations)
     ran = cli("gc", context, "--older-than", "0s")
     assert ran.code == 0
-    assert ran.err == "note: with less than two days, uploads and compactions under way have to start again\n"
+    assert (
+        ran.err
+        == "note: with a grace period below two days, uploads and compactions that are running have to start again\n"
+    )
     assert f"removed {generations:,} versions, {would['segments']:,} segments" in ran.out
     assert "2 versions stay" in ran.out  # the newest, and the fence that has the same text
     assert len(list((context / "generations").glob("*.json"))) == 2
@@ -99,9 +102,9 @@ def test_bad_input(cli: Cli, tmp_path: Path, context: Path) -> None:
     cli("compact", context, "--segment-bytes", "many").misused("not a size: 'many'")
     cli("compact", context, "--segment-bytes", "0").misused("segment_bytes must be at least 1")
     cli("compact", context, "--frame-bytes", "1G").misused("frame_bytes must be between")
-    cli("gc", context, "--older-than", "7").misused("not a duration: '7'; write 90m, 36h or 7d")
+    cli("gc", context, "--older-than", "7").misused("not a duration: '7'; examples are 90m, 36h and 7d")
     cli("gc", context, "--older-than=-7d").misused("not a duration")
-    cli("index", "--filters", "--replace", context).misused("replaces nothing")
+    cli("index", "--filters", "--replace", context).misused("--replace needs sources")
 
 
 def test_damage_stops_gc(cli: Cli, context: Path) -> None:

@@ -41,7 +41,7 @@ def parse(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"not JSON: {error}") from None
     if not isinstance(fields, dict) or not isinstance(fields.get("op"), str):
-        raise BadRequest("a request must be an object with `op`")
+        raise BadRequest("a request is an object with an op")
     return fields
 
 

@@ -1,8 +1,8 @@
 r"""Measure how far a match can reach, from the parse tree: it decides whether a window has enough text.
 
-A length is a count of characters, or a count of *stops*: characters that no unlimited repeat of the pattern can match.
-`(\w+)\s*=.*` is unbounded in characters, and bounded in stops. The stops of `.*` alone are the newlines. All figures
-are upper bounds over every path that the engine may explore, including paths that fail.
+Lengths are counted in a measure: in characters, or in those characters alone that no unlimited repeat can match (its
+*stops*). In stops `(\w+)\s*=.*` is bounded although in characters it is not: for `.*` alone the stops are the newlines.
+All figures are upper bounds over every path that the engine may explore, those included that fail.
 """
 
 from __future__ import annotations

@@ -73,10 +73,10 @@ def test_root_and_sub_model_of_different_makers(endpoint: Any, anthropic_endpoin
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["--option", "low"], "an option is NAME=VALUE, not 'low'"),
+        (["--option", "low"], "an option must be NAME=VALUE, not 'low'"),
         (["--option", "model=x"], "'model' is not an option of sampling"),
         (["--temperature", "nan"], "temperature=nan cannot be sent"),
-        (["--header", "sk-secret"], "a header is NAME:VALUE"),
+        (["--header", "sk-secret"], "a header must be NAME:VALUE"),
     ],
 )
 def test_what_cannot_be_sent_is_one_line(endpoint: Any, notes: str, args: list[str], told: str) -> None:

@@ -234,7 +234,7 @@ def test_broken_rows_are_named_and_the_rest_runs(tmp_path: Path, endpoint: Any, 
     assert hushed.exit_code == 1
     assert "4 lines broken" in hushed.stderr
     nothing = cli.invoke(app, ["batch", os.devnull, *args[2:]])
-    assert (nothing.exit_code, nothing.stderr.splitlines()[-1]) == (2, f"rlm: {os.devnull} holds no question")
+    assert (nothing.exit_code, nothing.stderr.splitlines()[-1]) == (2, f"rlm: {os.devnull} contains no question")
 
 
 def test_a_question_that_was_broken_off_pays_nothing_twice(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_ctrl_c_stops_a_question_and_the_variables_are_kept(
     terminal.type("wait\n")
     assert waiting.wait(WAIT_SECONDS)
     terminal.type(CTRL_C)
-    terminal.until("Stopped; the variables are kept.")
+    terminal.until("Stopped; variables are kept.")
     terminal.prompted()
     slow.set()
     for question in ("loop", "sleep") if runner == "subprocess" else ("loop",):
@@ -157,7 +157,7 @@ def test_ctrl_c_stops_a_question_and_the_variables_are_kept(
             time.sleep(0.05)
         time.sleep(0.3)  # the answer has come back
         terminal.type(CTRL_C)
-        terminal.until("Stopped; the variables are kept.")
+        terminal.until("Stopped; variables are kept.")
         terminal.prompted()
     terminal.type("sum\n")
     terminal.until("42 True one")
@@ -174,14 +174,14 @@ def test_ctrl_c_at_the_prompt_empties_the_line_and_twice_ends_the_chat(
     endpoint.reply = lambda body: f"FINAL(you asked {question_of(body)})"
     terminal = chat(runner)
     terminal.type("half a quest" + CTRL_C)
-    terminal.until("Ctrl-C once more at once, or /quit, ends the chat.")
+    terminal.until("Press Ctrl-C again now, or type /quit, to end the chat.")
     terminal.prompted()
     terminal.type("whole\n")
     terminal.until("you asked whole")
     terminal.prompted()
     time.sleep(2.1)
     terminal.type(CTRL_C)
-    terminal.until("Ctrl-C once more")
+    terminal.until("Press Ctrl-C again")
     terminal.prompted()
     terminal.type(CTRL_C)
     assert terminal.ended() == 130

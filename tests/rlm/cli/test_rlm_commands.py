@@ -74,7 +74,7 @@ def test_chat_answers_in_a_row_over_one_namespace(endpoint: Any, notes: Path) ->
     assert len(re.findall(r"1 turns, 1 calls, 11 tokens in, 7 out, \$0\.000\d", said)) == 3
     assert "n  int: 2" in said
     assert "2 calls, 36 tokens, $0.000" in said
-    assert "There is no /nonsense" in said
+    assert "No command /nonsense" in said
     assert "/quit" in said
     assert len(asked) == 3
 
@@ -122,7 +122,7 @@ def test_a_short_text_takes_two_calls_and_an_empty_one_none() -> None:
 
 def test_a_text_that_needs_more_calls_than_allowed_is_refused_before_the_first() -> None:
     sub = ScriptedLM(reader)
-    with pytest.raises(LLMError, match=r"100,000 characters need \d+ calls, 5 are allowed"):
+    with pytest.raises(LLMError, match=r"100,000 characters need \d+ calls, but 5 are allowed"):
         summarize(RLM(lm=sub, max_calls=5), "x" * 100_000, chunk_characters=5_000)
     assert sub.calls == []
 
@@ -214,7 +214,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: 
     endpoint.reply = reply
     result = cli.invoke(app, ["run", str(notes), "q", "--trajectory", str(record), "--region", "r 1"])
     assert result.exit_code == 130, result.output
-    told = f"rlm: interrupted (go on later: rlm run --resume {record} --region 'r 1')"
+    told = f"rlm: interrupted (resume it with: rlm run --resume {record} --region 'r 1')"
     assert result.stderr.splitlines()[-1] == told
     assert list(tmp_path.glob("*.partial")) == []
     result = cli.invoke(app, ["run", "--resume", str(record)])
@@ -236,7 +236,7 @@ def test_a_failed_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: Path, 
     endpoint.reply = reply
     result = cli.invoke(app, ["run", str(notes), "q", "--trajectory", str(path), "--max-calls", "9"])
     assert result.exit_code == 2
-    assert f"go on later: rlm run --resume {path}" in result.stderr
+    assert f"resume it with: rlm run --resume {path}" in result.stderr
     asked = len(endpoint.requests)
     result = cli.invoke(app, ["run", "--resume", str(path)])
     assert (result.exit_code, result.stdout) == (0, "subone\ntwo\n\n"), result.output
@@ -453,7 +453,7 @@ def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> Non
     assert result.stdout == "[2, 'dict', 'yy']\n"
     for place, shape, said in (
         (notes, "list", "is for a context in storage"),
-        (tmp_path / "ctx", "set", "--shape is text, list or dict, not 'set'"),
+        (tmp_path / "ctx", "set", "--shape must be text, list or dict, not 'set'"),
     ):
         result = cli.invoke(app, ["run", str(place), "q", "--shape", shape])
         assert (result.exit_code, result.stdout) == (2, "")

@@ -69,7 +69,7 @@ def test_the_command_that_is_named_goes_on(endpoint: Any, notes: Path, tmp_path:
     endpoint.reply = lambda body: repl("n = 41")
     path = tmp_path / "run.jsonl"
     result = run(notes, "q", "--trajectory", path, "--max-calls", "2")
-    assert f"Go on with a higher limit: rlm run --resume {path} --max-calls N" in result.stderr
+    assert f"Resume it with a higher limit: rlm run --resume {path} --max-calls N" in result.stderr
     asked = len(endpoint.requests)
     same = run("--resume", path)
     assert (same.exit_code, len(endpoint.requests)) == (1, asked)  # it has ended, and nothing is allowed
@@ -100,7 +100,7 @@ def test_a_chat_and_a_batch_say_it_too(endpoint: Any, notes: Path, tmp_path: Pat
     nowhere = cli.invoke(app, ["batch", "nosuch.jsonl", str(notes), "--out", str(out)])
     assert nowhere.exit_code == 2
     assert nowhere.stderr.splitlines()[-1] == (
-        "rlm: the questions, nosuch.jsonl, cannot be read: No such file or directory"
+        "rlm: cannot read the questions in nosuch.jsonl: No such file or directory"
     )
 
 
@@ -134,7 +134,7 @@ def test_resume_heeds_the_endpoint_the_model_and_the_limits(endpoint: Any, notes
     ("args", "told"),
     [
         (["--trajectory", "other.jsonl"], "leave out --trajectory"), (["--outline"], "leave out --outline"),
-        (["NOTES", "another question"], "the QUESTION is in the recording"),
+        (["NOTES", "another question"], "its QUESTION is in the recording"),
     ],
 )  # fmt: skip
 def test_resume_refuses_by_name_what_cannot_change(
@@ -168,7 +168,7 @@ def test_an_old_recording_looks_beside_itself(endpoint: Any, tmp_path: Path, mon
     moved.write_text(path.read_text())
     lost = run("--resume", "run.jsonl")
     assert lost.exit_code == 2
-    assert "the context of this run is not at ctx any more, nor at " in lost.stderr
+    assert "the context of this run is no longer at ctx, nor at " in lost.stderr
     assert "give CONTEXT before --resume" in lost.stderr
     assert run("--resume", path).stdout == "needle\n"
 

@@ -1,4 +1,4 @@
-"""Report on stderr why a run waits: retries, and workarounds for options that an endpoint refuses."""
+"""Report errors, retries and warnings of a command on stderr, one line each."""
 
 from __future__ import annotations
 
@@ -8,14 +8,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from monocontext.cli.printing import is_quiet, say
+import click
+
+from monocontext.cli.printing import fail, is_quiet, say
 from monocontext.cli.progress import shows_progress
 from monocontext.cli.verbosity import is_verbose
+from monocontext.errors import MonocontextError
+from rlm.errors import RLMError
 from rlm.trajectory.flags import in_flags
 
 
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Decorate a command: it reports retries, and ends with status 2 after one line for an error that a user can mend.
+
+    A bug keeps its traceback.
+    """
+    try:
+        with reporting_retries():
+            yield
+    except (RLMError, MonocontextError, OSError) as error:
+        fail("rlm", in_flags(str(error)))
+        raise click.exceptions.Exit(2) from None
+
+
 class _StderrLines(logging.Handler):
-    """Prints each record as one line, with what the endpoint said (`said`) after it."""
+    """Prints each record as one line; `said`, the endpoint's own message, follows."""
 
     def emit(self, record: logging.LogRecord) -> None:
         words = (record.getMessage(), getattr(record, "said", ""))
@@ -23,11 +41,11 @@ class _StderrLines(logging.Handler):
 
 
 @contextmanager
-def saying_retries() -> Iterator[None]:
-    """Inside, print each retry on stderr as one line, except on a terminal, where a live status line moves, and with
-    `--verbose`, which prints them already.
+def reporting_retries() -> Iterator[None]:
+    """Print each retry, and each workaround for an option that an endpoint refuses, on stderr.
 
-    A `UserWarning`, such as `RLM` gives, is printed the same way, on a terminal too; nothing is printed with `--quiet`.
+    A terminal shows them in its live status line instead, and `--verbose` prints them as log lines. A `UserWarning`
+    is printed in every case, except with `--quiet`, which prints nothing.
     """
     logger, lines = logging.getLogger("rlm"), _StderrLines(logging.INFO)
     before, show = logger.level, warnings.showwarning
@@ -38,8 +56,8 @@ def saying_retries() -> Iterator[None]:
         elif not is_quiet():
             say(f"rlm: {in_flags(str(message))}", err=True)
 
-    is_told = not (shows_progress() or is_verbose() or is_quiet())
-    if is_told:
+    prints_retries = not (shows_progress() or is_verbose() or is_quiet())
+    if prints_retries:
         logger.addHandler(lines)
         logger.setLevel(logging.INFO)
     warnings.showwarning = warn
@@ -47,6 +65,6 @@ def saying_retries() -> Iterator[None]:
         yield
     finally:
         warnings.showwarning = show
-        if is_told:
+        if prints_retries:
             logger.removeHandler(lines)
             logger.setLevel(before)
