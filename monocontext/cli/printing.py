@@ -76,7 +76,14 @@ def note(text: str) -> None:
 def write_text(text: str) -> None:
     """Write a text to stdout as it is; on a terminal, control characters are escaped."""
     shown = escape_controls(text) if sys.stdout.isatty() else text
-    sys.stdout.buffer.write(shown.encode())
+    write_bytes(shown.encode())
+
+
+def write_bytes(data: bytes) -> None:
+    """Write all of `data` to stdout. With PYTHONUNBUFFERED stdout has no buffer, and one call may write less."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) or 0 :]
 
 
 def as_flags(message: str) -> str:

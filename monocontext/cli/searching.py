@@ -28,7 +28,7 @@ from monocontext.cli.grep_output import (
 )
 from monocontext.cli.options import S3, Allow, AsJson, check_order, options_of, plain_folder
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import escape_controls, wants_colour
+from monocontext.cli.printing import escape_controls, wants_colour, write_bytes
 from monocontext.cli.reading import Generation
 from monocontext.cli.source_names import SourceNames
 from monocontext.cli.writing import HEADER
@@ -327,12 +327,11 @@ def _file_names(found: Iterable[Found], names: SourceNames, url: str, as_json: b
 
 def _print(lines: Iterable[str], at_once: bool) -> None:
     """Write lines to stdout. With `at_once`, flush after each one."""
-    out = sys.stdout.buffer
     for line in lines:
-        out.write(line.encode() + b"\n")
+        write_bytes(line.encode() + b"\n")
         if at_once:
-            out.flush()
-    out.flush()
+            sys.stdout.flush()
+    sys.stdout.flush()
 
 
 def _print_stats(explained: Explanation, stats: Stats, seconds: float) -> None:

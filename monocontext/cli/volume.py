@@ -16,7 +16,7 @@ import click
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import note, say, say_row
+from monocontext.cli.printing import note, say, say_row, write_bytes
 from monocontext.cli.settings import from_file
 from monocontext.cli.writing import FollowLinks, remove_documents
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
@@ -163,7 +163,7 @@ def get(
         _check_object(url, "a / at its end fetches everything in it")
         data = store.get(key).data
     if target == "-":
-        sys.stdout.buffer.write(data)
+        write_bytes(data)
         return
     path = Path(target).expanduser()
     if path.is_dir():

@@ -464,9 +464,13 @@ def test_as_a_module_and_as_a_script(context: Path) -> None:
         assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
 
 
-def test_head_has_seen_enough(tmp_path: Path, cli: Cli) -> None:
-    """The pipe closes while megabytes are still to come: no error, no word."""
-    cli("upload", "-", tmp_path / "ctx", stdin=TEXT.encode() * 20).fine()
+@pytest.mark.parametrize(("unbuffered", "size"), [("", 20_000_000), ("1", 20_000_000), ("1", 200_000)])
+def test_head_has_seen_enough(
+    unbuffered: str, size: int, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pipe closes while more is still to come, perhaps of a single write: no error, no word."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    cli("upload", "-", tmp_path / "ctx", stdin=(TEXT * 20).encode()[:size]).fine()
     with subprocess.Popen(process("cat", tmp_path / "ctx"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
         assert running.stderr is not None
