@@ -79,7 +79,8 @@ def read_newest_after(store: Store, manifest: Manifest) -> Manifest:
 
 
 def read_newest(store: Store) -> Manifest | None:
-    """Read the newest root for a writer, or None at a fresh prefix (2 requests, 1 more for each generation behind).
+    """Read the newest root for a writer, or None at a fresh prefix (2 requests, and 1 for each generation that
+    `manifest.json` is late).
 
     A damaged `manifest.json` is only a copy: the newest generation is listed instead. Raises `NotAContext` for a
     foreign manifest and `UnsupportedFormat` for a newer one: a writer overwrites neither.
@@ -184,7 +185,7 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
         if follows is None:
             raise ContextChanged(
                 f"{store.url}: generation {root.generation} was written, and is {newer.generation - root.generation} "
-                f"behind the newest: old ones were removed meanwhile, so whether that includes it cannot be told"
+                f"behind the newest: old ones were removed meanwhile, so it is unknown whether the newest includes it"
             )
         base = read_newest_after(store, newer)
 

@@ -36,12 +36,12 @@ class Checker:
     def __init__(
         self, refs: tuple[FilterRef, ...], get: Callable[[str], bytes], first: int = 0, stop: int = sys.maxsize
     ):
-        """`get` reads an object (1 GET each, when the first frame of its filter comes or is skipped). Of frames before
-        `first` and from `stop` on no column is checked: they are the text around the others."""
+        """`get` reads an object (1 GET each, when the first frame of its filter comes or is skipped). Checks
+        no column of frames before `first` or from `stop` on: they only give the text around the others."""
         self._refs = deque(refs)
         self._first, self._stop = first, stop
         self.lacking: dict[str, list[int]] = {}
-        """Of each filter that does not hold its text, the frames whose columns lack a gram or a word."""
+        """The frames whose columns lack a gram or a word, by the name of their filter."""
         self._get = get
         self._reach = max((ref.reach_bytes for ref in refs), default=0)
         self._waiting: deque[tuple[int, bytes]] = deque()
@@ -230,7 +230,7 @@ class _Filter:
         """Check the border column: the text across the beginning of the filter's text."""
         if self.ref.border_frames < before.frames(reach):
             self._problems.append(
-                f"{self.name}: its border stands for {self.ref.border_frames} frames, expected {before.frames(reach)}"
+                f"{self.name}: its border covers {self.ref.border_frames} frames, expected {before.frames(reach)}"
             )
         if self._comparable:
             import numpy as np

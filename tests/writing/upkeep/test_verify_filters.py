@@ -150,7 +150,7 @@ def test_records_that_promise_too_much(store: Store) -> None:
     manifest = root(many)
     assert manifest.filters[1].border_frames == 10
     rewrite(many, manifest, 1, border_frames=9)
-    assert "its border stands for 9 frames, expected 10" in problem(many)
+    assert "its border covers 9 frames, expected 10" in problem(many)
 
 
 def test_damaged_objects(store: Store) -> None:
