@@ -160,16 +160,16 @@ class DocumentRows:
         self._end = stop, last_line
 
     def add_passed(self, found: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
-        """Documents whose text follows: name, metadata, characters, bytes and newlines of each, and the length of the
-        newline after it, which belongs to none."""
+        """Add documents whose text follows: name, metadata, characters, bytes and newlines of each, and 1 if a newline
+        that belongs to no document comes after it, else 0."""
         characters, passed_bytes = self._passed
         newlines = self._count()
         end, last_line = self._end
-        for name, metadata, length, size, lines, behind in found:
+        for name, metadata, length, size, lines, newline in found:
             self._add(DocumentRow(characters - end, newlines - last_line, length, size, lines, name, metadata))
             end, last_line = characters + length, newlines + lines
-            characters, newlines = end + behind, last_line + behind
-            passed_bytes += size + behind
+            characters, newlines = end + newline, last_line + newline
+            passed_bytes += size + newline
         self._end = end, last_line
         self._counted = passed_bytes, newlines
 

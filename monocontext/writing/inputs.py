@@ -421,9 +421,9 @@ def is_binary(head: bytes, encoding: str) -> bool:
 
 
 def utf_16_without_mark(head: bytes) -> str:
-    """The encoding of a file that begins so, if it is UTF-16 of mostly Latin letters without a byte order mark.
+    """The encoding of a file that begins with `head`, if it is UTF-16 without a byte order mark, mostly Latin letters.
 
-    As UTF-8 it is valid, with a NUL beside each letter, and no search finds a word in it.
+    Such a file is also valid UTF-8, with a NUL next to each letter, but no search would find a word in it.
     """
     if len(head) < 8:
         return ""

@@ -59,7 +59,7 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
     if not near and border == ref.border_frames:
         return changed(ref, first_frame=moved(ref.first_frame))
     runs: list[tuple[int, int]] = []
-    """Of frames from the first known one on."""
+    """Column and number of frames of each run, from the first frame with a known column on."""
     first_known, at = -1, ref.first_frame
 
     def know(first: int, stop: int) -> None:

@@ -1,4 +1,4 @@
-"""Search all objects of a context, decompressed, for a text that a deletion with `forget` must not leave behind."""
+"""Search all objects of a context, decompressed, for a text that a deletion with `forget` must remove."""
 
 from __future__ import annotations
 

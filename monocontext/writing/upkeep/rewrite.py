@@ -110,7 +110,7 @@ def first_byte(text: Reader, number: int) -> int:
 def move_filter(ref: FilterRef, old: Reader, new: Reader) -> FilterRef:
     """Move a filter to another text that has the filter's frames at the same characters.
 
-    The frames before them may differ: the border then stands for those that hold the text of the old ones.
+    The frames before them may differ: the border then covers those that hold the text of the old ones.
     """
     first = old.frame(ref.first_frame).start
     number = new.locate(first).number
@@ -262,8 +262,8 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
     """`ours`, a rewrite of `before`, with the text that `latest` added to `before`; and the frame from which on it may
     lack filters that `ours` or `latest` have.
 
-    An append may have stored the last frames of `before` again. Of `ours` stays what stands for frames that both have;
-    the rest is as `latest` has it, and text between the two is stored again.
+    An append may have stored the last frames of `before` again. The result keeps `ours` for the frames that `before`
+    and `latest` share, takes the rest from `latest`, and stores the text between the two again.
     """
     with work.text(before) as old, work.text(latest) as new, work.text(ours) as mine:
         same = _count_common(old, new)

@@ -209,10 +209,10 @@ class _Part:
 
     page: int
     start: int
-    """Of the page's frames."""
+    """The first frame, counted within the page; `stop` is counted likewise."""
     stop: int
     first_frame: int
-    """Of the text."""
+    """The number of the frame `start` in the whole text."""
 
     @property
     def stop_frame(self) -> int:
@@ -236,7 +236,7 @@ class _Gathered:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._filter_problems: dict[str, None] = {}
-        """Of objects that several parts have read, each line once."""
+        """Used as an ordered set: several parts may read the same filter and report the same line."""
         self._lacking: dict[str, list[int]] = {}
         self._cut: dict[int, Counted] = {}
 
