@@ -108,4 +108,4 @@ class StoreFailure(MonocontextError, OSError):
     """The store failed, and retries did not help."""
 
     refusals: int = 0
-    """How often the store requested a lower rate during the attempts."""
+    """The number of times that the store requested a lower rate during the attempts."""

@@ -43,7 +43,7 @@ class Question:
     """One line of a file of questions."""
 
     id: str
-    """As given, else the number of the line."""
+    """The id as it was given, else the number of the line."""
     query: str
     line: int
     """From 1."""

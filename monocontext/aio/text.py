@@ -148,19 +148,19 @@ class AsyncMonocontext(RefusedOperators):
         return self._call(lambda: self._text[key])
 
     async def find(self, sub: str, start: int | None = None, end: int | None = None) -> int:
-        """As `str.find`; GETs as for `Monocontext.find`."""
+        """Like `str.find`; GETs as for `Monocontext.find`."""
         return await self._call(lambda: self._text.find(sub, start, end))
 
     async def rfind(self, sub: str, start: int | None = None, end: int | None = None) -> int:
-        """As `str.rfind`."""
+        """Like `str.rfind`."""
         return await self._call(lambda: self._text.rfind(sub, start, end))
 
     async def index(self, sub: str, start: int | None = None, end: int | None = None) -> int:
-        """As `str.index`."""
+        """Like `str.index`."""
         return await self._call(lambda: self._text.index(sub, start, end))
 
     async def count(self, sub: str, start: int | None = None, end: int | None = None) -> int:
-        """As `str.count`."""
+        """Like `str.count`."""
         return await self._call(lambda: self._text.count(sub, start, end))
 
     async def contains(self, sub: str) -> bool:
@@ -168,11 +168,11 @@ class AsyncMonocontext(RefusedOperators):
         return await self._call(lambda: sub in self._text)
 
     async def startswith(self, prefix: str | tuple[str, ...], start: int | None = None, end: int | None = None) -> bool:
-        """As `str.startswith`."""
+        """Like `str.startswith`."""
         return await self._call(lambda: self._text.startswith(prefix, start, end))
 
     async def endswith(self, suffix: str | tuple[str, ...], start: int | None = None, end: int | None = None) -> bool:
-        """As `str.endswith`."""
+        """Like `str.endswith`."""
         return await self._call(lambda: self._text.endswith(suffix, start, end))
 
     async def equals(self, other: str) -> bool:

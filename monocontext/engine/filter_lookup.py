@@ -210,7 +210,7 @@ class FilterLookup:
     def _narrow_by_sections(
         self, query: Query, start: int, stop: int, within_line: bool, records: Records
     ) -> Finding[Narrowing | None]:
-        """As `narrow`, for a text with directories of filters: one directory after another, as far as they cover these
+        """Like `narrow`, for a text with directories of filters: one directory after the other, if they cover these
         characters. Each takes one wave, or two if its directory is not in memory."""
         within = yield from self._table.find_range(start, stop)
         if within is None:
@@ -254,7 +254,7 @@ class FilterLookup:
             return ("told", query, within_line) not in self._fetcher.cache
 
     def _narrow_elsewhere(self, query: Query, start: int, stop: int, within_line: bool) -> Finding[Narrowing | None]:
-        """As `narrow`, with filters outside of this text, for any layout of its pages and filters."""
+        """Like `narrow`, with filters outside of this text, for any layout of its pages and filters."""
         assert self.elsewhere is not None
         key = ("told", query, within_line)
         with self._fetcher.lock:

@@ -33,12 +33,12 @@ class CacheOptions(TypedDict, total=False):
     materialize_limit: int
     """Characters up to which a result becomes one real `str`."""
     hedge: Hedge | None
-    """Which late requests are sent a second time."""
+    """The late requests that are sent a second time."""
     cache_dir: str | os.PathLike[str] | None
     """A folder that keeps fetched data for the next process."""
     cache_dir_bytes: int
     prefetch: Prefetch
-    """Which reads are fetched ahead."""
+    """The reads that are fetched ahead."""
 
 
 class TextOptions(CacheOptions, total=False):

@@ -63,7 +63,7 @@ class PageTree:
     def __init__(self, pages: Sequence[PageRef]):
         self._top = _Node(pages, None, 0)
         self.directories = sum(isinstance(page, PageDirectory) for page in pages)
-        """How many entries of the root are directories: the first ones."""
+        """The number of directories, which are the first entries of the root."""
         self.count = self._top.firsts[-1]
         self.more = self.count - len(pages)
         """By how much the number of a page is above its place in the root."""
@@ -78,7 +78,7 @@ class PageTree:
         return found if isinstance(found, Unopened) else found[0].firsts[found[1]]
 
     def numbers(self, column: Column, values: Iterable[int]) -> list[int] | Unopened:
-        """As `find`, for many values; or the first directory that is needed for one of them."""
+        """Like `find`, for many values; or the first directory that is needed for one of them."""
         found = []
         for value in values:
             number = self.number(column, value)

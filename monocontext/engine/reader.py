@@ -129,7 +129,7 @@ class Reader:
         self._last_hit = range(0)
         self._last_query: Query | None = None
         self._repeats = 0
-        """How often in a row the last query was made again."""
+        """The number of times in a row that the last query was repeated."""
 
     def ask_filters_elsewhere(self, ask: Callable[[Query, bool], tuple[tuple[int, int], ...] | None]) -> None:
         """Let searches use filters outside of this text; see `FilterLookup.elsewhere`."""
@@ -221,7 +221,7 @@ class Reader:
         return end
 
     def frame_within(self, start: int, stop: int) -> FrameText | None:
-        """As `within`, for frames alone."""
+        """Like `within`, for frames alone."""
         page = self.table.page_at(start)
         starts = page.starts
         i = bisect_right(starts, start) - 1
@@ -428,7 +428,7 @@ class Reader:
         return self._name(runs, start, stop, narrowed.frames)
 
     def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
-        """As `candidates`, but also if most frames are candidates; None if no filter can tell, or if they are more than
+        """Like `candidates`, also if most frames are candidates; None if no filter can tell, or if they are more than
         `MOST_MANY`.
 
         The cost is that of `candidates`, without the index pages of these frames.
@@ -484,7 +484,7 @@ class Reader:
         return [self.frame(number).start for number in numbers]
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
-        """How many frames the text has, and in how many of them a match may begin; None: no filter says (1 wave)."""
+        """The number of frames, and the number in which a match may begin; None if no filter can tell (1 wave)."""
         if not self.characters:
             return None
         found = self.table.finish(self._filters.narrow(query, 0, self.characters, False, self.table, needs_text=False))

@@ -90,7 +90,7 @@ class Stats:
     bytes_used: int = 0
     """Stored bytes of the fetched frames that a caller then looked at, counted once a fetch, in whole frames."""
     throttled: int = 0
-    """How often the store asked for fewer requests (503 SlowDown and similar answers) and the request was repeated."""
+    """The number of answers that asked for fewer requests (503 SlowDown and similar), each with a repeated request."""
     disk_hits: int = 0
     """Requests that files of an earlier read answered (`cache_dir`); not part of `gets`."""
     disk_bytes: int = 0

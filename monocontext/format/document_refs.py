@@ -29,7 +29,7 @@ class DocumentPageRef:
     start_newline: int
     """Newlines of the text before that."""
     characters: int
-    """Where the last document ends in the text."""
+    """The end of the last document in the text, in characters."""
     newlines: int
     """Newlines of the text before that end."""
     bytes: int

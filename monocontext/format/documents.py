@@ -171,7 +171,7 @@ class DocumentPage:
             raise DamagedData(f"{key}: crc32c differs: expected {ref.crc32c:08x}, found {found:08x}")
         base = before or _BEFORE
         self.data = data
-        """As it is stored."""
+        """The name as it is stored, in UTF-8."""
         self.first = base.documents
         """The number of its first document."""
         try:

@@ -38,7 +38,7 @@ class HttpListener:
 
     @property
     def url(self) -> str:
-        """Where clients reach it."""
+        """The URL for clients."""
         return server_url(self.host, self.port) + PATH
 
     def serve(self, server: Any) -> None:

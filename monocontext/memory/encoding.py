@@ -48,7 +48,7 @@ class EntryHeader:
     frames: tuple[FrameRecord, ...]
     """The value in frames of at most 256 KiB; no frame for an empty value."""
     head_bytes: int
-    """Where in the object the value begins."""
+    """The offset of the value in the object."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Metadata from the writer."""
 

@@ -65,7 +65,7 @@ class MemoryServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL at which it listens."""
         return server_url(str(self.server_address[0]), self.server_port)
 
 

@@ -37,7 +37,7 @@ class Query:
         return int(value)
 
     def count_or_none(self, name: str) -> int | None:
-        """As `count`, but None if the parameter is missing."""
+        """Like `count`, but None if the parameter is missing."""
         return self.count(name) if name in self._given else None
 
 

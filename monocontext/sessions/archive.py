@@ -281,7 +281,7 @@ class Project:
             return text.search(words, k=k, max_seconds=max_seconds, per_document=True)
 
     def search_sessions(self, words: str, k: int = 10) -> list[dict[str, Any]]:
-        """As `search`, for a REPL: `session_id`, `score`, `content`; a last dict has a `note` if text was left
+        """Like `search`, for a REPL: `session_id`, `score`, `content`; a last dict has a `note` if text was left
         unread."""
         found = self.search(words, k)
         rows = [{"session_id": one.document, "score": round(one.score, 2), "content": one.text} for one in found]

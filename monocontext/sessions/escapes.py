@@ -49,9 +49,9 @@ class DecodedView(NamedTuple):
 
     text: str
     at: list[int]
-    """Where each run of copied or decoded characters begins in `text`."""
+    """The start in `text` of each run of copied or decoded characters."""
     source: list[int]
-    """Where the same run begins in the original."""
+    """The start of the same run in the original."""
 
     def place(self, position: int) -> int:
         """The offset in the original of an offset in `text`."""

@@ -119,12 +119,12 @@ class SearchIndex:
         self._key = f"{self._folder}/index.json"
 
     def ask(self, word: str) -> FilterAnswer:
-        """Which texts may hold a word, in any case (1 GET, then about 16 of 1 KiB and 1 a thousand texts, at once)."""
+        """The texts that may hold a word, in any case (1 GET, then at once 16 of 1 KiB and 1 a thousand texts)."""
         # A line of a turn is a part of a line of its text; more than one line may have got a space between.
         return self.ask_all([Literal(max(word.split("\n"), key=len), re.IGNORECASE)])[0]
 
     def ask_all(self, literals: Sequence[Literal]) -> list[FilterAnswer]:
-        """As `ask`, for each of some literals, anywhere in a match (the rows of all at once)."""
+        """Like `ask`, for each of some literals, anywhere in a match (the rows of all at once)."""
         for attempt in range(_ATTEMPTS):
             root, etag = self._load()
             try:

@@ -59,7 +59,7 @@ _LONG = timedelta(seconds=60)
 """The same for a write: a server may take long to answer, and a repeated write may conflict with itself."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable|CONTENT_RANGE")
-"""What `object_store` says if a range begins beyond the end of the object. Azurite sends `bytes 0--1/0` for an empty
+"""The words of `object_store` if a range begins beyond the end of the object. Azurite sends `bytes 0--1/0` for an empty
 one."""
 _used_by: int | None = None
 """The id of the process that has sent a request by obstore: this process, or an ancestor that forked."""

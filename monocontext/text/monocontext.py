@@ -80,7 +80,7 @@ class Monocontext(StrLike, Sequence[str]):
     _limit: int
     _opened: ContextHandle | None
     _recipe: tuple[Any, ...] | None
-    """How to derive a derived text again: the base text, the method, its arguments."""
+    """The way to derive this text again: the base text, the method, its arguments."""
     _hot: tuple[int, int, Any]
     """The frame last read: characters [low, high) of this text, and their bytes or `str`."""
     _last_frame: int
@@ -443,7 +443,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     @property
     def span(self) -> Span:
-        """Where this text lies in its source."""
+        """The place of this text in its source."""
         return Span(self._source, self._start, self._stop)
 
     # -- iteration -------------------------------------------------------------------------------------------------

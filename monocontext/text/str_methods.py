@@ -137,7 +137,7 @@ class StrLike(LazyText):
         return self._compare(other) == 0
 
     def __lt__(self, other: object) -> bool:
-        """As `str`; streamed up to the first difference."""
+        """Like `str`; streamed up to the first difference."""
         return self._compare(other) < 0 if isinstance(other, str | StrLike) else NotImplemented
 
     def __le__(self, other: object) -> bool:
@@ -180,11 +180,11 @@ class StrLike(LazyText):
         return self._find(self._argument(sub, "rfind() argument 1 must be str"), start, end, reverse=True)
 
     def index(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """As `find`, but `ValueError` if there is none."""
+        """Like `find`, but `ValueError` if there is none."""
         return self._check_found(self._find(self._argument(sub, "index() argument 1 must be str"), start, end))
 
     def rindex(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """As `rfind`, but `ValueError` if there is none."""
+        """Like `rfind`, but `ValueError` if there is none."""
         return self._check_found(
             self._find(self._argument(sub, "rindex() argument 1 must be str"), start, end, reverse=True)
         )
@@ -236,11 +236,11 @@ class StrLike(LazyText):
         return span.count(sub, low, high)
 
     def startswith(self, prefix: str | tuple[str, ...], start: Bound = None, end: Bound = None, /) -> bool:
-        """As `str.startswith`; reads as many characters as the prefix has."""
+        """Like `str.startswith`; reads as many characters as the prefix has."""
         return self._has_affix("startswith", prefix, start, end)
 
     def endswith(self, suffix: str | tuple[str, ...], start: Bound = None, end: Bound = None, /) -> bool:
-        """As `str.endswith`; reads as many characters as the suffix has."""
+        """Like `str.endswith`; reads as many characters as the suffix has."""
         return self._has_affix("endswith", suffix, start, end)
 
     def _has_affix(self, name: str, affix: object, start: Bound, end: Bound) -> bool:
@@ -278,11 +278,11 @@ class StrLike(LazyText):
         return self._change_case("lower", sys._getframe(1))
 
     def upper(self) -> str | Self:
-        """As `lower`. Where the text is not ASCII, an offset in the result costs a pass over the text before it."""
+        """Like `lower`. Where the text is not ASCII, an offset in the result costs a pass over the text before it."""
         return self._change_case("upper", sys._getframe(1))
 
     def casefold(self) -> str | Self:
-        """As `upper`."""
+        """Like `upper`."""
         return self._change_case("casefold", sys._getframe(1))
 
     def _change_case(self, method: str, caller: FrameType | None) -> str | Self:
@@ -308,19 +308,19 @@ class StrLike(LazyText):
         return self._derive(derivation, "lower")
 
     def swapcase(self) -> str | Self:
-        """As `upper`, lazy above the limit."""
+        """Like `upper`, lazy above the limit."""
         if self._is_small:
             return self._whole("swapcase", "").swapcase()
         return self._derive(InContext(self.span, str.swapcase, self._all_have(ASCII)), "swapcase")
 
     def title(self) -> str | Self:
-        """As `upper`, lazy above the limit."""
+        """Like `upper`, lazy above the limit."""
         if self._is_small:
             return self._whole("title", "").title()
         return self._derive(InContext(self.span, str.title, self._all_have(ASCII)), "title")
 
     def capitalize(self) -> str | Self:
-        """As `upper`, lazy above the limit."""
+        """Like `upper`, lazy above the limit."""
         if self._is_small:
             return self._whole("capitalize", "").capitalize()
         return self._derive(InContext(self.span, str.lower, self._all_have(ASCII), capitalize=True), "capitalize")
@@ -487,7 +487,7 @@ class StrLike(LazyText):
     @overload
     def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]: ...
     def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]:
-        """As `split`, from the right."""
+        """Like `split`, from the right."""
         most = _c_integer(maxsplit)
         given = None if sep is None else self._separator(sep)
         if self._is_small:
@@ -589,7 +589,7 @@ class StrLike(LazyText):
     __rmul__ = __mul__
 
     def join(self, iterable: Iterable[str], /) -> str:
-        """As `str.join`, with this text (up to the limit) as the separator."""
+        """Like `str.join`, with this text (up to the limit) as the separator."""
         return self._whole("join", 'write "...".join(...) with a separator that is a str').join(iterable)
 
     def center(self, width: SupportsIndex, fillchar: str = " ", /) -> str | Self:

@@ -179,7 +179,7 @@ def join_windows(windows: Iterable[Window], needle: str, reverse: bool = False) 
 
 
 def join_texts(texts: Iterable[str], needle: str) -> Iterator[str]:
-    """As `join_windows`, for texts in order."""
+    """Like `join_windows`, for texts in order."""
     if len(needle) < SHORT_NEEDLE:
         return iter(texts)
     return (window.data for window in join_windows((Window(0, text) for text in texts), needle))
@@ -331,7 +331,7 @@ def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
 
 
 def occurrences_from_right(windows: Iterable[Window], needle: str) -> Iterator[int]:
-    """As `occurrences`, from right to left with windows from the end backwards: where `str.rsplit` cuts."""
+    """Like `occurrences`, from right to left with windows from the end backwards: where `str.rsplit` cuts."""
     carry: Any = None
     for window, units in _in_units(windows, needle):
         if carry is None or not window.follows:

@@ -116,7 +116,7 @@ def passages_reply(found: Passages) -> Reply[Matches]:
 
 
 def ranked_reply(found: list[Ranked]) -> Reply[Matches]:
-    """As `passages_reply`, for the entries of a memory."""
+    """Like `passages_reply`, for the entries of a memory."""
     rows = [f"[key {one.key!r}, line {one.line_number}]\n{one.text.rstrip()}" for one in found]
     hits = [Match(one.key, one.line_number, None, one.text) for one in found]
     return _fit_passages(rows, hits, f"keys: {len(found)}; none scores more")

@@ -14,7 +14,7 @@ FAN_OUT = 4
 
 
 def merged(sizes: Sequence[int], new: int, least: int) -> int:
-    """How many of the last pieces, of these sizes, are stored again together with `new` ones after them.
+    """The number of last pieces, of these sizes, that are stored again together with `new` ones after them.
 
     Sizes up to `least` are of one tier.
     """

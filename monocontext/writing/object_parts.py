@@ -53,7 +53,7 @@ class Found:
     records: list[FrameRecord] = field(default_factory=list)
     final_newline: bool = False
     end_byte: int = 0
-    """Where its last frame ends in its object."""
+    """The end of its last frame in its object."""
     objects: int = 0
     """Objects that end in it."""
     notes: list[str] = field(default_factory=list)

@@ -63,7 +63,7 @@ class Origin:
     """A folder, or a file that is named by itself."""
 
     path: Path
-    """As given; messages call it so."""
+    """The path as it was given, for messages."""
     absolute: str
     is_folder: bool
     prefix: str

@@ -61,7 +61,7 @@ class State:
 
     @property
     def turns(self) -> dict[str, int]:
-        """How many turns each session has."""
+        """The number of turns of each session."""
         return {session.session_id: session.turns for session in self.sessions.values()}
 
     def of(self, section: str) -> list[Statement]:

@@ -24,7 +24,7 @@ class Description:
     sentence: str
     """For the model: "a str of 1,200 characters in 30 lines"."""
     uri: str | None = None
-    """Where a lazy text lives, if it says so."""
+    """The URL of a lazy text, if it tells."""
     offers: frozenset[str] = frozenset()
     """The operations of a lazy text that the system prompt names, as far as it has them."""
     access: str = ""

@@ -166,7 +166,7 @@ class Interpreter:
         return "\n".join(each for each in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if each)
 
     async def aexecute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
-        """As `execute`, in a thread."""
+        """Like `execute`, in a thread."""
         return await asyncio.to_thread(self.execute, code, variables)
 
     def commit(self) -> None:

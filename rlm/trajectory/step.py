@@ -61,4 +61,4 @@ class Step:
     claims: tuple[Claim, ...] = ()
     """The model's citations for its answer; not checked."""
     repeats: int = 0
-    """How many turns in a row, up to this one, had the reply and the output of the turn before them."""
+    """The number of turns in a row, up to this one, that repeated the reply and the output of the turn before."""

@@ -147,7 +147,7 @@ class Fetcher:
                     self.release(wanted)
 
     def fetch_some(self, items: Sequence[FetchItem]) -> list[Any | None]:
-        """As `fetch_all`, until one item more has come; None for each that is still under way."""
+        """Like `fetch_all`, until one item more has come; None for each that is still under way."""
         token = Token()
         with token:
             wanted = self.want(items, token)
@@ -442,7 +442,7 @@ class Fetcher:
         self._file(fetch, values, failed, began)
 
     def _carry_here(self, fetch: Fetch) -> None:
-        """As `_work`, in the caller's thread. An interrupt of the caller is not an error of the fetch."""
+        """Like `_work`, in the caller's thread. An interrupt of the caller is not an error of the fetch."""
         began = self.workers.now()
         failed: BaseException | None = None
         try:

@@ -137,7 +137,7 @@ class DaemonThreads:
         return True
 
     def submit_all(self, jobs: Sequence[Callable[[], None]]) -> int:
-        """As `start`, for many jobs. Returns how many of them, from the first, run in threads."""
+        """Like `start`, for many jobs. Returns how many of them, from the first, run in threads."""
         return next((number for number, job in enumerate(jobs) if not self.submit(job)), len(jobs))
 
     def _start(self) -> bool:
@@ -157,7 +157,7 @@ class DaemonThreads:
             shared.threads.discard(thread)
 
     def call(self, work: Callable[[], T]) -> Outcome[T]:
-        """As `start`, for work that returns or raises something, in any thread."""
+        """Like `start`, for work that returns or raises something, in any thread."""
         outcome: Outcome[T] = Outcome()
         if not self.submit(lambda: outcome.fill(work)):
             outcome.fill(work)

@@ -41,7 +41,7 @@ class Workers(Protocol):
         ...
 
     def submit_all(self, jobs: Sequence[tuple[RangeRequest, Job]]) -> int:
-        """As `start`, for many at once. Returns how many of them, from the first, were started."""
+        """Like `start`, for many at once. Returns how many of them, from the first, were started."""
         return next((number for number, each in enumerate(jobs) if not self.submit(*each)), len(jobs))
 
     def decode(self, work: Callable[[], T]) -> T:

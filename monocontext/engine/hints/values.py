@@ -40,9 +40,9 @@ class TextValue:
     """The context, an unread part of it, or a conversion of it as long as itself."""
 
     start: int
-    """Where it begins in the context."""
+    """The offset at which it begins in the context."""
     stop: int
-    """Where it ends there."""
+    """The offset at which it ends there."""
     folded: bool = False
     """Went through `lower`, `upper` or `casefold`."""
     is_exact: bool = True

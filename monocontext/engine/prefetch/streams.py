@@ -103,7 +103,7 @@ class Streams:
     _characters: int
     _frames: int
     last_start: int = 0
-    """Where the last read began."""
+    """The offset of the last read."""
     _start_before: int = 0
     _streams: OrderedDict[int, _Stream] = field(default_factory=OrderedDict)
     _lone: deque[Read] = field(default_factory=partial(deque, maxlen=_LONE))

@@ -236,7 +236,7 @@ class ServedReader:
         return self._parse_candidates(*self._ask("holding", need=row, start=start, stop=stop))
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
-        """How many frames the text has, and how many of them may hold it; None: no search filter says."""
+        """The number of frames, and the number that may hold it; None if no search filter can tell."""
         if (row := _row(query)) is None:
             return None
         found = self._ask("frequency", need=row)[0]["value"]

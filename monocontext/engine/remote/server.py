@@ -66,9 +66,9 @@ class ReaderServer:
         return ReaderServer(self._reader, self._start, self._stop, limit=self._limit, steps=steps)
 
     entry = "monocontext.text:served_text"
-    """Where the worker finds the function that makes the text of a way to ask."""
+    """The function with which the worker makes the text, as `module:name`."""
     modules = ("monocontext.text.namespace.kit", "monocontext.text.namespace.printing", "monocontext.engine.remote")
-    """Which the worker will import for the text that it makes."""
+    """Modules that the worker imports for the text."""
     bad_request = BadRequest
     """By this type the host knows a request that no honest worker sends."""
 

@@ -323,7 +323,7 @@ class _Group:
 
 
 def _estimate_grams(set_count: int) -> float:
-    """How many different grams most likely set `set_count` rows of 2 ** MAX_BITS."""
+    """The most likely number of different grams that set `set_count` rows of 2 ** MAX_BITS."""
     import math
 
     rows = 1 << MAX_BITS

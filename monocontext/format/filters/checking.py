@@ -153,7 +153,7 @@ class _TextBefore:
             self._sizes.popleft()
 
     def frames(self, reach: int) -> int:
-        """How many of the last frames hold the last `reach` folded bytes; all of them where they hold fewer."""
+        """The number of last frames that hold the last `reach` folded bytes; all frames if they hold fewer."""
         total = 0
         for number, size in enumerate(reversed(self._sizes), 1):
             total += size

@@ -41,9 +41,9 @@ class Signs:
         inside |= self.others
         self.threes: NDArray[np.bool_] = inside[:-2] & inside[1:-1]
         self.threes &= inside[2:]
-        """Where 3 bytes of a word begin."""
+        """The positions at which 3 bytes of a word begin."""
         edges = np.flatnonzero(self.threes[1:] != self.threes[:-1])
         self.starts: NDArray[np.intp] = edges[::2] + 1
-        """Where words begin."""
+        """The positions at which words begin."""
         self.stops: NDArray[np.intp] = edges[1::2] + LEAST_BYTES
-        """Where they end."""
+        """The positions at which they end."""

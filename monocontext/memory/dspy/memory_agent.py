@@ -41,7 +41,7 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         return rlm(**given)
 
     async def aforward(self, **inputs: Any) -> Any:
-        """As `forward`, for `acall`. The model is awaited; the text opens, and cells run, in the thread of the loop."""
+        """Like `forward`, for `acall`. Awaits the model; the text opens, and cells run, in the thread of the loop."""
         rlm, given = self._prepare(inputs)
         return await rlm.acall(**given)
 
@@ -77,7 +77,7 @@ class MemoryAgent(dspy.Module):  # type: ignore[misc]
     async def aforward(
         self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time"
     ) -> Any:
-        """As `forward`, for `acall`."""
+        """Like `forward`, for `acall`."""
         explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
         return _told(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
 

@@ -130,7 +130,7 @@ def _was_parsing_a_response(error: BaseException) -> bool:
 
 
 def _asks_for_the_region(error: BaseException) -> int:
-    """How often botocore was looking for the region of a bucket: a server that redirects it makes it start again."""
+    """The number of times that botocore looked for the region of a bucket: each redirect makes it start again."""
     from traceback import walk_tb  # 5 ms, after a failure
 
     return sum(frame.f_code.co_name == "redirect_from_error" for frame, _ in walk_tb(error.__traceback__))

@@ -87,11 +87,11 @@ class _OfContext:
         return self.text.thinking()
 
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """As `Monocontext.reads_since`, in characters of the whole text."""
+        """Like `Monocontext.reads_since`, in characters of the whole text."""
         return self.text.reads_since(mark)
 
     def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """As `Monocontext.handed_since`, in characters of the whole text."""
+        """Like `Monocontext.handed_since`, in characters of the whole text."""
         return self.text.handed_since(mark)
 
     def repl_namespace(self) -> NamespacePatch:

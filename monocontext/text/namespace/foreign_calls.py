@@ -96,7 +96,7 @@ class Foreign:
         return made
 
     def bind(self, callee: Any, /, *args: Any, **options: Any) -> Callable[[], Any]:
-        """As `prepare`, for a call with keywords: a callable without arguments."""
+        """Like `prepare`, for a call with keywords: a callable without arguments."""
         for each in args:
             if type(each) in _SUSPECTS:
                 break

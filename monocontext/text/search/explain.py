@@ -167,7 +167,7 @@ def _characters(reader: Reader, answer: Narrowing, start: int, stop: int) -> lis
 
 
 def _documents(table: DocumentTable, parts: list[tuple[int, int]]) -> tuple[int, int, tuple[str, ...]]:
-    """How many documents there are, how many reach into these parts, and the names of the first of those."""
+    """The number of documents, the number that reach into these parts, and the names of the first of these."""
     if not table.count:
         return 0, 0, ()
     found: list[range] = []

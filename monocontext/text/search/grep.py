@@ -41,7 +41,7 @@ Query = Any
 
 
 class DocumentPlaces(Protocol):
-    """Where the documents of a text lie."""
+    """The places of the documents of a text."""
 
     def at(self, character: int) -> Document | None: ...
 

@@ -27,7 +27,7 @@ _FIRSTS_OF_MARKED = [*_LETTERS, b"\xe2\x84\xaa", b"\xe2\x84\xab", *_COMBINING]
 _ASCII = bytes(range(128))
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _LOWERED = _ASCII.lower() + b"?" * 128
-"""Of UTF-8 without these it makes a byte of each character: lower case of ASCII, a mark for each other one."""
+"""Maps UTF-8 without these to a byte for each character: ASCII in lower case, one mark for all others."""
 _CHARACTERS_A_MARK = 64
 """Where marks are more frequent, a look at each costs more than a look at every character."""
 _MOST_ENDING = 5
@@ -138,7 +138,7 @@ class Occurrences:
         """The expression that finds terms by a look at every character; None: `_lowered` and marks tell."""
         self._next = dict[str, int]()
         self._known = first
-        """Where the next match may begin, if all before it are known."""
+        """The offset at which the next match may begin, if all matches before it are known."""
 
     def next(self, beginnings: Iterable[str], start: int) -> int:
         """The first place, from `start` on, where a term with this beginning may be; else the end. `start` never falls

@@ -57,14 +57,14 @@ class Outline:
     """None: only a pass over the text would tell."""
     lines: int | None
     documents: int
-    """How many documents the text is divided into; 0: it is not."""
+    """The number of documents of the text; 0 if it is not divided."""
     names: tuple[str, ...]
     """Names of the first documents."""
     kinds: tuple[str, ...]
     """The kinds of the places, the most common first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`, `session`,
     `prose`."""
     places: int
-    """How many frames were looked at."""
+    """The number of frames that were read."""
     headings: tuple[Heading, ...]
     """In the order of the text."""
 

@@ -84,7 +84,7 @@ def write_documents(
             continue
         rows: list[DocumentRow] = []
         first, first_line = end, end_line
-        """Where the page counts from."""
+        """The offsets at which the page begins."""
         for i, row in enumerate(page.rows()):
             start, line = page.starts[i], page[i].first_line
             spot = spots.get(page.first + i)

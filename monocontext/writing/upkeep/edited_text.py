@@ -92,7 +92,7 @@ class Stretch:
 
     @property
     def grown(self) -> int:
-        """How many frames more there are."""
+        """The change in the number of frames."""
         return len(self.frames) - (self.stop - self.first)
 
 

@@ -43,7 +43,7 @@ Frames = tuple[Sequence[FrameRun], Sequence[FrameRecord]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the text is to be."""
+    """The text as it will be."""
 
     objects: Sequence[IndexedObject]
     """In the order of the text."""

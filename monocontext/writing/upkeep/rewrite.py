@@ -317,7 +317,7 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
 
 
 def _count_common(old: Reader, new: Reader) -> int:
-    """How many frames both texts begin with."""
+    """The number of frames that both texts begin with."""
     pages = zip(old.manifest.pages, new.manifest.pages, strict=False)
     number = next((at for at, (mine, other) in enumerate(pages) if mine != other), None)
     if number is None:

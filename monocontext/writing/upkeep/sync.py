@@ -116,7 +116,7 @@ def sync(
 
 @dataclass(frozen=True)
 class _Differences:
-    """What the files and the documents of one generation differ in. `touched` counts files that have only another time,
+    """The differences between files and documents of a generation. `touched` counts files that differ only in time,
     `binary` files that no longer hold text."""
 
     new: list[Source]
@@ -208,7 +208,7 @@ class _Stored:
         return None if found is None else found[0].metadata(found[1])
 
     def file_facts(self, name: str) -> object:
-        """What is recorded of the file of a document."""
+        """The size and time of a document's file, as recorded in its metadata."""
         return (self.facts(name) or {}).get("file")
 
     def text(self, name: str) -> str:

@@ -232,7 +232,7 @@ def test_texts_made_real_in_the_worker_count_at_the_host(stored: Monocontext, se
 
 @pytest.mark.parametrize("sizes", [5, [-1], ["a"], [1 << 70], [True]])
 def test_sizes_that_are_none_are_refused(sizes: object, stored: Monocontext) -> None:
-    with pytest.raises(wire.BadRequest, match="texts made real"):
+    with pytest.raises(wire.BadRequest, match="`real` must be a list of sizes"):
         stored.serve().answer(wire.request("stats", real=sizes))
 
 
