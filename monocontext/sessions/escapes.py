@@ -9,17 +9,21 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from html import unescape
 from typing import NamedTuple
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]|0(?!\d)))|\x1b\[[0-9;?]{0,40}[A-Za-z]")
-_NUL = re.compile(r"\x00+|(?:\^@)+")
+_WIDTHLESS = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+_INVISIBLE = re.compile(rf"(?:\x00|\^@|{_WIDTHLESS.pattern})+")
 _SWAPPED = {code << 8: code for code in (9, 10, 13, *range(32, 127))}
 _SWAPPED_RUN = re.compile(f"[{''.join(map(chr, _SWAPPED))}]{{8}}")
-_ENCODED = re.compile(r"(?:%|=(?=3D|22|27|20))([0-9a-fA-F]{2})()()|&(?:quot|apos|amp|lt|gt|#39|#34);")
+_ENCODED = re.compile(
+    r"(?:%|=(?=3D|22|27|20))([0-9a-fA-F]{2})()()"
+    r"|&(?:quot|apos|amp|lt|gt|equals|colon|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});"
+)
 _ENCODED_SIGNS = ("%", "&", "=3D", "=22", "=27")
 """One of these is in every text that `_ENCODED` may change: URLs, XML, and mail in quoted-printable."""
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0"}
-_ENTITIES = {"&quot;": '"', "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">", "&#39;": "'", "&#34;": '"'}
 # A shell's `\` at the end of a line; or the end of a line that a terminal may have cut, with no `NAME=` after it.
 # The characters before are checked second: a search for the marks alone is five times faster.
 _BEFORE = "[A-Za-z0-9+/=_.:\"'-]"
@@ -80,10 +84,11 @@ def decode_escapes(text: str) -> Iterator[DecodedView]:
     yield from _make_views(text, marks, _decode_mark)
 
 
-def drop_nuls(text: str) -> Iterator[DecodedView]:
-    """Views without NULs (or `^@`, as some programs print them): UTF-16 read as another encoding has one per letter."""
-    if "\0" in text or "^@" in text:
-        yield from _make_views(text, list(_NUL.finditer(text)), lambda _: "")
+def drop_invisible(text: str) -> Iterator[DecodedView]:
+    """Views without invisible characters: soft hyphens, characters without width, and NULs (or `^@`, as some programs
+    print them). UTF-16 that is read as another encoding has a NUL at each letter."""
+    if "\0" in text or "^@" in text or (not text.isascii() and _WIDTHLESS.search(text)):
+        yield from _make_views(text, list(_INVISIBLE.finditer(text)), lambda _: "")
 
 
 def swap_bytes(text: str) -> str | None:
@@ -124,7 +129,7 @@ def _decode_mark(mark: re.Match[str]) -> str:
         return chr(int(code, 16))
     if mark[3]:
         return _LETTERS.get(mark[3], mark[3])
-    return _ENTITIES.get(mark[0], "")
+    return unescape(mark[0]) if mark[0].startswith("&") else ""
 
 
 def _is_wrap(text: str, cut: re.Match[str]) -> bool:

@@ -11,7 +11,7 @@ import base64
 import re
 from collections.abc import Iterable, Iterator
 
-from monocontext.sessions.escapes import DecodedView, decode_escapes, drop_nuls, join_wraps, long_words, swap_bytes
+from monocontext.sessions.escapes import DecodedView, decode_escapes, drop_invisible, join_wraps, long_words, swap_bytes
 from monocontext.sessions.secret_columns import find_in_columns
 from monocontext.sessions.secret_cookies import find_cookies
 from monocontext.sessions.secret_names import (
@@ -66,7 +66,7 @@ def _find_spans(text: str, extra: tuple[tuple[str, re.Pattern[str]], ...], neste
     yield from _find_plain(text, extra)
     for view in join_wraps(text):
         yield from ((view.place(a), view.place(b - 1) + 1, kind) for a, b, kind in _find_plain(view.text, extra))
-    for view in drop_nuls(text):
+    for view in drop_invisible(text):
         for a, b, kind in _find_spans(view.text, extra, nested):
             yield view.place(a), view.place(b - 1) + 1, kind
     if swapped := swap_bytes(text):

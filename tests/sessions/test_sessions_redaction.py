@@ -226,6 +226,24 @@ def test_placeholders_are_not_redacted_again() -> None:
     assert again.findings == []
 
 
-def test_a_password_in_quoted_printable_mail_goes() -> None:
-    mail = 'Please log in with password=3D"Zk9vQ2xR7tLm4Wp" today'
-    assert "Zk9vQ2xR7tLm4Wp" not in Redactor().text(mail)
+@pytest.mark.parametrize(
+    "text",
+    [
+        'log in with password=3D"Zk9vQ2xR7tLm4Wp" today',  # mail in quoted-printable
+        "password&#x3d;Zk9vQ2xR7tLm4Wp",
+        "password&#61;Zk9vQ2xR7tLm4Wp;",
+        "password&equals;&quot;Zk9vQ2xR7tLm4Wp&quot;",
+        'pass\u200bword = "Zk9vQ2xR7tLm4Wp"',
+        'password\ufeff: "Zk9vQ2xR7tLm4Wp"',
+    ],
+)
+def test_a_name_in_another_form_gives_its_password_away(text: str) -> None:
+    assert "Zk9vQ2xR7tLm4Wp" not in Redactor().text(text)
+
+
+@pytest.mark.parametrize("unseen", "\u00ad\u200b\u200d\u2060\ufeff")
+def test_a_token_with_a_character_that_has_no_width_goes(unseen: str) -> None:
+    token = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vX7zB9dF1hJ3lN5"
+    out = Redactor().text(f"my token is {token[:12]}{unseen}{token[12:]}, ok")
+    assert token[:12] not in out
+    assert token[12:] not in out
