@@ -17,7 +17,7 @@ SUITES ?= tests
 FUZZ ?= 20
 QUICK := "not slow and not fuzz and not local_llm"
 KEEP ?=
-BOUNDS := tests/mcp tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
+BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
 
 # Compiled files spare a minute of each run: without them each process of a test compiles the product.
 export PYTHONDONTWRITEBYTECODE :=
@@ -66,7 +66,7 @@ test-lowest: $(LOWEST)/.ready  ## stores, texts and commands with the oldest dep
 
 test-newest: $(NEWEST)/.ready  ## the same with the newest, which users get; aioboto3 holds back the boto3 of the other suites
 	@echo "== $$($(NEWEST)/bin/python -c 'import boto3; print("boto3", boto3.__version__)')"
-	$(NEWEST)/bin/python -m pytest -n 2 -m $(QUICK) $(BOUNDS)
+	$(NEWEST)/bin/python -m pytest -n 2 -m $(QUICK) $(BOUNDS) tests/mcp
 
 test-sdk: $(VENV)/.all $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
 	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
