@@ -65,8 +65,8 @@ def test_rollouts_are_rewarded_and_traced_and_share_one_cache(folder: Path) -> N
     assert {trace.metrics["turns"] for trace in traces} == {2.0}
     for number, trace in enumerate(traces):
         said = [node.message.content for node in trace.nodes if node.message.role == "assistant"]
-        assert len(said) == 2
-        assert "FINAL(context[:4])" in said[1]
+        assert "find('needle')" in said[-2]  # before these the prompt may hold an example
+        assert "FINAL(context[:4])" in said[-1]
         assert len(trace.branches) == 1
         assert any(f"({number})" in str(node.message.content) for node in trace.nodes)
     context = open_shared(str(folder / "text"))
