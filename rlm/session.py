@@ -20,6 +20,7 @@ from rlm.calls.prices import Prices
 from rlm.calls.subcalls import ChildAnswer, SubCalls
 from rlm.calls.usage import Usage
 from rlm.context import protocol
+from rlm.context.checks import check_context, check_query
 from rlm.context.description import describe
 from rlm.errors import BudgetSpent, LLMError, TrajectoryError
 from rlm.loop import Loop, has_run
@@ -108,6 +109,8 @@ class Session:
         """The context of all questions."""
         self._depth = depth
         self._is_top = parent is None
+        if self._is_top:  # code of a model must not learn which files this machine has
+            check_context(context)
         self._description = describe(context)
         target = path or (setup.target if parent is None else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
@@ -162,7 +165,8 @@ class Session:
         return shown.stdout.strip()
 
     def ask(self, query: str) -> Completion:
-        """Answer one question. Raises LLMError when the root model fails."""
+        """Answer one question. Raises LLMError when the root model fails, TypeError or ValueError for no question."""
+        check_query(query, self._setup.window_tokens)
         with self._lock:
             if self._is_top:
                 self.gate.renew(Usage(self._setup.prices))

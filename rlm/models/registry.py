@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rlm.context.excerpt import bounded_repr
 from rlm.errors import UnknownOption
 from rlm.models.makers import BY_ANY_LLM, MAKERS
 
@@ -57,8 +58,14 @@ def choose(
     the sub-model. Sub-calls go to the root's object
     with its sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of another maker.
 
-    Raises UnknownOption.
+    Raises UnknownOption, and TypeError for an object in place of a name or a name in place of an object.
     """
+    for keyword, name, instead in (("model", model, "lm"), ("sub_model", sub_model, "sub_lm")):
+        if not isinstance(name, str | None):
+            raise TypeError(f"{keyword} must be a name, not {bounded_repr(name)}: give {instead}=...")
+    for keyword, given in (("lm", lm), ("sub_lm", sub_lm)):
+        if given is not None and (isinstance(given, type) or not callable(getattr(given, "complete", None))):
+            raise TypeError(f"{keyword} must be an object with complete(messages), not {bounded_repr(given)}")
     preset_backend, preset_model, preset_sub = get_preset(preset) if preset else (None, None, None)
     maker, name = split_maker(model) if model else (None, None)
     maker = maker or backend or preset_backend or "openai"

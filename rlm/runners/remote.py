@@ -443,5 +443,5 @@ def _pack_context(context: object, runner: str) -> bytes:
         reason = f"a {type(context).__name__} is neither plain data nor a sequence, and has no serve()"
     raise RunnerUnavailable(
         f"runner {runner!r} cannot take this context across: {reason}; give a str, a list, a dict or a Monocontext, or "
-        f"use --runner local"
+        'use runner="local" (--runner local)'
     )
