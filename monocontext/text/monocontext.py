@@ -117,9 +117,13 @@ class Monocontext(StrLike, Sequence[str]):
         except (AccessDenied, InvalidUrl, NotFound) as error:
             if prefix:
                 raise
+            instead = (
+                f"for a text in storage say Monocontext.open({bucket!r})"
+                if "://" in bucket
+                else "for the text of a str say publish(text, 'memory://name') and Monocontext.open('memory://name')"
+            )
             raise type(error)(
-                f"Monocontext({bucket[:40]!r}) opens the bucket of that name ({error}); for the text of a str say "
-                f"publish(text, 'memory://name') and Monocontext.open('memory://name')"
+                f"Monocontext({bucket[:40]!r}) opens the bucket of that name ({error}); {instead}"
             ) from None
 
     if TYPE_CHECKING:

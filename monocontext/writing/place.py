@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from monocontext.errors import InvalidUrl
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 
 Place = str | os.PathLike[str] | Store
+
+_ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
+
+
+def check_order(sources: object, url: Place) -> None:
+    """Raises `InvalidUrl` where the arguments (text, place) come in the other order: the place is text of several
+    lines, or the text is only an address."""
+    if isinstance(url, str) and "\n" in url:
+        raise InvalidUrl(f"the place has several lines, {url[:40]!r}: the text comes first, then the place")
+    if isinstance(sources, str) and _ADDRESS.fullmatch(sources):
+        raise InvalidUrl(f"the text is only the address {sources!r}: the text comes first, then the place")
 
 
 def portable_place(url: Place) -> str | Store:

@@ -29,7 +29,7 @@ from monocontext.writing.documents import DocumentRows, documents, join_document
 from monocontext.writing.inputs import InputOptions, ReadingOptions, Source, read_pieces
 from monocontext.writing.pages import frames_backwards, frames_in_page, load_page, write_pages
 from monocontext.writing.parts import can_read_apart, write_parts
-from monocontext.writing.place import Place, open_store_at, portable_place
+from monocontext.writing.place import Place, check_order, open_store_at, portable_place
 from monocontext.writing.reuse import Stored
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
 
@@ -63,6 +63,7 @@ def publish(
     `InvalidText` for what is not text. Cost: 1 PUT a segment and a page, 2 for the commit, about 6 requests to look;
     segments that an earlier, killed run left are found and not sent again.
     """
+    check_order(sources, url)
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
     with open_store_at(url, store_options) as store:
 

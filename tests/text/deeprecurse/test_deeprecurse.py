@@ -23,6 +23,7 @@ from monocontext.errors import (
     ContextChanged,
     ContextClosed,
     DamagedData,
+    InvalidUrl,
     MonocontextError,
     NotAContext,
     NotFound,
@@ -458,6 +459,11 @@ def test_nothing_there(moto_s3: str) -> None:
             Monocontext(moto_s3, prefix)
     with pytest.raises((NotFound, AccessDenied)):
         Monocontext("no-such-bucket-at-all", "x/")
+
+
+def test_a_url_names_the_call_that_takes_one() -> None:
+    with pytest.raises(InvalidUrl, match=r"say Monocontext.open\('s3://bucket/text'\)$"):
+        Monocontext("s3://bucket/text")
 
 
 @pytest.mark.slow

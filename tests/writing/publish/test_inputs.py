@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext import Monocontext
-from monocontext.errors import AccessDenied, InvalidText, NotFound
+from monocontext.errors import AccessDenied, InvalidText, InvalidUrl, NotFound
 from monocontext.format.generations import find_root
 from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import ROOT_KEY
@@ -657,3 +657,11 @@ def test_memory_stays_bounded() -> None:
         size, megabytes = map(int, done.stdout.split())
         assert size > 200_000_000
         assert megabytes < 200, codec
+
+
+def test_a_place_where_the_text_belongs_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidUrl, match="the text is only the address 's3://bucket/key': the text comes first"):
+        publish("s3://bucket/key", tmp_path / "text")
+    with pytest.raises(InvalidUrl, match=r"the place has several lines.*the text comes first"):
+        publish(str(tmp_path), "a text\nof two lines\n")
+    assert not list(tmp_path.iterdir())
