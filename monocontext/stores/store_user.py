@@ -14,6 +14,9 @@ class StoreUser:
     """An object over a store. It closes the store if it owns it."""
 
     def __init__(self, store: Store, *, owns_store: bool = False) -> None:
+        if not callable(getattr(store, "put", None)):
+            name = type(self).__name__
+            raise TypeError(f"{name}(...) takes a store, not {store!r:.80}: {name}.open(...) takes a URL or a path")
         self.store = store
         self._owns_store = owns_store
 

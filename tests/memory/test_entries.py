@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, NotFound
 from monocontext.memory import Memory, MemoryTool
 from monocontext.memory.names import FOLDER, key_of, name_of, prefix_of
+from monocontext.sessions import Sessions
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
@@ -429,3 +430,10 @@ def test_entries_that_speak_of_words_best_first(tmp_path: Path) -> None:
     assert memory.search_words("gone") == []
     with pytest.raises(ValueError, match="a query"):
         memory.search_words("the")
+
+
+@pytest.mark.parametrize("kind", [Memory, Sessions])
+def test_a_url_or_nothing_in_place_of_a_store_names_the_call_that_takes_one(kind: type[Memory | Sessions]) -> None:
+    for place in ("memory://anything", None):
+        with pytest.raises(TypeError, match=rf"takes a store, not .*: {kind.__name__}\.open\(\.\.\.\) takes a URL"):
+            kind(place)  # type: ignore[arg-type]
