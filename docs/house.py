@@ -29,7 +29,7 @@ def layers(container: str) -> list[list[str]]:
 
 
 def purpose(container: str, name: str) -> str:
-    """The first clause of a module's docstring, up to a comma behind its fourth word or a later one."""
+    """The first clause of a module's docstring, up to the first comma after three words."""
     folder = TOP.joinpath(*container.split("."))
     path = folder / name / "__init__.py"
     text = ast.get_docstring(ast.parse((path if path.exists() else folder / f"{name}.py").read_text("utf-8"))) or ""
