@@ -58,6 +58,8 @@ Columns = Annotated[
     bool, Option("--column", help="Print the byte of the line at which the first match begins, from 1; implies -n.")
 ]
 Words = Annotated[bool, Option("--word-regexp", "-w", help="Match whole words only.")]
+WholeLines = Annotated[bool, Option("--line-regexp", "-x", help="Match whole lines only.")]
+Silent = Annotated[bool, Option("-q", help="Print nothing, and stop at the first match.")]
 Names = Annotated[
     bool | None,
     Option(
@@ -98,6 +100,7 @@ def grep(
     ignore_case: IgnoreCase = False,
     fixed: Fixed = False,
     words: Words = False,
+    whole_lines: WholeLines = False,
     invert: Invert = False,
     numbers: Numbers = None,
     columns: Columns = False,
@@ -110,6 +113,7 @@ def grep(
     count: Count = False,
     files: Files = False,
     only_matching: Only = False,
+    silent: Silent = False,
     globs: Globs = None,
     header: Header = HEADER,
     stats: ShowStats = False,
@@ -132,7 +136,9 @@ def grep(
     if "{path}" not in header:
         raise click.BadParameter(f"--header needs {{path}} in the place of the name, as in {HEADER!r}, not {header!r}")
     expressions, url = _split_places(places, patterns)
-    pattern = _compile_patterns(expressions, ignore_case, fixed, words)
+    pattern = _compile_patterns(expressions, ignore_case, fixed, words, whole_lines)
+    if silent:
+        most = 1 if most is None else min(most, 1)
     options = options_of(url, s3)
     with (
         workers(dask) as executor,
@@ -156,7 +162,10 @@ def grep(
         has_headings = is_terminal if heading is None else heading
         style = Style(has_names, has_headings, has_numbers, columns, wants_colour(), is_terminal, pattern)
         near = around if before is None else before, around if after is None else after
-        if files and not context.documents.count:
+        printed: Iterator[str] = iter(())
+        if silent:
+            next(iter(found), None)
+        elif files and not context.documents.count:
             printed = _file_names(found, SourceNames(context, header), url, as_json)
         elif files:
             printed = print_names(found, as_json)
@@ -169,7 +178,7 @@ def grep(
         else:
             printed = print_lines(found, context, style, *near)
         _print(printed, is_terminal)
-        if count and not found.count and documents.are_one and not as_json and not has_names:
+        if count and not silent and not found.count and documents.are_one and not as_json and not has_names:
             print(0)  # as grep does for one file
         if explained is not None:
             _print_stats(explained, context.stats, time.monotonic() - began)
@@ -189,14 +198,10 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
     return patterns or places[:1], places[-1]
 
 
-def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words: bool) -> Linewise:
+def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words: bool, whole_lines: bool) -> Linewise:
     from monocontext.text.search.grep import compile_query
 
     for pattern in patterns:
-        if "\n" in pattern:
-            raise MonocontextError(
-                "a pattern matches within a line, so it cannot hold a newline: give several patterns with -e each"
-            )
         if not fixed and (named := re.search(r"\[\[:\w+:\]", pattern)):
             raise MonocontextError(
                 f"{named[0]}] is not supported: write [a-zA-Z], \\d, \\s or \\w, or search for plain text with -F"
@@ -206,12 +211,18 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
             warnings.simplefilter("ignore")  # warnings are for authors of Python code
             for pattern in patterns if not fixed else ():
                 re.compile(pattern)  # an error shows the pattern as the user typed it
-            given = patterns if fixed else [before_cr(pattern) for pattern in patterns]
-            if words:
-                given = [rf"(?<!\w)(?:{re.escape(each) if fixed else each})(?!\w)" for each in given]
-            return compile_query(given, ignore_case=ignore_case, fixed=fixed and not words)
+            given = [re.escape(pattern) if fixed else before_cr(pattern) for pattern in patterns]
+            if whole_lines:
+                given = [before_cr(rf"^(?:{each})$") for each in given]
+            elif words:
+                given = [rf"(?<!\w)(?:{each})(?!\w)" for each in given]
+            return compile_query(given, ignore_case=ignore_case)
     except (OverflowError, RecursionError) as error:
         raise MonocontextError(f"not a regular expression: {error} (-F searches for it as plain text)") from None
+    except ValueError:
+        raise MonocontextError(
+            "a pattern that needs a newline matches nothing, since grep searches within lines: give each line its -e"
+        ) from None
     except re.error as error:
         raise MonocontextError(
             f"not a regular expression: {error.pattern!r}: {error} (-F searches for it as plain text)"

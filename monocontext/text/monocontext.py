@@ -547,7 +547,8 @@ class Monocontext(StrLike, Sequence[str]):
         - `start`, `stop`: only lines that begin at characters [start, stop)
         - `executor`: any `concurrent.futures.Executor`; its workers search parts of the text
 
-        Each line is searched by itself, as in `grep`: it ends before `\n`, and no match crosses that. `offset` is the
+        Each line is searched by itself, as in `grep`: it ends before `\n`, and no match crosses that; a pattern that
+        needs a newline is a `ValueError`. `offset` is the
         character at which the first match in the line begins, `line_number` counts from 1, `line` has no `\n`.
 
         GETs: the blocks of search filters (up to 16 for a literal and 16 GiB of text, at once), then 1 for about 8 MiB

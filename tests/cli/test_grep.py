@@ -59,6 +59,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
         *("ERROR", "-n ERROR", "-i error", "-c ERROR", "-c nothing", "-v the", "-vn e", "-m 3 quick", "-m 0 quick"),
         *("-o fo[xX]", "-on o", "-F a.b", "-nF a.b", "-e ERROR -e axb", "-e a.b -e A -i -c", "-n ^$", "-c ^"),
         *("-w fo[xX]", "-nwi err", "-w -F a.b"),
+        *("-x a.b", "-x -F a.b", "-xn .*7|ok", "-xw no.*", "-q ERROR", "-qc nothing"),
         *("-e -dash", "-n -C 2 timeout.*7$", "-A 3 1000", "-B 2 -n 17$", "-C 1 -n 0$", "-A 1 -B 3 99", "-C 9 -n brown"),
         *("-m 2 -C 1 a", "漢", "-n line$", "-io ERROR.*[0-9]", "-c .", "-v .", "-n nothing", "-vc ok", "(", "-c \\Bt"),
     ],
@@ -80,6 +81,8 @@ def test_exit_codes(cli: Cli, context: Path) -> None:
     assert [cli("grep", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
     assert [cli("grep", "-c", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
     assert [cli("grep", "-l", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
+    for pattern in ("a\nb", r"quick\n"):
+        cli("grep", pattern, context).refused("a pattern that needs a newline matches nothing", "its -e")
     cli("grep", "(", context).refused("not a regular expression: '('", "-F")
     cli("grep", "x", context / "elsewhere").refused("no context at")
     cli("grep", "x").misused("PATTERN and URL")

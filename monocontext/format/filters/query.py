@@ -73,6 +73,19 @@ def literals(query: Query | None) -> tuple[Literal, ...]:
     return tuple(leaf for leaf in leaves(query) if isinstance(leaf, Literal))
 
 
+def requires(query: Query | None, text: str) -> bool:
+    """Whether every match has this text, as far as the query says."""
+    match query:
+        case Literal():
+            return text in query.text
+        case All(parts):
+            return any(requires(part, text) for part in parts)
+        case Any(parts):
+            return all(requires(part, text) for part in parts)
+        case _:
+            return False
+
+
 def longest_literal(query: Query | None, within: int = 2 * INFINITE) -> Literal | None:
     """The longest required literal that ends at most `within` characters after the start of a match."""
     parts = query.queries if isinstance(query, All) else (query,)

@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 
 from monocontext.engine.scan import find
-from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
+from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query, requires
 from monocontext.format.filters.query import Any as AnyOf
 from monocontext.text.regex import literals, tree
 from monocontext.text.regex.plan import sees_newline
@@ -44,7 +44,7 @@ and this one; the line; and the first match in it."""
 
 @dataclass(frozen=True)
 class Linewise:
-    """Patterns, any of which makes a line a hit."""
+    """Patterns, any of which makes a line a hit. Raises `ValueError` for one that can only match across lines."""
 
     patterns: Sequence[re.Pattern[str]]
     query: Query | None = field(init=False)
@@ -57,6 +57,12 @@ class Linewise:
     def __post_init__(self) -> None:
         trees = [tree.parse(pattern) for pattern in self.patterns]
         queries = [None if nodes is None else literals.required(nodes) for nodes in trees]
+        for pattern, query in zip(self.patterns, queries, strict=True):
+            if requires(query, "\n"):
+                raise ValueError(
+                    f"{pattern.pattern!r} needs a newline, but grep matches within a line: give several patterns, or "
+                    "match across lines with re.finditer"
+                )
         anchors = [_anchors(query) for query in queries]
         flat = tuple(one for some in anchors for one in some)
         is_worth_it = all(anchors) and len(flat) <= MOST_ANCHORS and _shortest(flat) >= SHORTEST_ANCHOR

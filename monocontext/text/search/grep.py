@@ -140,7 +140,8 @@ def _format_hit(hit: Hit) -> str:
 
 
 def compile_query(query: Query, *, ignore_case: bool = False, fixed: bool = False) -> Linewise:
-    """Compile a query. Raises `re.error`, and `TypeError` for anything but patterns of text."""
+    """Compile a query. Raises `re.error`, `TypeError` for anything but patterns of text, and `ValueError` for a pattern
+    that can only match across lines."""
     several = query if isinstance(query, list | tuple) else [query]
     if not several:
         raise ValueError("grep takes a pattern, or a list of at least one")

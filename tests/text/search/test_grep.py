@@ -51,9 +51,7 @@ def small(text: str, limit: int = 1 << 26) -> Monocontext:
 @pytest.mark.parametrize(
     "text", ["", "a", "a\n", "\n", "\n\n", "a\n\nb", "a\r\nb\rc\x0bd\n", "é\n漢字\n😀 x", "a\nb\n\n"]
 )
-@pytest.mark.parametrize(
-    "pattern", ["", "a", "^", "$", r"\Z", "b", r"\r$", ".", r"\B", "[^a]", "漢", "x$", r"\s", "\n"]
-)
+@pytest.mark.parametrize("pattern", ["", "a", "^", "$", r"\Z", "b", r"\r$", ".", r"\B", "[^a]", "漢", "x$", r"\s"])
 def test_lines(text: str, pattern: str) -> None:
     assert list(small(text).grep(pattern)) == grep_cases.hits(text, [re.compile(pattern)])
 
@@ -67,7 +65,11 @@ def test_a_match_stays_in_its_line() -> None:
     context = small("ab\ncd\nabcd\n")
     assert [hit.line_number for hit in context.grep(r"b\s*c")] == [3]
     assert [hit.line_number for hit in context.grep("(?s)b.*d")] == [3]
-    assert list(context.grep("b\nc")) == list(context.grep("b\nc", fixed=True)) == []
+    for pattern in ("b\nc", r"b\nc", "(?s)b.*\n", "(a\n|b\n)c", ["d", "b[\n]"]):
+        with pytest.raises(ValueError, match="needs a newline, but grep matches within a line"):
+            context.grep(pattern)
+    with pytest.raises(ValueError, match="needs a newline"):
+        context.grep("b\nc", fixed=True)
     assert [hit.line_number for hit in context.grep(r"(?<!b)(?:\A|\n)cd")] == [2]
 
 
