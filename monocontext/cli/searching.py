@@ -221,7 +221,7 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
         raise MonocontextError(f"not a regular expression: {error} (-F searches for it as plain text)") from None
     except ValueError:
         raise MonocontextError(
-            "a pattern that needs a newline matches nothing, since grep searches within lines: give each line its -e"
+            "the pattern needs a newline, but grep matches within a line: look for a part without one"
         ) from None
     except re.error as error:
         raise MonocontextError(

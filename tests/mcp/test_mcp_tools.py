@@ -183,6 +183,8 @@ def test_a_search_elsewhere_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     for wrong in ("(", "a{2,1}", "*", "(?P<1>x)", "(?<=a+)b"):
         with pytest.raises(ToolRefusal, match="not a regular expression"):
             tools.context_search(wrong)
+    with pytest.raises(ToolRefusal, match="needs a newline, but grep matches within a line"):
+        tools.context_search(r"one\ntwo")
 
 
 def test_a_long_line_is_shown_around_its_match(tmp_path: Path) -> None:

@@ -60,8 +60,7 @@ class Linewise:
         for pattern, query in zip(self.patterns, queries, strict=True):
             if requires(query, "\n"):
                 raise ValueError(
-                    f"{pattern.pattern!r} needs a newline, but grep matches within a line: give several patterns, or "
-                    "match across lines with re.finditer"
+                    f"{pattern.pattern!r} needs a newline, but grep matches within a line: look for a part without one"
                 )
         anchors = [_anchors(query) for query in queries]
         flat = tuple(one for some in anchors for one in some)
