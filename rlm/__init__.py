@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         AnswerRefused,
         BudgetSpent,
         ChannelAbuse,
+        InvalidArgument,
         LLMError,
         PromptTooLong,
         RateLimited,
@@ -69,6 +70,7 @@ __all__ = [
     "Council",
     "FinalOutput",
     "Interpreter",
+    "InvalidArgument",
     "LLMError",
     "ModelUsage",
     "OpenAILM",
@@ -104,8 +106,8 @@ _NAMES_OF = {
     "calls.prices": "PRICES",
     "calls.usage": "ModelUsage Usage",
     "compat.rlm_minimal": "RLM_REPL",
-    "errors": "AnswerRefused BudgetSpent ChannelAbuse LLMError PromptTooLong RLMError RateLimited "
-    "ReplyRefused RunnerUnavailable ScriptExhausted TrajectoryError UnknownOption",
+    "errors": "AnswerRefused BudgetSpent ChannelAbuse InvalidArgument LLMError PromptTooLong RLMError "
+    "RateLimited ReplyRefused RunnerUnavailable ScriptExhausted TrajectoryError UnknownOption",
     "interpreter": "FinalOutput Interpreter create_interpreter",
     "interpreter.names": "get_default_volume_name get_memory_path get_workspace_volume_name sanitize_key",
     "models.anthropic": "AnthropicLM",

@@ -13,6 +13,7 @@
         |   `-- ScriptExhausted             a `ScriptedLM` or `ReplayLM` has no more replies
         |-- RunnerUnavailable (ValueError)  no runner of this name, or not on this machine
         |-- UnknownOption (TypeError)       no such keyword; the message names the nearest of ours
+        |-- InvalidArgument (ValueError)    the question is empty or too long, or the context only an address
         |-- TrajectoryError (ValueError)    a run cannot be resumed or replayed from this file
         `-- ChannelAbuse (RuntimeError)     code in a sandbox tampered with the channel: its run is over
 
@@ -99,6 +100,10 @@ class RunnerUnavailable(RLMError, ValueError):
 
 class UnknownOption(RLMError, TypeError):
     """There is no such keyword; the message names the one that does the same, if there is one."""
+
+
+class InvalidArgument(RLMError, ValueError):
+    """The question of a run is empty or longer than the window, or its context is only an address or a file name."""
 
 
 class TrajectoryError(RLMError, ValueError):

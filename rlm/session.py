@@ -165,7 +165,7 @@ class Session:
         return shown.stdout.strip()
 
     def ask(self, query: str) -> Completion:
-        """Answer one question. Raises LLMError when the root model fails, TypeError or ValueError for no question."""
+        """Answer one question. Raises LLMError when the root model fails, InvalidArgument for a bad question."""
         check_query(query, self._setup.window_tokens)
         with self._lock:
             if self._is_top:
