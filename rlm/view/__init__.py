@@ -1,8 +1,7 @@
 """Show a recorded run as one page, served while it goes on or written to a file: `rlm view`.
 
-Data flows one way: `feed` reads the lines of a trajectory as they are written, `rows` makes each small, `rests` finds
-the cells that an answer rests on and `sources` the places of the context, `page` puts page and data together, `server`
-hands them out.
+Data flows one way: `feed` reads the lines of a trajectory as they are written, `rows` shortens each, `page` puts page
+and data together, `server` sends them.
 """
 
 from __future__ import annotations
