@@ -1,4 +1,4 @@
-"""Name the logger as rlms does: `from rlm.logger import RLMLogger`."""
+"""The logger, under its name in rlms: `from rlm.logger import RLMLogger`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name the lazy text as DeepRecurse does: `from rlm.monocontext import Monocontext`."""
+"""The lazy text, under its name in DeepRecurse: `from rlm.monocontext import Monocontext`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name the keywords of `RLM` once, in four groups."""
+"""The keywords of `RLM`, in four groups."""
 
 from __future__ import annotations
 

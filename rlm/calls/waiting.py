@@ -1,4 +1,4 @@
-"""Measure the time during which at least one call is under way."""
+"""Measure the time during which at least one call is in progress."""
 
 from __future__ import annotations
 

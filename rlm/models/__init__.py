@@ -1,1 +1,1 @@
-"""Ask language models: one module for each vendor, and a registry by name."""
+"""Backends of language models: one module for each vendor, and a registry by name."""

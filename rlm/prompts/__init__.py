@@ -1,1 +1,1 @@
-"""Write the prompts of the models, and parse their replies."""
+"""The prompts of the models, and the parsing of their replies."""

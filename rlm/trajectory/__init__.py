@@ -1,1 +1,1 @@
-"""Record a run: its steps, written to a file, read back, and printed."""
+"""The record of a run: its steps, written to a file, read back, and printed."""

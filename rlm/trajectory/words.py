@@ -1,4 +1,4 @@
-"""Tell how much of an answer's words a text holds."""
+"""Count the words of an answer that a text has."""
 
 from __future__ import annotations
 

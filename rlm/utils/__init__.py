@@ -1,1 +1,1 @@
-"""Keep the path of `rlm.utils.prompts`, as in rlm-minimal."""
+"""The package of `rlm.utils.prompts`, as in rlm-minimal."""
