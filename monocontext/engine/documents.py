@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from monocontext.engine.fetch.fetcher import Fetcher
 from monocontext.engine.fetch.scheduler import FetchItem
 from monocontext.errors import DamagedData
-from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
-from monocontext.format.documents import (
-    Document,
-    DocumentPage,
+from monocontext.format.document_names import (
     bucket_bytes,
     bucket_of,
     check_bucket,
     find_in_bucket,
     name_hash,
+)
+from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
+from monocontext.format.documents import (
+    Document,
+    DocumentPage,
 )
 from monocontext.format.folding import Directory, opened_documents
 from monocontext.records import dataclass

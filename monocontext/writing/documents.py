@@ -14,6 +14,15 @@ from typing import Any
 
 from monocontext.engine.fetch.threads import DaemonThreads, Outcome
 from monocontext.errors import InvalidText
+from monocontext.format.document_names import (
+    HASH_BYTES,
+    decode_names,
+    encode_names,
+    entries_of,
+    first_doubled,
+    last_of_each_name,
+    name_hash,
+)
 from monocontext.format.document_refs import (
     DocumentDirectory,
     DocumentPageRef,
@@ -23,20 +32,13 @@ from monocontext.format.document_refs import (
 )
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
-    HASH_BYTES,
     HEAP_BYTES,
     INLINE_BYTES,
     DocumentPage,
     DocumentRow,
-    decode_names,
     encode_metadata,
     encode_name,
-    encode_names,
     encode_page,
-    entries_of,
-    first_doubled,
-    last_of_each_name,
-    name_hash,
     page_ref,
 )
 from monocontext.format.folding import opened_documents

@@ -190,7 +190,7 @@ def test_documents_are_those_that_were_stored(tmp_path: Path) -> None:
 def test_a_table_of_names_is_laid_out_as_ever() -> None:
     from hashlib import sha256
 
-    from monocontext.format import documents as form
+    from monocontext.format import document_names as form
 
     hashes = b"".join(form.name_hash(str(i).encode()) for i in range(2000))
     data, buckets, stride = form.encode_names(form.last_of_each_name(form.entries_of(hashes, 5)))
