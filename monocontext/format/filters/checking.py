@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from monocontext.errors import MonocontextError
-from monocontext.format.filters.building import fold_head, set_column
 from monocontext.format.filters.case_folding import TABLES, fold_bytes
+from monocontext.format.filters.frame_column import fold_head, set_column
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, set_rows, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.filters.suffixes import Signs

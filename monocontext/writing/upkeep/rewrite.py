@@ -17,7 +17,8 @@ from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
 from monocontext.errors import AlreadyExists, NotFound
 from monocontext.format import inline
-from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_for
+from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns
+from monocontext.format.filters.frame_column import overlap_for
 from monocontext.format.folding import opened
 from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
 from monocontext.format.index import Frame, Page
