@@ -6,7 +6,16 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from monocontext.format.refs import ID, as_object, check_directory, check_object, count_of, counted, directory_key
+from monocontext.format.refs import (
+    ID,
+    as_object,
+    check_directory,
+    check_object,
+    count_of,
+    counted,
+    directory_key,
+    require,
+)
 from monocontext.records import dataclass
 
 
@@ -96,27 +105,22 @@ class DocumentsRef:
 
     def check(self, text_bytes: int, characters: int, newlines: int) -> None:
         """Raise `ValueError` where they cannot be the documents of a text with these counts."""
-        _assert(bool(self.pages), "documents without a page")
+        require(bool(self.pages), "documents without a page")
         check_document_pages(self.pages)
         before, held = self.pages[-1], self.last_page
-        _assert(not isinstance(before, DocumentDirectory), "the last page of documents is a directory")
+        require(not isinstance(before, DocumentDirectory), "the last page of documents is a directory")
         within = before.characters <= characters and before.newlines <= newlines and before.bytes <= text_bytes
-        _assert(within, "documents end after the text")
-        _assert(held is None or len(held) == before.size_bytes, "last_page and the last page of documents differ")
-        _assert(self.doubled is None or self.doubled < before.documents, f"doubled is document {self.doubled}")
+        require(within, "documents end after the text")
+        require(held is None or len(held) == before.size_bytes, "last_page and the last page of documents differ")
+        require(self.doubled is None or self.doubled < before.documents, f"doubled is document {self.doubled}")
         covered = 0
         for number, table in enumerate(self.names):
             where = f"table {number} of names"
-            _assert(ID.fullmatch(table.id) is not None, f"{where}: {table.id!r} is not an id")
-            _assert(covered < table.documents <= before.documents, f"{where}: ends at {table.documents}")
+            require(ID.fullmatch(table.id) is not None, f"{where}: {table.id!r} is not an id")
+            require(covered < table.documents <= before.documents, f"{where}: ends at {table.documents}")
             sane = table.buckets > 0 and table.buckets & (table.buckets - 1) == 0 and table.stride > 0
-            _assert(sane and table.names <= table.documents - covered, f"{where}: impossible record")
+            require(sane and table.names <= table.documents - covered, f"{where}: impossible record")
             covered = table.documents
-
-
-def _assert(holds: bool, what: str) -> None:
-    if not holds:
-        raise ValueError(what)
 
 
 def document_page_refs(rows: Sequence[dict[str, Any]]) -> tuple[DocumentPageRef, ...]:

@@ -216,6 +216,12 @@ def count_of(value: object) -> int:
     return value
 
 
+def require(condition: bool, message: str) -> None:
+    """Raise `ValueError` unless a condition is true."""
+    if not condition:
+        raise ValueError(message)
+
+
 def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None:
     """Raise `ValueError` where entries for index pages cannot follow each other, and the entry `before` them."""
     before = before or PageRef("", 0, 0, 0, 0, 0, 0)

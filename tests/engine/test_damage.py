@@ -82,11 +82,11 @@ def with_root(**changes: object) -> Damage:
     """A root whose checksum agrees, with other fields."""
     import json
 
-    from monocontext.format.manifest import _checksum
+    from monocontext.format.root_json import checksum
 
     def damage(store: Store) -> None:
         root = json.loads(store.get(ROOT_KEY).data) | changes
-        root["crc32c"] = _checksum(root)
+        root["crc32c"] = checksum(root)
         write_root(store, json.dumps(root).encode())
 
     return damage

@@ -84,7 +84,7 @@ def test_a_root(folder: LocalStore, key: str) -> None:
 
 def test_unknown_fields_are_not_parsed() -> None:
     root = b'{"format": 1, "x": "' + b"x" * MOST_ROOT_BYTES + b'"}'
-    with pytest.raises(DamagedData, match=r"here: a root of 67,108,88\d bytes, at most 67,108,864"):
+    with pytest.raises(DamagedData, match=r"here: the root has 67,108,88\d bytes, at most 67,108,864 are allowed"):
         Manifest.from_bytes(root, "here")
 
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext.errors import DamagedData, MonocontextError, NotAContext, UnsupportedFormat
-from monocontext.format.manifest import _STAND_IN, COPIES, Manifest, _checksum, _parse, generation_key
+from monocontext.format.manifest import Manifest, generation_key
 from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef
+from monocontext.format.root_json import _PLACEHOLDER, checksum, parse
 
 from .crafted import root_of
 
@@ -25,7 +26,9 @@ OPTIONAL = (
     "history",
     "last_page",
     "open_frames",
-    *COPIES,
+    "text",
+    "head",
+    "tail",
 )
 NAME = "s3://bucket/prefix/manifest.json"
 HEX = "0123456789abcdef" * 2
@@ -140,7 +143,7 @@ def edit_manifest(**changes: object) -> bytes:
     """A root with other fields, under a checksum that agrees."""
     root = json.loads(GOOD.to_bytes()) | changes
     root = {name: value for name, value in root.items() if value is not None}
-    root["crc32c"] = _checksum(root)
+    root["crc32c"] = checksum(root)
     return json.dumps(root).encode()
 
 
@@ -174,7 +177,7 @@ def test_what_is_not_a_count(field: str, value: object) -> None:
 @pytest.mark.parametrize("pages", [None, 3, "pages", {"a": 1}, [3], [None], [[]], ["page"]])
 def test_pages_that_are_no_pages(pages: object) -> None:
     root = json.loads(GOOD.to_bytes()) | {"pages": pages}
-    root["crc32c"] = _checksum(root)
+    root["crc32c"] = checksum(root)
     with pytest.raises(DamagedData, match=f"{NAME}: field missing or of the wrong kind"):
         Manifest.from_bytes(json.dumps(root).encode(), NAME)
 
@@ -302,7 +305,7 @@ def test_any_prefix_is_an_error(size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "tail", ["", '"', "\\", "\n", "\x00", "\x7f", "\u00e9", "\u2028", "/", _STAND_IN.decode()], ids=ascii
+    "tail", ["", '"', "\\", "\n", "\x00", "\x7f", "\u00e9", "\u2028", "/", _PLACEHOLDER.decode()], ids=ascii
 )
 def test_the_checksum_is_over_the_canonical_json(tail: str) -> None:
     """A long text is not written character by character; the result is the same."""
@@ -322,8 +325,8 @@ ROOTS_WITH_LONG_TEXTS = {
     "nested alone": {"history": {"text": LONG}},
     "nested before": {"history": {"text": LONG}, "text": LONG + "="},
     "nested in a list": {"pages": [{"text": LONG}], "text": ""},
-    "the stand-in elsewhere": {"a": _STAND_IN.decode(), "text": LONG},
-    "the stand-in as text": {"text": _STAND_IN.decode()},
+    "the stand-in elsewhere": {"a": _PLACEHOLDER.decode(), "text": LONG},
+    "the stand-in as text": {"text": _PLACEHOLDER.decode()},
     "no string": {"text": [LONG]},
 }
 
@@ -337,10 +340,10 @@ def test_a_long_text_is_read_as_the_parser_reads_it(what: str, is_ascii: bool) -
         flat = b"\n".join(line.lstrip() and b"  " + line.lstrip() for line in written.split(b"\n"))
         for data in (written, flat, written.replace(b"{", b'{\n  "text": "' + LONG.encode() + b'",', 1)):
             expected = json.loads(data)
-            root_of_data, checksum = _parse(data)
+            root_of_data, found = parse(data)
             if isinstance(text := root_of_data.get("text"), memoryview):
                 root_of_data["text"] = str(text, "ascii")
-            assert (root_of_data, checksum) == (expected, _checksum(expected))
+            assert (root_of_data, found) == (expected, checksum(expected))
 
 
 @given(st.data())

@@ -21,8 +21,9 @@ from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import encode_metadata
 from monocontext.format.folding import opened
 from monocontext.format.generations import read_newest
+from monocontext.format.history import History
 from monocontext.format.index import OF_TEXT, flags_of_text
-from monocontext.format.manifest import History, Manifest, generation_key
+from monocontext.format.manifest import Manifest, generation_key
 from monocontext.options import StoreOptions
 from monocontext.records import replace as changed
 from monocontext.stores.disk.cache import DiskCache

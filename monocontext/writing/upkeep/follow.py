@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import AlreadyExists
 from monocontext.format.folding import opened
+from monocontext.format.history import History
 from monocontext.format.index import OF_TEXT, FrameRecord, FrameRun, flags_of_text
-from monocontext.format.manifest import History, Manifest
+from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import Store

@@ -30,8 +30,9 @@ from monocontext.errors import AlreadyExists, NotAContext, NotFound, StoreFailur
 from monocontext.format.directories import rows_text
 from monocontext.format.folding import Directory, opened
 from monocontext.format.generations import commit, find_root, read_newest
+from monocontext.format.history import History
 from monocontext.format.index import Page
-from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
+from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import dataclass, replace

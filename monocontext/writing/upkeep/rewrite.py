@@ -21,8 +21,9 @@ from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES,
 from monocontext.format.filters.frame_column import overlap_for
 from monocontext.format.folding import opened
 from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
+from monocontext.format.history import History
 from monocontext.format.index import Frame, Page
-from monocontext.format.manifest import History, Manifest
+from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
 from monocontext.records import replace
 from monocontext.stores.protocol import Store

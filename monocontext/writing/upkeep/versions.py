@@ -15,8 +15,9 @@ from monocontext.errors import NotFound
 from monocontext.format.document_refs import DocumentsRef, documents_key
 from monocontext.format.folding import opened
 from monocontext.format.generations import commit, read_generation, read_newest
+from monocontext.format.history import History
 from monocontext.format.index import Frame, FrameRecord
-from monocontext.format.manifest import History, Manifest
+from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
 from monocontext.options import StoreOptions
 from monocontext.records import replace
