@@ -17,7 +17,7 @@ import zstandard
 
 from monocontext.errors import DamagedData
 from monocontext.format import inline
-from monocontext.format.directories import check_levels, entries_in, filters_in, level_of, pages_in
+from monocontext.format.directories import check_levels, entries_in, filters_in, pages_in
 from monocontext.format.document_refs import (
     DocumentDirectory,
     DocumentPageRef,
@@ -36,6 +36,7 @@ from monocontext.format.refs import (
     as_object,
     directory_key,
     fresh_id,
+    level_of,
 )
 from monocontext.records import replace
 

@@ -219,7 +219,7 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
     "frames at an offset that is none": (
         lambda s: craft(s, BYTES, run=changed(offset=1 << 80)),
         DamagedData,
-        r"not a page of this context: not a count: 12089",
+        r"not a page of this context: expected a count, found 12089",
     ),
     "codec of another": (lambda s: craft(s, BYTES, run=changed(codec="zstd")), DamagedData, rf"frame \d of {SEGMENT}"),
     "another bucket": (
