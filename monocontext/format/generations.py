@@ -130,7 +130,7 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
     old roots are removed while writers run, a number that others have passed may be free again: such a root is taken
     back, and `build` is called with the newest. Raises `ContextChanged` if it is too late to tell.
     """
-    from monocontext.format.folding import MOST_NAMED_BYTES, folded  # readers have no use for it
+    from monocontext.format.root_directories import MOST_NAMED_BYTES, use_directories  # readers have no use for it
 
     while True:
         try:
@@ -145,7 +145,7 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
         data = root.to_bytes()
         if (
             len(data) > MOST_NAMED_BYTES
-            and (small := folded(root, store.put, lambda ref: store.get(ref.key).data)) != root
+            and (small := use_directories(root, store.put, lambda ref: store.get(ref.key).data)) != root
         ):
             root, data = small, small.to_bytes()
         if len(data) > MOST_ROOT_BYTES:

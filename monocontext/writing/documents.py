@@ -41,9 +41,9 @@ from monocontext.format.documents import (
     encode_page,
     page_ref,
 )
-from monocontext.format.folding import opened_documents
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
+from monocontext.format.root_directories import expand_documents
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 
@@ -292,7 +292,7 @@ class _Known:
         self._store = store
         directories = [page for page in ref.pages if isinstance(page, DocumentDirectory)] if ref else []
         if ref and directories and directories[-1].documents > ref.named:  # pages that no table of names covers yet
-            ref = opened_documents(ref, lambda ref: store.get(ref.key).data)
+            ref = expand_documents(ref, lambda ref: store.get(ref.key).data)
         self.ref = ref
         self.documents = ref.documents if ref else 0
 
