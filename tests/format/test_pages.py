@@ -232,5 +232,5 @@ def test_a_page_and_its_root_that_disagree(field: str, before: PageRef | None) -
 
 def test_writers_refuse_tables_that_do_not_add_up() -> None:
     for runs, records in [([], []), (RUNS, RECORDS[:2]), (RUNS[:1], RECORDS)]:
-        with pytest.raises(ValueError, match="frames in runs of"):
+        with pytest.raises(ValueError, match="records do not fill runs"):
             encode_page(runs, records)
