@@ -91,7 +91,7 @@ def test_unknown_fields_are_not_parsed() -> None:
 def test_no_writer_commits_a_root_that_no_reader_takes(folder: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     publish("text\n", folder)
     monkeypatch.setattr(monocontext.format.generations, "MOST_ROOT_BYTES", 100)
-    with pytest.raises(ContextTooLarge, match=r"a root of .* bytes, and readers take 100"):
+    with pytest.raises(ContextTooLarge, match=r"the next root would have .* bytes, at most 100 are allowed"):
         publish("text\n", open_store(f"memory://{uuid.uuid4().hex}"))
     monkeypatch.undo()
     with Monocontext.open(folder) as context:
