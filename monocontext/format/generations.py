@@ -238,8 +238,8 @@ def check_fence(store: Store, began: Manifest | None, base: Manifest | None) -> 
     """Raise `AlreadyExists` if objects that were stored since the root `began` was read may have been removed."""
     if base is not None and base.history.fence > (began.history.fence if began else 0):
         raise AlreadyExists(
-            f"{store.url}: `gc` removed young objects during this write (generation {base.history.fence}), some of "
-            f"its own perhaps: nothing was changed, start again"
+            f"{store.url}: nothing was changed, start again: `gc` removed young objects meanwhile, perhaps of this "
+            f"write (generation {base.history.fence})"
         )
 
 
