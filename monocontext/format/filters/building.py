@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.errors import DamagedData, ForeignObject, NotFound
+from monocontext.format.filters.byte_facts import ByteFacts
 from monocontext.format.filters.case_folding import TABLES, fold_bytes
 from monocontext.format.filters.frame_column import Column, compute_column, fold_head
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, MIN_BITS, height, set_rows, shrink_rows
@@ -27,7 +28,6 @@ from monocontext.format.filters.joining import (
     read_rows,
 )
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.suffixes import Signs
 from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM, FilterRef
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def _border_column(
         return None, 0
 
     column = np.zeros(HIGHEST, np.uint8)
-    set_rows(column, Signs(before[-reach:], head))
+    set_rows(column, ByteFacts(before[-reach:], head))
     return column, number
 
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from monocontext.errors import MonocontextError
+from monocontext.format.filters.byte_facts import ByteFacts
 from monocontext.format.filters.case_folding import TABLES, fold_bytes
 from monocontext.format.filters.frame_column import fold_head, set_column
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, set_rows, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.suffixes import Signs
 from monocontext.format.refs import FilterRef
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class _Filter:
             tile, place = divmod(self._layout.border_column, 8 * _TILE_BYTES)
             stored = self._read_tile(tile)[:, place // 8] >> place % 8 & 1
             column = np.zeros(HIGHEST, np.uint8)
-            set_rows(column, Signs(before.folded[-reach:], head), self.ref.kind)
+            set_rows(column, ByteFacts(before.folded[-reach:], head), self.ref.kind)
             expected = self._shrink(column)
             if (expected & ~stored).any():
                 self._problems.append(f"{self.name}: its border column lacks grams of the text")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from monocontext.format.filters.byte_facts import ByteFacts
 from monocontext.format.filters.case_folding import fold_bytes
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, set_rows
-from monocontext.format.filters.suffixes import Signs
 from monocontext.format.filters.words import set_word_rows
 from monocontext.format.refs import FILTER_KIND
 from monocontext.records import dataclass
@@ -57,9 +57,9 @@ def set_column(
     import numpy as np
 
     rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
-    signs = Signs(folded, following)
-    set_word_rows(rows[1 << MAX_BITS :], signs, len(folded))
-    set_rows(rows, signs, kind=kind)
+    facts = ByteFacts(folded, following)
+    set_word_rows(rows[1 << MAX_BITS :], facts, len(folded))
+    set_rows(rows, facts, kind=kind)
     return rows
 
 
