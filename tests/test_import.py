@@ -63,7 +63,7 @@ LIBRARIES = [
 NOT_TO_LOOK = [
     "monocontext.engine.hints.hint",
     "monocontext.format.document_refs",
-    "monocontext.format.folding",
+    "monocontext.format.root_directories",
     "monocontext.stores.disk.cache",
     "monocontext.stores.http",
     "monocontext.text.context_file",

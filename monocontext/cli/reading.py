@@ -42,8 +42,8 @@ _SHOWN = (
 def info(url: Url, generation: Generation = None, *, s3: S3, as_json: AsJson = False) -> None:
     """Describe the context at URL (1 GET; above 150 GB one more for each directory, which covers 1 TB of text)."""
     from monocontext.format.filters.layout import FilterLayout
-    from monocontext.format.folding import opened
     from monocontext.format.generations import find_root
+    from monocontext.format.root_directories import expand
     from monocontext.writing.place import open_store_at
     from monocontext.writing.plain import open_plain
 
@@ -58,7 +58,7 @@ def info(url: Url, generation: Generation = None, *, s3: S3, as_json: AsJson = F
                 raise
             store = stack.enter_context(closing(plain))
             found_root, is_stored = find_root(store).manifest, False
-        manifest = opened(found_root, lambda ref: store.get(ref.key).data)
+        manifest = expand(found_root, lambda ref: store.get(ref.key).data)
         place = store.url if is_stored else str(parse(url))
     facts: dict[str, Any] = {
         "url": place,

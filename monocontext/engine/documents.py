@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 from monocontext.engine.fetch.fetcher import Fetcher
 from monocontext.engine.fetch.scheduler import FetchItem
 from monocontext.errors import DamagedData
-from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
-from monocontext.format.documents import (
-    Document,
-    DocumentPage,
+from monocontext.format.document_names import (
     bucket_bytes,
     bucket_of,
     check_bucket,
     find_in_bucket,
     name_hash,
 )
-from monocontext.format.folding import Directory, opened_documents
+from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
+from monocontext.format.documents import (
+    Document,
+    DocumentPage,
+)
+from monocontext.format.root_directories import Directory, expand_documents
 from monocontext.records import dataclass
 
 MOST_AHEAD = 16
@@ -109,7 +111,7 @@ def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTabl
     """The documents that a root names (no GET; where directories name their pages, 1 each, of 8 million documents)."""
     if ref is None:
         return DocumentTable((), lambda numbers: [], lambda name: None, names=0, doubled=None)
-    ref = opened_documents(ref, lambda directory: _directory(directory, fetcher))
+    ref = expand_documents(ref, lambda directory: _directory(directory, fetcher))
     assert ref is not None
     stored = _Stored(ref, fetcher)
     whole = len(ref.names) == 1 and ref.named == ref.documents

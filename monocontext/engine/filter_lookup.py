@@ -375,7 +375,7 @@ class FilterLookup:
             frames = planner.candidates(query, rows, records, within_line)
         except NotInMemory:
             return None
-        if frames is None or int(frames.sum()) > FEW or planner.frames_in_vain(rows) > IN_VAIN:
+        if frames is None or int(frames.sum()) > FEW or planner.expected_false_positives(rows) > IN_VAIN:
             return None
         return _hits(_runs(frames, planner.first), bool(asked), len(query.text))
 

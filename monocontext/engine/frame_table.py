@@ -384,7 +384,7 @@ def frame_item(frame: Frame, needles: tuple[bytes, ...] = ()) -> FetchItem:
         return FrameText(frame, codec.decode(body, frame))
 
     def begin(body: memoryview) -> Callable[[], FrameText]:
-        fill = codec.begin(body, frame)
+        fill = codec.prepare_decode(body, frame)
 
         def end() -> FrameText:
             text = FrameText(frame, fill())

@@ -1,4 +1,4 @@
-"""Cut text into frames, encode them, and decode them with every check.
+"""Cut a text into frames, encode them, and decode and check them.
 
 A frame is about 256 KiB of UTF-8 text. It ends at a newline where one is near, never inside a character and never
 between CR and LF. Each frame is compressed on its own.
@@ -26,24 +26,8 @@ from monocontext.format.index import (
     FrameRecord,
 )
 
-
-def new_bytes(size_bytes: int) -> tuple[bytes, memoryview]:
-    """New uninitialized `bytes`, and a view to fill them.
-
-    This is the purpose of `PyBytes_FromStringAndSize(NULL, size)` in CPython. The caller fills all of the view before
-    any code looks at the bytes, and drops the view.
-    """
-    import ctypes  # 3 ms, which a short read does not pay
-
-    api: Any = ctypes.pythonapi
-    make, address_of = api.PyBytes_FromStringAndSize, api.PyBytes_AsString
-    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t)
-    address_of.restype, address_of.argtypes = ctypes.c_void_p, (ctypes.py_object,)
-    room: bytes = make(None, size_bytes)
-    return room, memoryview((ctypes.c_char * size_bytes).from_address(address_of(room))).cast("B")
-
-
 ZSTD_LEVEL = 3
+RAW_FRAME_BYTES = 256 << 10
 
 _LEAST_BYTES_BY_NUMPY = 1 << 14
 
@@ -54,7 +38,7 @@ _BREAKS_OTHER = tuple(c.encode() for c in "\x85\u2028\u2029")
 
 
 def frame_end(data: bytes | bytearray, start: int, frame_bytes: int) -> int:
-    """The end of the frame that begins at byte `start`; `data` must hold at least `frame_bytes + 2` bytes after it."""
+    """The end of the frame that begins at byte `start`. `data` has at least `frame_bytes + 2` bytes from there on."""
     limit = start + frame_bytes
     newline = data.rfind(b"\n", limit - frame_bytes // 4, limit)
     if newline >= 0:
@@ -72,17 +56,17 @@ def frame_end(data: bytes | bytearray, start: int, frame_bytes: int) -> int:
 
 
 class Framer:
-    """Cuts a stream of UTF-8 bytes into frames. Holds at most one frame and one piece of input."""
+    """Cuts a stream of UTF-8 bytes into frames. Keeps at most one frame and one piece of input in memory."""
 
     def __init__(self, frame_bytes: int):
         self._frame_bytes = frame_bytes
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the frames that are complete now; `data` must end between characters."""
+        """Yield the frames that are complete after this piece of the text, which ends between characters."""
         start, needed = 0, self._frame_bytes + 4  # a character and a CR LF pair may reach past the limit
         while self._rest and len(self._rest) + len(data) - start >= needed:
-            first = self._rest + data[start : start + needed - len(self._rest)]  # rather than a copy of all
+            first = self._rest + data[start : start + needed - len(self._rest)]  # not all of `data`: that is a copy
             stop = frame_end(first, 0, self._frame_bytes)
             yield first[:stop]
             start += max(stop - len(self._rest), 0)
@@ -94,7 +78,7 @@ class Framer:
         self._rest += data[start:]
 
     def finish(self) -> Iterator[bytes]:
-        """Yield the frames of the rest."""
+        """Yield the last frames."""
         data, start = self._rest, 0
         self._rest = b""
         while len(data) - start > self._frame_bytes:
@@ -106,27 +90,27 @@ class Framer:
 
 
 def describe(data: bytes, stored: bytes) -> FrameRecord:
-    """The record of a frame with this text and stored form. Raises `UnicodeDecodeError` for text that is not UTF-8."""
+    """The record of a frame, given its text and its stored form. Raises `UnicodeDecodeError` if it is not UTF-8."""
     flags = 0
     characters = len(data)
     if data.isascii():
         flags |= ASCII | LOWER_KEEPS_LENGTH
     else:
         characters = len(data.decode())
-        flags |= 0 if _holds(data, b"\xc4\xb0") else LOWER_KEEPS_LENGTH
-        flags |= HAS_SIGMA if _holds(data, b"\xce\xa3") else 0
+        flags |= 0 if _has(data, b"\xc4\xb0") else LOWER_KEEPS_LENGTH
+        flags |= HAS_SIGMA if _has(data, b"\xce\xa3") else 0
     if b"\r" in data:
         flags |= HAS_CR
     if data.endswith(b"\n"):
         flags |= ENDS_LINE
     others = _BREAKS_ASCII if flags & ASCII else _BREAKS_ASCII + _BREAKS_OTHER
-    if any(_holds(data, mark) for mark in others):
+    if any(_has(data, mark) for mark in others):
         flags |= HAS_OTHER_BREAKS
     return FrameRecord(len(stored), len(data), characters, _count_newlines(data), google_crc32c.value(stored), flags)
 
 
 def _count_newlines(data: bytes) -> int:
-    """By numpy where a program has loaded it, in a third of the time; loading takes as long as counting 200 MB."""
+    """The number of newlines. numpy takes a third of the time, but its import takes as long as 200 MB without it."""
     if len(data) < _LEAST_BYTES_BY_NUMPY or "numpy" not in sys.modules:
         return data.count(b"\n")
     import numpy as np
@@ -134,13 +118,13 @@ def _count_newlines(data: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
-def _holds(data: bytes, character: bytes) -> bool:
-    """Whether a text holds a character. Looks for its first byte alone first, which takes a twentieth of the time."""
+def _has(data: bytes, character: bytes) -> bool:
+    """Whether a text has a character. Tests its first byte before, which takes a twentieth of the time."""
     return character[:1] in data and character in data
 
 
 def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:
-    """The stored form and the record of a frame. Safe in any thread; zstd releases the GIL."""
+    """The stored form and the record of a frame. Safe for use by many threads; zstd releases the GIL."""
     if codec == "raw":
         return data, describe(data, data)
     compressor = getattr(_local, "compressor", None)
@@ -153,35 +137,45 @@ def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:
 def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
     """The text of a frame, in UTF-8. Raises `DamagedData` unless stored length, checksum, size and characters match.
 
-    Allocates no more than the recorded length: a frame that claims or holds more is refused before it is inflated.
+    Allocates at most the recorded length: a frame of another size is refused before it is decompressed.
     """
     body = _as_bytes(stored)
     _check_stored(body, frame)
     return _checked(body if frame.codec == "raw" else _inflate(body, frame), frame)
 
 
-def begin(stored: memoryview, frame: Frame) -> Callable[[], bytes]:
-    """`decode` in two steps: this call allocates the memory for the text, and the call of its result does the rest.
+def prepare_decode(stored: memoryview, frame: Frame) -> Callable[[], bytes]:
+    """A function that returns the text like `decode`, into memory that is allocated now.
 
     So one thread can allocate for many that decode, which keeps all frames in one heap of the C library.
     """
     if frame.codec == "raw":
         body = _as_bytes(stored)
+        return lambda: decode(body, frame)
+    text, view = _new_bytes(frame.bytes)
 
-        def check() -> bytes:
-            _check_stored(body, frame)
-            return _checked(body, frame)
-
-        return check
-    text, room = new_bytes(frame.bytes)
-
-    def fill() -> bytes:
-        packed = _as_bytes(stored)
-        _check_stored(packed, frame)
-        _inflate_into(room, packed, frame)
+    def decode_zstd() -> bytes:
+        body = _as_bytes(stored)
+        _check_stored(body, frame)
+        _inflate_into(view, body, frame)
         return _checked(text, frame)
 
-    return fill
+    return decode_zstd
+
+
+def _new_bytes(size_bytes: int) -> tuple[bytes, memoryview]:
+    """New uninitialized `bytes`, and a view to fill them: CPython has `PyBytes_FromStringAndSize(NULL, size)` for that.
+
+    The caller fills the whole view before any code reads the bytes, and then drops the view.
+    """
+    import ctypes  # 3 ms that a short read need not pay
+
+    api: Any = ctypes.pythonapi
+    make, address_of = api.PyBytes_FromStringAndSize, api.PyBytes_AsString
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t)
+    address_of.restype, address_of.argtypes = ctypes.c_void_p, (ctypes.py_object,)
+    data: bytes = make(None, size_bytes)
+    return data, memoryview((ctypes.c_char * size_bytes).from_address(address_of(data))).cast("B")
 
 
 def _check_stored(stored: bytes, frame: Frame) -> None:
@@ -212,10 +206,9 @@ def _damaged(frame: Frame, what: str) -> DamagedData:
 
 
 def _as_bytes(stored: bytes | memoryview) -> bytes:
-    """The bytes of a view; copied, unless the view covers a whole `bytes` object, as a response of one frame does.
+    """The bytes of a view. They are copied unless the view covers a whole `bytes` object, as a response of one frame.
 
-    The one copy serves the checksum and the cache: google-crc32c takes only `bytes`, and a cached frame must not keep
-    the response that also holds its neighbours.
+    google-crc32c takes only `bytes`, and a cached frame must not keep the response with its neighbours alive.
     """
     if isinstance(stored, memoryview):
         whole = stored.obj
@@ -232,19 +225,19 @@ def _inflate(stored: bytes, frame: Frame) -> bytes:
     return data
 
 
-def _inflate_into(room: memoryview, stored: bytes, frame: Frame) -> None:
+def _inflate_into(view: memoryview, stored: bytes, frame: Frame) -> None:
     decompressor = _decompressor(stored, frame)
     try:
-        with decompressor.stream_reader(stored) as reader:  # one pass, since the room holds all of it
-            filled = reader.readinto(room)
+        with decompressor.stream_reader(stored) as reader:
+            filled = reader.readinto(view)
     except zstandard.ZstdError as error:
         raise _damaged(frame, f"does not inflate: {error}") from None
-    if filled != len(room):
-        raise _damaged(frame, f"expected {len(room)} bytes of text, found {filled}")
+    if filled != len(view):
+        raise _damaged(frame, f"expected {len(view)} bytes of text, found {filled}")
 
 
 def _decompressor(stored: bytes, frame: Frame) -> zstandard.ZstdDecompressor:
-    """This thread's, for a frame that says the recorded size of itself."""
+    """The decompressor of this thread. Raises `DamagedData` unless the zstd header has the recorded size."""
     try:
         claimed = zstandard.frame_content_size(stored)
     except zstandard.ZstdError as error:
@@ -257,10 +250,7 @@ def _decompressor(stored: bytes, frame: Frame) -> zstandard.ZstdDecompressor:
     return decompressor
 
 
-RAW_FRAME_BYTES = 256 << 10
-
-
 def raw_frames(data: bytes) -> tuple[FrameRecord, ...]:
-    """The records of the raw frames of about 256 KiB of an object that holds a text as it is, in UTF-8."""
+    """The records of frames of about 256 KiB of an object that is a text in UTF-8, not compressed."""
     framer = Framer(RAW_FRAME_BYTES)
     return tuple(encode(frame, "raw")[1] for part in (framer.feed(data), framer.finish()) for frame in part)

@@ -10,7 +10,7 @@ from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
 
 MOST_LINES = 1 << 61
-"""Line numbers stay below this, so that the sum of two fits the range of `len`."""
+"""The limit of line numbers: the sum of two of them fits the range of `len`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,17 @@ def parse_manifest(data: bytes, name: str) -> list[DeepRecurseSegment]:
         rows = json.loads(data)
         segments = [DeepRecurseSegment(str(row["segment"]), row["start_line"], row["line_count"]) for row in rows]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise NotAContext(f"{name}: neither a context nor a DeepRecurse manifest") from error
+        raise NotAContext(f"{name}: expected the manifest of a context or of DeepRecurse, found other JSON") from error
     for segment in segments:
         for count in (segment.start_line, segment.line_count):
             if type(count) is not int or not 0 <= count < MOST_LINES:
-                raise DamagedData(f"{name}: {segment.key[:80]!r}: {str(count)[:40]!r} is not a number of lines")
+                raise DamagedData(
+                    f"{name}: {segment.key[:80]!r}: expected a number of lines, found {str(count)[:40]!r}"
+                )
     return sorted(segments, key=lambda segment: segment.start_line)
 
 
 def segment_key(store: Store) -> Callable[[str], str]:
-    """A function from segment names to keys below the store's prefix: a name may include that prefix."""
-    prefix = "" if "://" not in store.url else store.url.split("://", 1)[1].partition("/")[2] + "/"
+    """A function that returns the key of a segment in the store, given its name, which may include the prefix."""
+    prefix = store.url.partition("://")[2].partition("/")[2] + "/"
     return lambda name: name.removeprefix(prefix)

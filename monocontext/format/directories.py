@@ -1,6 +1,6 @@
-"""Read a directory: the object that names neighbouring index pages, filters or pages of documents. Pure.
+"""Parse and check a directory: an object that names neighbouring index pages, filters or pages of documents. No I/O.
 
-It is the JSON list of its entries, as a root has them, in one zstd frame, and may name other directories.
+It is a JSON list of entries as in a root, in one zstd frame. The entries may be directories too.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from monocontext.format.refs import (
     check_pages,
     filter_directories,
     filter_refs,
+    level_of,
     page_refs,
 )
 
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 
 def rows_text(data: bytes, key: str) -> bytes:
-    """The JSON of a directory. Raises `DamagedData`."""
+    """The JSON of a directory. Raises `DamagedData`, whose message names the object `key`."""
     try:
         if not 0 < zstandard.frame_content_size(data) <= MOST_PAGE_BYTES:
-            raise DamagedData(f"{key}: larger than a directory may be")
+            raise DamagedData(f"{key}: expected a directory of at most {MOST_PAGE_BYTES:,} bytes")
         text: bytes = zstandard.ZstdDecompressor().decompress(data)
     except zstandard.ZstdError as error:
         raise DamagedData(f"{key}: not a directory: {error}") from None
@@ -42,7 +43,7 @@ def rows_text(data: bytes, key: str) -> bytes:
 
 
 def pages_in(ref: PageDirectory, data: bytes, before: PageRef | None) -> tuple[PageRef, ...]:
-    """The entries of a directory of pages. Raises `DamagedData`, naming the object."""
+    """The entries of a directory of pages; `before` is the page before them. Raises `DamagedData`."""
     entries: tuple[PageRef, ...] = entries_in(ref, data, page_refs)
     try:
         check_pages(entries, before)
@@ -51,7 +52,7 @@ def pages_in(ref: PageDirectory, data: bytes, before: PageRef | None) -> tuple[P
         last = entries[-1]
         found = (pages, last.frames, last.bytes, last.characters, last.newlines)
         if found != (ref.pages, ref.frames, ref.bytes, ref.characters, ref.newlines):
-            raise ValueError(f"counts differ: found {found}")
+            raise ValueError(f"counts differ from the root: found {found}")
     except ValueError as error:
         raise DamagedData(f"{ref.key}: {error}") from None
     return entries
@@ -64,7 +65,7 @@ def filters_in(ref: FilterDirectory, data: bytes) -> tuple[FilterRef | FilterDir
     try:
         check_levels(ref, entries)
         if check_filters(entries, ref.first_frame) > ref.stop_frame:
-            raise ValueError(f"filters of frames after {ref.stop_frame}")
+            raise ValueError(f"filters of frames after {ref.stop_frame}, the end of the directory")
     except ValueError as error:
         raise DamagedData(f"{ref.key}: {error}") from None
     return entries
@@ -73,6 +74,7 @@ def filters_in(ref: FilterDirectory, data: bytes) -> tuple[FilterRef | FilterDir
 def entries_in(
     ref: PageDirectory | FilterDirectory | DocumentDirectory, data: bytes, parse: Callable[[Any], Any]
 ) -> Any:
+    """The entries of a directory by `parse`, after checks of its length, checksum and number of entries."""
     found = (len(data), google_crc32c.value(data))
     if found != (ref.size_bytes, ref.crc32c):
         raise DamagedData(f"{ref.key}: expected length and crc32c {(ref.size_bytes, ref.crc32c)}, found {found}")
@@ -87,9 +89,6 @@ def entries_in(
 
 
 def check_levels(ref: PageDirectory | FilterDirectory | DocumentDirectory, entries: Sequence[object]) -> None:
+    """Raise `ValueError` unless all entries are one level below the directory."""
     if any(level_of(entry) != ref.level - 1 for entry in entries):
-        raise ValueError(f"entries of another level than {ref.level - 1}")
-
-
-def level_of(entry: object) -> int:
-    return getattr(entry, "level", 0)
+        raise ValueError(f"expected entries of level {ref.level - 1}, found another level")

@@ -1,4 +1,4 @@
-"""The references to the documents of a text: their pages, directories of pages, and tables of names, as in a root."""
+"""The entries of a root for documents: references to pages of documents, directories of pages, and tables of names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from monocontext.format.refs import ID, as_object, check_directory, check_object, count_of, counted, directory_key
+from monocontext.format.refs import (
+    ID,
+    as_object,
+    check_directory,
+    check_object,
+    count_of,
+    directory_key,
+    parse_entry,
+    require,
+)
 from monocontext.records import dataclass
 
 
@@ -16,29 +25,28 @@ def documents_key(id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPageRef:
-    """One page of documents (`documents`), with the counts up to and including its last document."""
+    """A page of documents (`documents`), with the counts up to and including its last document."""
 
     id: str
-    """Truncated SHA-256 of the page's bytes; the object is `documents/<id>.doc`, unless the root holds the page."""
+    """The truncated SHA-256 of the page; the object is `documents/<id>.doc`, unless the page is in the root."""
     size_bytes: int
     crc32c: int
-    """Checksum of the page."""
     documents: int
     start: int
-    """The character of the text that the page counts from."""
+    """The character of the text from which the page counts."""
     start_newline: int
-    """Newlines of the text before that."""
+    """The number of newlines before that character."""
     characters: int
     """The end of the last document in the text, in characters."""
     newlines: int
-    """Newlines of the text before that end."""
+    """The number of newlines before that end."""
     bytes: int
-    """Sum of the lengths of the documents."""
+    """The sum of the lengths of the documents, in UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentDirectory(DocumentPageRef):
-    """Neighbouring pages of documents, named by an object (`directories`); counts as of its last page."""
+    """A directory of neighbouring pages of documents (`directories`). Its counts are those of its last page."""
 
     entries: int
     level: int
@@ -50,17 +58,17 @@ class DocumentDirectory(DocumentPageRef):
 
 @dataclass(frozen=True, slots=True)
 class NameTableRef:
-    """A table of the names of neighbouring documents (`documents.names`)."""
+    """A table of the names of neighbouring documents (`document_names`)."""
 
     id: str
     documents: int
-    """Documents up to and including the last one that it covers; it begins where the table before ends."""
+    """The number of documents up to the last one that it covers. It begins where the previous table ends."""
     names: int
-    """Different names."""
+    """The number of distinct names."""
     buckets: int
-    """A power of two."""
+    """The number of buckets, a power of two."""
     stride: int
-    """Entries of a bucket."""
+    """The number of entries in each bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +77,11 @@ class DocumentsRef:
 
     pages: tuple[DocumentPageRef, ...]
     last_page: bytes | None = None
-    """The last page itself where it is small: then no object holds it."""
+    """The last page if it is small: then it is in the root instead of an object."""
     names: tuple[NameTableRef, ...] = ()
     """Names of documents after these tables are looked up in pages."""
     doubled: int | None = None
-    """The first document with the name of an earlier one of the same upload; None if there is none."""
+    """The first document with the name of an earlier one of the same upload; `None` if there is none."""
 
     @property
     def documents(self) -> int:
@@ -81,50 +89,47 @@ class DocumentsRef:
 
     @property
     def named(self) -> int:
-        """Documents that tables of names cover."""
+        """The number of documents that tables of names cover."""
         return self.names[-1].documents if self.names else 0
 
     def as_object(self) -> dict[str, Any]:
         """The JSON form."""
-        held = self.last_page
-        return {
-            "pages": [as_object(page) for page in self.pages],
-            **({} if held is None else {"last_page": base64.b64encode(held).decode()}),
-            **({"names": [as_object(table) for table in self.names]} if self.names else {}),
-            **({} if self.doubled is None else {"doubled": self.doubled}),
-        }
+        found: dict[str, Any] = {"pages": [as_object(page) for page in self.pages]}
+        if self.last_page is not None:
+            found["last_page"] = base64.b64encode(self.last_page).decode()
+        if self.names:
+            found["names"] = [as_object(table) for table in self.names]
+        if self.doubled is not None:
+            found["doubled"] = self.doubled
+        return found
 
     def check(self, text_bytes: int, characters: int, newlines: int) -> None:
-        """Raise `ValueError` where they cannot be the documents of a text with these counts."""
-        _assert(bool(self.pages), "documents without a page")
+        """Raise `ValueError` unless these can be the documents of a text with these counts."""
+        require(bool(self.pages), "documents without a page")
         check_document_pages(self.pages)
-        before, held = self.pages[-1], self.last_page
-        _assert(not isinstance(before, DocumentDirectory), "the last page of documents is a directory")
-        within = before.characters <= characters and before.newlines <= newlines and before.bytes <= text_bytes
-        _assert(within, "documents end after the text")
-        _assert(held is None or len(held) == before.size_bytes, "last_page and the last page of documents differ")
-        _assert(self.doubled is None or self.doubled < before.documents, f"doubled is document {self.doubled}")
+        last, copy = self.pages[-1], self.last_page
+        require(not isinstance(last, DocumentDirectory), "the last page of documents is a directory")
+        within = last.characters <= characters and last.newlines <= newlines and last.bytes <= text_bytes
+        require(within, "documents end after the text")
+        require(copy is None or len(copy) == last.size_bytes, "last_page and the last page of documents differ")
+        require(self.doubled is None or self.doubled < last.documents, f"doubled is document {self.doubled}")
         covered = 0
         for number, table in enumerate(self.names):
             where = f"table {number} of names"
-            _assert(ID.fullmatch(table.id) is not None, f"{where}: {table.id!r} is not an id")
-            _assert(covered < table.documents <= before.documents, f"{where}: ends at {table.documents}")
-            sane = table.buckets > 0 and table.buckets & (table.buckets - 1) == 0 and table.stride > 0
-            _assert(sane and table.names <= table.documents - covered, f"{where}: impossible record")
+            require(ID.fullmatch(table.id) is not None, f"{where}: {table.id!r} is not an id")
+            require(covered < table.documents <= last.documents, f"{where}: ends at {table.documents}")
+            possible = table.buckets.bit_count() == 1 and table.stride > 0
+            require(possible and table.names <= table.documents - covered, f"{where}: impossible record")
             covered = table.documents
 
 
-def _assert(holds: bool, what: str) -> None:
-    if not holds:
-        raise ValueError(what)
-
-
 def document_page_refs(rows: Sequence[dict[str, Any]]) -> tuple[DocumentPageRef, ...]:
-    return tuple(counted(DocumentDirectory if "level" in row else DocumentPageRef, row) for row in rows)
+    """The entries of `pages` of documents, in a root or a directory."""
+    return tuple(parse_entry(DocumentDirectory if "level" in row else DocumentPageRef, row) for row in rows)
 
 
 def check_document_pages(pages: Sequence[DocumentPageRef], before: DocumentPageRef | None = None) -> None:
-    """Raise `ValueError` where entries for pages of documents cannot follow each other, and the one `before` them."""
+    """Raise `ValueError` unless these entries for pages of documents can follow each other and the entry `before`."""
     before = before or DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
     for number, page in enumerate(pages):
         where = f"page {number} of documents"
@@ -133,16 +138,15 @@ def check_document_pages(pages: Sequence[DocumentPageRef], before: DocumentPageR
             check_directory(where, page, pages[number - 1] if number else None)
         rises = page.documents > before.documents and page.characters >= page.start >= before.characters
         rises = rises and page.newlines >= page.start_newline >= before.newlines and page.bytes >= before.bytes
-        if not rises:
-            raise ValueError(f"{where}: counts do not rise")
+        require(rises, f"{where}: counts do not rise")
         before = page
 
 
 def documents_ref(row: dict[str, Any]) -> DocumentsRef:
-    """The field `documents` of a root."""
+    """The record of the field `documents` of a root. Raises `ValueError`, `TypeError` or `KeyError`."""
     return DocumentsRef(
         document_page_refs(row["pages"]),
         base64.b64decode(row["last_page"], validate=True) if row.get("last_page") else None,
-        tuple(counted(NameTableRef, table) for table in row.get("names", [])),
+        tuple(parse_entry(NameTableRef, table) for table in row.get("names", [])),
         None if row.get("doubled") is None else count_of(row["doubled"]),
     )

@@ -39,9 +39,9 @@ class Root(NamedTuple):
 
 
 def find_root(store: Store, generation: int | None = None) -> Root:
-    """Read the root of a generation, by default the one in `manifest.json` (1 GET; 1 more where it is damaged).
+    """Read the root of a generation, by default the one in `manifest.json` (1 GET; 1 more if it is damaged).
 
-    A crash between the first commit and its copy leaves generations without `manifest.json`: then the newest of them is
+    A crash between the first commit and its copy leaves generations without `manifest.json`: then the newest one is
     read (2 more requests). Raises `NotFound`, `NotAContext`, `DamagedData`, `UnsupportedFormat`.
     """
     if generation is not None:
@@ -56,7 +56,7 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     except NotAContext:
         raise
     except NotFound:
-        found = _read_newest_listed(store)  # raises its own error where even the bucket is missing
+        found = _read_newest_listed(store)  # raises its own error if even the bucket is missing
         if found is None:
             raise NotFound(
                 f"no context at {store.url}: `monocontext upload SOURCE... {store.url}` stores one there"
@@ -65,12 +65,12 @@ def find_root(store: Store, generation: int | None = None) -> Root:
 
 
 def read_generation(store: Store, generation: int) -> Manifest:
-    """Read one root by its number (1 GET). Raises `NotFound` where it was never committed or `gc` removed it."""
+    """Read one root by its number (1 GET). Raises `NotFound` if it was never committed, or `gc` removed it."""
     return find_root(store, generation).manifest
 
 
 def read_newest_after(store: Store, manifest: Manifest) -> Manifest:
-    """Read the newest root, given one that may lag (1 GET more than there are generations after it)."""
+    """Read the newest root, given one that may be older (1 GET, and 1 for each generation in between)."""
     while True:
         try:
             manifest = read_generation(store, manifest.generation + 1)
@@ -79,19 +79,19 @@ def read_newest_after(store: Store, manifest: Manifest) -> Manifest:
 
 
 def read_newest(store: Store) -> Manifest | None:
-    """Read the newest root for a writer, or None at a fresh prefix (2 requests, and 1 for each generation that
-    `manifest.json` is late).
+    """Read the newest root for a writer; `None` at an empty prefix.
 
-    A damaged `manifest.json` is only a copy: the newest generation is listed instead. Raises `NotAContext` for a
-    foreign manifest and `UnsupportedFormat` for a newer one: a writer overwrites neither.
+    Costs 2 requests, and 1 for each generation after the one in `manifest.json`. If that copy is damaged, generations
+    are listed. Raises `NotAContext` for a foreign manifest and `UnsupportedFormat` for a newer one, since a writer must
+    overwrite neither.
     """
     try:
         copy = _read_root(store, ROOT_KEY).manifest
     except UnsupportedFormat:
         raise
+    except NotAContext:
+        raise
     except (NotFound, DamagedData) as error:
-        if isinstance(error, NotFound) and type(error) is not NotFound:
-            raise  # NotAContext: the prefix holds something else
         found = _read_newest_listed(store)
         if found is None and isinstance(error, DamagedData):
             raise
@@ -105,10 +105,9 @@ def _read_newest_listed(store: Store) -> Root | None:
 
 
 def _read_root(store: Store, key: str) -> Root:
-    """Read one root; where it is damaged, read it once more.
+    """Read one root; if it is damaged, read it again, since it may be intact in the store.
 
-    Data that was damaged on the way is whole in the store. A flipped bit may also turn it into JSON of another kind, or
-    a root of a newer format.
+    A flipped bit may also make it look like other JSON, or like a root of a newer format.
     """
     read_bytes = 0
     for gets in (1, 2):
@@ -117,21 +116,19 @@ def _read_root(store: Store, key: str) -> Root:
             read_bytes += len(data)
             return Root(Manifest.from_bytes(data, f"{store.url}/{key}"), read_bytes, gets)
         except (DamagedData, NotAContext) as error:
-            is_list = isinstance(error, NotAContext) and data.lstrip().startswith(b"[")  # DeepRecurse's: it is whole
-            if gets == 2 or is_list:
+            is_deeprecurse = isinstance(error, NotAContext) and data.lstrip().startswith(b"[")
+            if gets == 2 or is_deeprecurse:
                 raise
     raise AssertionError("unreachable")
 
 
 def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None], Manifest]) -> Manifest:
-    """Make `build(base)` the next generation; on a conflict call `build` again with the other writer's root.
+    """Make `build(base)` the next generation; after a conflict, call `build` again with the other writer's root.
 
-    A reply may be lost although the write succeeded: a root's `write_id` is random, so `put_own` recognises it. Where
-    old roots are removed while writers run, a number that others have passed may be free again: such a root is taken
-    back, and `build` is called with the newest. Raises `ContextChanged` if it is too late to tell.
+    A reply may be lost although the write succeeded: a root's `write_id` is random, so `put_own` recognises it. While
+    old roots are removed, the number of a generation that others have passed may be free again. A root under such a
+    number is removed, and `build` is called with the newest. Raises `ContextChanged` if it is too late to tell.
     """
-    from monocontext.format.folding import MOST_NAMED_BYTES, folded  # readers have no use for it
-
     while True:
         try:
             root = build(base)
@@ -142,35 +139,21 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
             continue
         if base is not None:
             root = replace(root, history=root.history.after(base.write_id, base.history))
-        data = root.to_bytes()
-        if (
-            len(data) > MOST_NAMED_BYTES
-            and (small := folded(root, store.put, lambda ref: store.get(ref.key).data)) != root
-        ):
-            root, data = small, small.to_bytes()
-        if len(data) > MOST_ROOT_BYTES:
-            raise ContextTooLarge(f"{store.url}: a root of {len(data):,} bytes, and readers take {MOST_ROOT_BYTES:,}")
+        root, data = _encode_root(store, root)
         key = generation_key(root.generation)
         try:
             etag = put_own(store, key, data)
         except AlreadyExists as error:
-            try:
-                base = read_newest_after(store, read_generation(store, root.generation))
-            except NotFound:
-                # There is no such generation; or it was removed meanwhile, and there are newer ones.
-                newest = read_newest(store)
-                if newest is None or newest.generation <= root.generation:
-                    raise error from None
-                base = newest
-            taken, newest_now = root.generation, base.generation
-            log.note(
-                log.INFO, "%s: someone else wrote generation %d; starting again from %d", store.url, taken, newest_now
-            )
+            base = _read_newest_since(store, root.generation)
+            if base is None:
+                raise error from None
+            event = "%s: someone else wrote generation %d; starting again from %d"
+            log.note(log.INFO, event, store.url, root.generation, base.generation)
             continue
         try:
             newer = _update_copy(store, data, root.generation)
         except MonocontextError as error:
-            # The commit is done without the copy: an error here would make the caller write twice.
+            # The commit succeeded: an error here would make the caller write twice.
             warnings.warn(f"{store.url}: committed, but {ROOT_KEY} could not be updated: {error}", stacklevel=3)
             return root
         if newer is None or newer.write_id == root.write_id:
@@ -181,18 +164,43 @@ def commit(store: Store, base: Manifest | None, build: Callable[[Manifest | None
         if follows:
             return root
         with suppress(AlreadyExists, NotFound):
-            store.delete(key, if_match=etag)  # below the floor: ours or not, it was to go
+            store.delete(key, if_match=etag)  # `gc` would remove it too, even if it is part of the text
         if follows is None:
             raise ContextChanged(
                 f"{store.url}: generation {root.generation} was written, and is {newer.generation - root.generation} "
-                f"behind the newest: old ones were removed meanwhile, so it is unknown whether the newest includes it"
+                f"behind the newest: check whether the newest text includes it, since old roots were removed meanwhile"
             )
         base = read_newest_after(store, newer)
 
 
+def _encode_root(store: Store, root: Manifest) -> tuple[Manifest, bytes]:
+    """A root, with directories if it is large, and its JSON. Raises `ContextTooLarge`."""
+    from monocontext.format.root_directories import MOST_NAMED_BYTES, use_directories  # readers do not need these
+
+    data = root.to_bytes()
+    if len(data) > MOST_NAMED_BYTES:
+        small = use_directories(root, store.put, lambda ref: store.get(ref.key).data)
+        if small != root:
+            root, data = small, small.to_bytes()
+    if len(data) > MOST_ROOT_BYTES:
+        raise ContextTooLarge(
+            f"{store.url}: the next root would have {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed"
+        )
+    return root, data
+
+
+def _read_newest_since(store: Store, generation: int) -> Manifest | None:
+    """Read the newest root, given a generation that another writer has; `None` if it has no root after all."""
+    try:
+        return read_newest_after(store, read_generation(store, generation))
+    except NotFound:  # it does not exist, or it was removed meanwhile, and there are newer ones
+        newest = read_newest(store)
+        return newest if newest and newest.generation > generation else None
+
+
 def newer_root(store: Store, base: Manifest | None) -> Manifest | None:
-    """The newest root if it follows `base`, else None: a missing object of `base` may then have been removed because
-    other writers have moved on."""
+    """Read the newest root; `None` unless it is newer than `base`. Then other writers may have removed objects of
+    `base`."""
     newest = None if base is None else read_newest(store)
     return newest if base and newest and newest.generation > base.generation else None
 
@@ -200,21 +208,24 @@ def newer_root(store: Store, base: Manifest | None) -> Manifest | None:
 def on_newest(
     store: Store, base: Manifest | None, build: Callable[[Manifest | None], _Result]
 ) -> tuple[Manifest | None, _Result]:
-    """The root that `build` read from, and its result. Where an object of `base` was removed because other writers have
-    moved on, `build` is called again with the newest root."""
+    """Call `build` with a root, and again with the newest one if an object of `base` was removed meanwhile.
+
+    Returns the root and the result.
+    """
     while True:
         try:
             return base, build(base)
         except NotFound:
-            newest = read_newest(store)
-            if base is None or newest is None or newest.generation <= base.generation:
+            base = newer_root(store, base)
+            if base is None:
                 raise
-            base = newest
 
 
 def fence_seconds(store: Store, base: Manifest | None) -> float:
-    """The time at which the fence of a root was stored, by the store's clock: 0 for a root without one, infinite if it
-    is gone (at most 1 request)."""
+    """The time at which the fence of a root was stored, by the store's clock (at most 1 request).
+
+    0 for a root without a fence, and infinite if the fence was removed.
+    """
     if base is None or not base.history.fence:
         return 0.0
     try:
@@ -224,17 +235,16 @@ def fence_seconds(store: Store, base: Manifest | None) -> float:
 
 
 def check_fence(store: Store, began: Manifest | None, base: Manifest | None) -> None:
-    """Raise `AlreadyExists` where objects stored since the root `began` was read may be gone."""
+    """Raise `AlreadyExists` if objects that were stored since the root `began` was read may have been removed."""
     if base is not None and base.history.fence > (began.history.fence if began else 0):
         raise AlreadyExists(
-            f"{store.url}: `gc` removed young objects while this was stored, perhaps some of its own (generation "
-            f"{base.history.fence}): nothing was changed, start again"
+            f"{store.url}: nothing was changed, start again: `gc` removed young objects meanwhile, perhaps of this "
+            f"write (generation {base.history.fence})"
         )
 
 
 def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
-    """Make `manifest.json` a copy of this root, unless it already holds this generation or a newer one: then that is
-    returned."""
+    """Make `manifest.json` a copy of this root. If it has this generation or a newer one, return that root instead."""
     while True:
         etag: str | None = None
         try:
@@ -255,4 +265,4 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
             put_own(store, ROOT_KEY, data, if_match=etag)
             return None
         except (AlreadyExists, NotFound):
-            continue  # another writer was here in between
+            continue  # another writer replaced the copy

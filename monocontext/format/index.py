@@ -27,21 +27,21 @@ from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef, count_of
 from monocontext.records import NamedTuple, dataclass
 
 FRAMES_PER_PAGE = 4096
-"""About 90 KB a page: one GET takes a few milliseconds, and the root of 1 TB, with 1024 pages, still fits one GET."""
+"""A full page has about 90 KB, which one GET reads in a few milliseconds. A text of 1 TB has 1024 pages."""
 
 ASCII = 1
 HAS_CR = 2
 HAS_OTHER_BREAKS = 4
-r"""Holds one of \v \f \x1c \x1d \x1e \x85 U+2028 U+2029, at which `str.splitlines` cuts too."""
+r"""The frame has one of \v \f \x1c \x1d \x1e \x85 U+2028 U+2029, at which `str.splitlines` cuts too."""
 LOWER_KEEPS_LENGTH = 8
-"""Holds no U+0130, the one character whose `lower()` is longer."""
+"""The frame has no U+0130, the one character whose `lower()` is longer."""
 HAS_SIGMA = 16
-"""Holds U+03A3, the one character whose `lower()` depends on its neighbours."""
+"""The frame has U+03A3, the one character whose `lower()` depends on its neighbours."""
 ENDS_LINE = 32
-r"""Ends in `\n`. Not set in contexts written before filters were."""
+r"""The frame ends in `\n`. Not set in contexts of versions without filters."""
 
 OF_TEXT = ASCII | LOWER_KEEPS_LENGTH
-"""Flags that all frames of a text have however it is cut, or not all of them."""
+"""The flags of a whole text: whether all frames have them does not depend on where the text is cut."""
 
 _MAGIC = b"MCPAGE\x00\x01"
 _COLUMNS = (
@@ -53,10 +53,11 @@ _COLUMNS = (
     ("flags", "H"),
 )
 _BYTES_PER_FRAME = 22
+_NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
 
 
 class FrameRecord(NamedTuple):
-    """The entry of one frame in a page."""
+    """The row of one frame in a page."""
 
     stored_bytes: int
     bytes: int
@@ -74,11 +75,11 @@ class FrameRun:
     object: str
     """A key below the context's place (`segments/...`), or the URL of a foreign object (a virtual segment)."""
     offset: int
-    """First byte of the first frame in the object."""
+    """The offset of the first frame in the object, in bytes."""
     frames: int
     codec: str
     etag: str | None = None
-    """Version of a foreign object; our own have names that are never used again."""
+    """The version of a foreign object. Our own objects need none, since their names are never used again."""
 
     @property
     def is_virtual(self) -> bool:
@@ -86,7 +87,7 @@ class FrameRun:
 
 
 class Frame(NamedTuple):
-    """One frame with its address in storage and its place in the text."""
+    """A frame: its address in storage, its record, and its place in the text."""
 
     number: int
     object: str
@@ -100,11 +101,11 @@ class Frame(NamedTuple):
     codec: str
     etag: str | None
     start: int
-    """First character in the text."""
+    """The offset of its first character in the text."""
     start_byte: int
-    """First byte in the UTF-8 form of the text."""
+    """The offset of its first byte in the UTF-8 form of the text."""
     start_newline: int
-    """Newlines before the frame."""
+    """The number of newlines before the frame."""
 
     @property
     def stop(self) -> int:
@@ -120,7 +121,7 @@ def _little_endian(column: array[int]) -> array[int]:
 def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> bytes:
     """The bytes of a page object."""
     if sum(run.frames for run in runs) != len(records) or not records:
-        raise ValueError(f"{len(records)} frames in runs of {[run.frames for run in runs]}")
+        raise ValueError(f"{len(records)} records do not fill runs of {[run.frames for run in runs]} frames")
     rows = []
     for run in runs:
         row: dict[str, object] = {"object": run.object, "offset": run.offset, "frames": run.frames, "codec": run.codec}
@@ -135,30 +136,28 @@ def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> byt
 
 
 def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
-    """The flags of `OF_TEXT` that all these frames and all frames before them have."""
+    """The flags of `OF_TEXT` that all these frames have, and all earlier frames, whose flags are `before`."""
     return reduce(and_, (record.flags for record in records), before) & OF_TEXT
 
 
 def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None) -> PageRef:
-    """The entry of a page in the root, given the entry of the page before it."""
+    """The entry of a page in the root, given the entry of the previous page."""
     import hashlib  # 2 ms that readers of a directory need not pay
 
-    rows = list(records)
-    sums = [sum(column) for column in zip(*((r.bytes, r.characters, r.newlines) for r in rows), strict=True)]
-    base = (before.frames, before.bytes, before.characters, before.newlines) if before else (0, 0, 0, 0)
+    rows, base = list(records), before or _NO_PAGE
     return PageRef(
         hashlib.sha256(data).hexdigest()[:32],
         len(data),
         google_crc32c.value(data),
-        base[0] + len(rows),
-        base[1] + sums[0],
-        base[2] + sums[1],
-        base[3] + sums[2],
+        base.frames + len(rows),
+        base.bytes + sum(row.bytes for row in rows),
+        base.characters + sum(row.characters for row in rows),
+        base.newlines + sum(row.newlines for row in rows),
     )
 
 
 class Page:
-    """A loaded page: finds the frame of a character or a newline by one bisection. About 46 bytes a frame."""
+    """A loaded page, which finds the frame of a character, byte or newline by bisection. Some 46 bytes a frame."""
 
     __slots__ = (
         "_columns",
@@ -175,7 +174,7 @@ class Page:
     )
 
     def __init__(self, data: bytes, ref: PageRef, before: PageRef | None):
-        """Parse and check a page object. Raises `DamagedData`, naming the object."""
+        """Parse and check a page. Raises `DamagedData`, whose message names the object."""
         self.ref = ref
         if len(data) != ref.size_bytes:
             raise DamagedData(f"{ref.key}: length differs: expected {ref.size_bytes} bytes, found {len(data)}")
@@ -185,7 +184,7 @@ class Page:
             self._parse(data)
             self._check(before)
             self.size_bytes = len(self) * 64 + len(self.runs) * 200
-            """The page's size in memory, near enough for a budget."""
+            """The approximate size of the page in memory."""
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise DamagedData(f"{ref.key}: not a page of this context: {error}") from None
 
@@ -193,57 +192,49 @@ class Page:
         if data[:8] != _MAGIC:
             raise ValueError(f"expected to begin with {_MAGIC!r}, found {data[:8]!r}")
         count = int.from_bytes(data[8:12], "little")
-        body = 16 + int.from_bytes(data[12:16], "little")
-        if body + count * _BYTES_PER_FRAME != len(data):
+        at = 16 + int.from_bytes(data[12:16], "little")
+        if at + count * _BYTES_PER_FRAME != len(data):
             raise ValueError(f"{count} frames do not fill {len(data)} bytes")
         self.runs = tuple(
             FrameRun(
                 str(row["object"]), count_of(row["offset"]), count_of(row["frames"]), str(row["codec"]), row.get("etag")
             )
-            for row in json.loads(data[16:body])
+            for row in json.loads(data[16:at])
         )
         self._common_flags: int | None = None
         self._columns: dict[str, array[int]] = {}
         for name, kind in _COLUMNS:
             column = array(kind)
-            stop = body + count * column.itemsize
-            column.frombytes(data[body:stop])
-            self._columns[name], body = _little_endian(column), stop
+            stop = at + count * column.itemsize
+            column.frombytes(data[at:stop])
+            self._columns[name], at = _little_endian(column), stop
 
     def _check(self, before: PageRef | None) -> None:
         columns, ref = self._columns, self.ref
         count = len(columns["flags"])
-        base = before or PageRef("", 0, 0, 0, 0, 0, 0)
+        base = before or _NO_PAGE
         in_runs, in_root = sum(run.frames for run in self.runs), ref.frames - base.frames
         if count != in_runs or count != in_root:
             raise ValueError(f"{count} frames, {in_runs} in its runs, {in_root} in the root")
         for run in self.runs:
             if run.frames < 1 or run.offset < 0 or run.codec not in CODECS:
                 raise ValueError(f"impossible run {run}")
-            if run.is_virtual != isinstance(run.etag, str) or not (
-                run.is_virtual or run.object.startswith("segments/")
-            ):
+            is_own = not run.is_virtual and run.etag is None and run.object.startswith("segments/")
+            if not is_own and not (run.is_virtual and isinstance(run.etag, str)):
                 raise ValueError(f"neither one of our segments nor a foreign object with an ETag: {run.object!r}")
-        if (
-            min(columns["characters"]) < 1
-            or max(columns["bytes"]) > MAX_FRAME_BYTES
-            or max(columns["stored_bytes"]) > 2 * MAX_FRAME_BYTES
-        ):
+        stored_bytes, sizes, characters = columns["stored_bytes"], columns["bytes"], columns["characters"]
+        if min(characters) < 1 or max(sizes) > MAX_FRAME_BYTES or max(stored_bytes) > 2 * MAX_FRAME_BYTES:
             raise ValueError("a frame is empty or too large")
-        if any(
-            b != c
-            for b, c, f in zip(columns["bytes"], columns["characters"], columns["flags"], strict=True)
-            if f & ASCII
-        ):
+        if any(f & ASCII and b != c for b, c, f in zip(sizes, characters, columns["flags"], strict=True)):
             raise ValueError("an ASCII frame has more bytes than characters")
-        if any(map(lt, columns["bytes"], columns["characters"])):
+        if any(map(lt, sizes, characters)):
             raise ValueError("a frame has fewer bytes than characters")
-        if any(map(lt, columns["characters"], columns["newlines"])):
+        if any(map(lt, characters, columns["newlines"])):
             raise ValueError("a frame has more newlines than characters")
-        self.starts = array("Q", accumulate(columns["characters"], initial=base.characters))
-        self.byte_starts = array("Q", accumulate(columns["bytes"], initial=base.bytes))
+        self.starts = array("Q", accumulate(characters, initial=base.characters))
+        self.byte_starts = array("Q", accumulate(sizes, initial=base.bytes))
         self.newline_starts = array("Q", accumulate(columns["newlines"], initial=base.newlines))
-        self.stored_starts = array("Q", accumulate(columns["stored_bytes"], initial=0))
+        self.stored_starts = array("Q", accumulate(stored_bytes, initial=0))
         sums = (self.byte_starts[-1], self.starts[-1], self.newline_starts[-1])
         if sums != (ref.bytes, ref.characters, ref.newlines):
             raise ValueError(f"sums differ: expected {(ref.bytes, ref.characters, ref.newlines)}, found {sums}")
@@ -251,7 +242,7 @@ class Page:
         self._run_starts = list(accumulate((run.frames for run in self.runs), initial=0))
         for run, at in zip(self.runs, self._run_starts, strict=False):
             part = slice(at, at + run.frames)
-            if run.codec == "raw" and columns["stored_bytes"][part] != columns["bytes"][part]:
+            if run.codec == "raw" and stored_bytes[part] != sizes[part]:
                 raise ValueError("a raw frame must take as many stored bytes as text bytes")
 
     def __len__(self) -> int:
@@ -260,12 +251,12 @@ class Page:
     def __getitem__(self, i: int) -> Frame:
         """Frame `i` of the page."""
         columns = self._columns
-        r = bisect_right(self._run_starts, i) - 1 if len(self.runs) > 1 else 0
-        run = self.runs[r]
+        run_number = bisect_right(self._run_starts, i) - 1 if len(self.runs) > 1 else 0
+        run = self.runs[run_number]
         return Frame(
             self.first_frame + i,
             run.object,
-            run.offset + self.stored_starts[i] - self.stored_starts[self._run_starts[r]],
+            run.offset + self.stored_starts[i] - self.stored_starts[self._run_starts[run_number]],
             columns["stored_bytes"][i],
             columns["bytes"][i],
             columns["characters"][i],
@@ -280,12 +271,12 @@ class Page:
         )
 
     def between(self, start: int, stop: int, backward: bool = False) -> range:
-        """The frames of the page that hold characters [start, stop), in order or from the end."""
+        """The numbers, in the page, of the frames with characters [start, stop), in order or from the end."""
         low, high = self.at_character(max(start, self.starts[0])), self.at_character(min(stop, self.starts[-1]) - 1)
         return range(high, low - 1, -1) if backward else range(low, high + 1)
 
     def frames(self, numbers: range) -> list[Frame]:
-        """Some frames of the page, in the order of `numbers`."""
+        """The frames with these numbers in the page."""
         return [self[i] for i in numbers]
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
@@ -298,17 +289,17 @@ class Page:
         return all(each & flag for each in flags[start:stop])
 
     def records(self) -> list[FrameRecord]:
-        """All records; a writer merges those of a short page with new frames."""
+        """All records, which a writer merges with new ones if the page is short."""
         return [FrameRecord(*row) for row in zip(*(self._columns[name] for name, _ in _COLUMNS), strict=True)]
 
     def at_character(self, character: int) -> int:
-        """The frame that holds a character."""
+        """The number, in the page, of the frame with this character of the text."""
         return bisect_right(self.starts, character) - 1
 
     def at_byte(self, byte: int) -> int:
-        """The frame that holds a byte of the text."""
+        """The number, in the page, of the frame with this byte of the text."""
         return bisect_right(self.byte_starts, byte) - 1
 
     def at_newline(self, newline: int) -> int:
-        """The frame that holds newline number `newline` (from 0)."""
+        """The number, in the page, of the frame with this newline of the text, counted from 0."""
         return bisect_right(self.newline_starts, newline) - 1

@@ -1,8 +1,7 @@
-"""Copy stored text into a root: all of a small text, or the two ends of a larger one, so that the open fetches them.
+"""Copy text into a root: all of a small text, or the two ends of a larger one, so that one GET opens and reads it.
 
-A text that is written at once is part of its root up to 4 MiB stored. At 150 ms a request and 90 MB/s, to read an
-object of 16 MB whole takes as long as two requests in a row; 16 MB of a log are 4 MiB stored. An append would write
-that again each time: there the limit is 32 KiB, and the ends are short where roots have to be.
+A text that is written at once is part of its root if it takes at most 4 MiB as it is stored: to read these takes less
+time than a second request. An append would write them again each time, so its limit is 32 KiB.
 """
 
 from __future__ import annotations
@@ -23,54 +22,54 @@ MOST_TEXT_BYTES = 4 << 20
 MOST_GROWN_BYTES = 32 << 10
 """The most stored text in the root of an append."""
 END_BYTES = 16 << 10
-"""Text of an end at most: models look at the first 500 to 10,000 characters."""
+"""The most text in an end, in bytes of UTF-8: models look at the first 500 to 10,000 characters."""
 MOST_END_BYTES = 6000
-"""An end compressed, at most: both take less than 16 KiB of the root, in base64."""
+"""The largest compressed end: both ends take less than 16 KiB of the root, in base64."""
 SHORT_END_BYTES = 800
-"""The most stored text in a root that has to be small: about 2,000 characters."""
+"""The largest compressed end in a root that must be small: about 2,000 characters."""
 LARGEST_END_BYTES = 64 << 10
-"""Text of an end that a reader accepts."""
+"""The most text in an end that a reader accepts."""
 
 _local = threading.local()  # contexts of zstd are not safe to share between threads
 
 
 @dataclass(slots=True)
 class Gathered:
-    """The parts of neighbouring frames that may be copied into a root."""
+    """Parts of neighbouring frames that may be copied into a root, gathered frame by frame."""
 
     stored: bytearray | None = field(default_factory=bytearray)
-    """The frames as they are stored; None: too much for any root."""
+    """The frames as they are stored; `None` if they are too large for a root."""
     head: bytes = b""
-    """Text."""
+    """The start of the text of the frames."""
     tail: bytes = b""
+    """The end of that text."""
     is_empty: bool = True
     """Whether there are no frames."""
 
     def add(self, text: bytes, stored: bytes) -> None:
-        """The next frame."""
+        """Add the next frame."""
         self._extend(stored, text, text)
 
     def extend(self, other: Gathered) -> None:
-        """The next frames."""
+        """Add frames that were gathered apart."""
         if not other.is_empty:
             self._extend(other.stored, other.head, other.tail)
 
     def _extend(self, stored: bytes | bytearray | None, head: bytes, tail: bytes) -> None:
         self.is_empty = False
-        fits = self.stored is not None and stored is not None and len(self.stored) + len(stored) <= MOST_TEXT_BYTES
-        if not fits:
+        if self.stored is None or stored is None or len(self.stored) + len(stored) > MOST_TEXT_BYTES:
             self.stored = None
-        elif self.stored is not None and stored is not None:
+        else:
             self.stored += stored
         if len(self.head) < END_BYTES:
-            self.head = (self.head + head)[: END_BYTES + 4]  # so that where it is cut shows
+            self.head = (self.head + head)[: END_BYTES + 4]  # with the whole of a character at the limit
         joined = tail if len(tail) >= END_BYTES else self.tail + tail
         self.tail = joined[max(len(joined) - END_BYTES, 0) :]
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The fields of a root, in base64."""
+    """The fields of a root that are copies of text, in base64."""
 
     text: bytes | memoryview = b""
     head: str = ""
@@ -78,10 +77,10 @@ class Copies:
 
 
 def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
-    """The stored text in the root of a text that consists of `base`, if given, and added frames.
+    """The copies in the root of a text that consists of the text of `base`, if given, and added frames.
 
-    `may_be_whole`: the root has all records of the frames. Text in foreign objects is not copied: such an object may be
-    replaced, and then a read is an error.
+    `may_be_whole` says that the root has the records of all frames: only then a small text is copied whole. Text in
+    foreign objects is not copied: such an object may be replaced, and then a read must be an error.
     """
     if base is None or not base.frames:
         if may_be_whole and added.stored is not None:
@@ -99,12 +98,12 @@ def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Cop
 
 
 def ends(head: bytes, tail: bytes) -> Copies:
-    """The copies of two ends, which may be cut anywhere at the other side."""
+    """The copies of the two ends of a text, given its start and its end."""
     return Copies(head=_head(head), tail=_tail(tail))
 
 
 def shorter(head: str, tail: str) -> Copies:
-    """These ends, shortened."""
+    """The copies of shorter ends, given those of longer ones."""
     most = -(-SHORT_END_BYTES // 3) * 4  # in base64
     return Copies(
         head=head if len(head) <= most else _head(read_end(head), SHORT_END_BYTES),
@@ -118,19 +117,19 @@ def whole(stored: bytes) -> Copies:
 
 
 def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:
-    """Bytes [start, stop) of the stored text in a root, its frames one after another; empty if it has none.
+    """Bytes [start, stop) of the stored text in a root, which is its frames end to end; empty if there is none.
 
-    Raises `DamagedData` for bad base64 in the part that is decoded.
+    Raises `DamagedData` for invalid base64 in these bytes.
     """
     if stop is None:
         return _bytes(root.text)[start:]
-    first = start // 3  # each 4 characters are 3 bytes
+    first = start // 3  # 4 characters of base64 are 3 bytes
     return _bytes(root.text[4 * first : -(-stop // 3) * 4])[start - 3 * first : stop - 3 * first]
 
 
 def decode_text(root: Manifest) -> bytes:
     """The whole text in a root, in UTF-8. Raises `DamagedData`."""
-    assert root.last_page is not None  # `Manifest.check`
+    assert root.last_page is not None  # checked by `Manifest.check`
     stored, page = text_in(root), Page(root.last_page, root.pages[-1], None)
     starts = page.stored_starts
     return b"".join(decode(stored[starts[i] : starts[i + 1]], page[i]) for i in range(len(page)))
@@ -143,7 +142,7 @@ def read_end(copy: str) -> bytes:
     stored = _bytes(copy)
     try:
         if not 0 < zstandard.frame_content_size(stored) <= LARGEST_END_BYTES:
-            raise DamagedData("an end in the root is larger than an end may be")
+            raise DamagedData(f"an end in the root has more than {LARGEST_END_BYTES:,} bytes")
         text: bytes = zstandard.ZstdDecompressor().decompress(stored)
         text.decode()
     except (zstandard.ZstdError, UnicodeDecodeError) as error:
@@ -152,6 +151,7 @@ def read_end(copy: str) -> bytes:
 
 
 def _head(text: bytes, most_bytes: int = MOST_END_BYTES) -> str:
+    """The copy of the longest start of a text, of up to `END_BYTES`, half of that and so on, that fits compressed."""
     size = min(len(text), END_BYTES)
     while size:
         while size and size < len(text) and text[size] & 0xC0 == 0x80:
@@ -163,6 +163,7 @@ def _head(text: bytes, most_bytes: int = MOST_END_BYTES) -> str:
 
 
 def _tail(text: bytes, most_bytes: int = MOST_END_BYTES) -> str:
+    """The same for the end of a text."""
     start = max(len(text) - END_BYTES, 0)
     while start < len(text):
         while start < len(text) and text[start] & 0xC0 == 0x80:
@@ -180,7 +181,7 @@ def _compress(text: bytes) -> bytes:
     return bytes(compressor.compress(text))
 
 
-def _base64(data: bytes | bytearray) -> str:
+def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 

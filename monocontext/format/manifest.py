@@ -1,14 +1,14 @@
-"""The root of a context: parse, check and write the JSON object that names index pages and filters.
+"""The root of a context: the JSON object that names its index pages and filters, as parsed, checked and written.
 
-Invariants, asserted by `Manifest.check()`:
+Invariants, which `Manifest.check` asserts:
 
 - counts never fall from one page to the next, and the last page's counts are those of the whole text
-- every page holds at least one frame, every frame at least one character
+- each page has at least one frame, and each frame at least one character
 - bytes >= characters >= newlines; an empty text has no page
-- filters cover frames of the text, in order, each frame at most once
+- filters are in the order of the text, and cover each frame at most once
 - directories come before the entries that they do not name; the last entry of pages is a page
-- documents lie within the text, in order; their tables of names cover the first of them, each once
-- ids are hex, so that no id leads out of the context's place
+- documents are in order and within the text; their tables of names cover the first of them, each once
+- ids are hexadecimal, so no id leads out of the context's place
 
 `docs/format.md` is the specification.
 """
@@ -16,12 +16,11 @@ Invariants, asserted by `Manifest.check()`:
 from __future__ import annotations
 
 import base64
-import json
 from typing import TYPE_CHECKING, Any
 
-import google_crc32c
-
 from monocontext.errors import DamagedData, NotAContext, UnsupportedFormat
+from monocontext.format import root_json
+from monocontext.format.history import History
 from monocontext.format.refs import (
     CODECS,
     LIMIT,
@@ -37,6 +36,7 @@ from monocontext.format.refs import (
     filter_directories,
     filter_refs,
     page_refs,
+    require,
 )
 from monocontext.records import dataclass, field, replace
 
@@ -44,86 +44,15 @@ if TYPE_CHECKING:
     from monocontext.format.document_refs import DocumentsRef
 
 
-ANCESTORS = 16
-"""Generations that a root names: a writer that was paused between two requests looks itself up there."""
-_ID_DIGITS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """The record of earlier roots in a root."""
-
-    lineage: str = ""
-    """Random name of the text's first root. Roots of one lineage hold texts each of which begins with the one before;
-    empty where an older version wrote the root."""
-    ancestors: tuple[str, ...] = ()
-    """First 8 digits of the `write_id` of the generations right before this one, the nearest last."""
-    floor: int = 0
-    """Generations below this one may have been removed."""
-    fence: int = 0
-    """The newest generation that `gc` committed before it removed objects younger than its safe grace period. A writer
-    must not rely on an object that it stored, or found, before that."""
-    replaced: tuple[str, ...] = ()
-    """Keys of objects that the generation before names and this one does not, and that can never be stored again."""
-
-    def after(self, write_id: str, before: History) -> History:
-        """This history for a root that follows the root `write_id` with the history `before`."""
-        return replace(
-            self,
-            ancestors=(*before.ancestors, write_id[:_ID_DIGITS])[-ANCESTORS:],
-            floor=max(self.floor, before.floor),
-            fence=max(self.fence, before.fence),
-        )
-
-    def descends_from(self, generation: int, write_id: str, own_generation: int) -> bool | None:
-        """Whether the root `own_generation` with this history follows an earlier one; None if that is too long ago to
-        tell."""
-        if generation >= self.floor:
-            return True  # no root of that number was removed, so none was written twice
-        back = own_generation - generation
-        if not 0 < back <= len(self.ancestors):
-            return None
-        return self.ancestors[-back] == write_id[:_ID_DIGITS]
-
-    def as_object(self) -> dict[str, Any]:
-        """The JSON form, without empty parts."""
-        found: dict[str, Any] = {"lineage": self.lineage, "ancestors": list(self.ancestors), "floor": self.floor}
-        found |= {"fence": self.fence, "replaced": list(self.replaced)}
-        return {name: value for name, value in found.items() if value}
-
-    @classmethod
-    def from_object(cls, row: dict[str, Any]) -> History:
-        """Raises `ValueError` or `TypeError` for other JSON."""
-        floor, fence = row.get("floor", 0), row.get("fence", 0)
-        if not (isinstance(floor, int) and isinstance(fence, int) and floor >= 0 and fence >= 0):
-            raise ValueError(f"history: not generations: {floor!r}, {fence!r}")
-        return cls(
-            str(row.get("lineage", "")),
-            tuple(map(str, row.get("ancestors", ()))),
-            floor,
-            fence,
-            tuple(map(str, row.get("replaced", ()))),
-        )
-
-
 FORMAT = 1
 ROOT_KEY = "manifest.json"
 INLINE_PAGE_BYTES = 32 << 10
-"""About 1400 frames, 350 MB of text: the root stays a GET of 45 KB at most."""
+"""The most bytes of an index page in a root: some 1400 frames, 350 MB of text. Such a root has at most 45 KB."""
 
 MOST_ROOT_BYTES = 64 << 20
-"""Largest root: 100,000 pages take 19 MB (107 TB of text in frames of 256 KiB), their filters at most 30 MB."""
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-_LONG_BYTES = 4096
-_AT_ONCE = 64 << 10
-_TEXT_FIELD = b'\n  "text": "'
-_STAND_IN = b"of 7d1c6f0e4b"
-_ESCAPED = bytes(range(32)) + b'"\\\x7f'
-"""ASCII bytes that JSON escapes."""
+"""The largest root: 100,000 pages (107 TB of text in frames of 256 KiB) take 19 MB, and their filters at most 30 MB."""
 DIRECTORIES = "directories"
-"""The feature that a root requires of its reader if it names pages or filters by directories."""
-COPIES = ("text", "head", "tail")
-"""Fields that hold copies of stored text."""
+"""The feature that a root requires of its readers if directories name some of its pages or filters."""
 
 
 def generation_key(generation: int) -> str:
@@ -141,107 +70,115 @@ class Manifest:
     created: str
     """ISO 8601, UTC, by the writer's clock."""
     pages: tuple[PageRef, ...] = ()
-    """In the order of the text. Of a large text the first ones are directories; the last is a page."""
+    """In the order of the text. In a large text the first ones are directories; the last one is a page."""
     final_newline: bool = False
     """Whether the text ends in a newline."""
     stored_bytes: int = 0
-    """Sum of the stored lengths of all frames."""
+    """The sum of the stored lengths of all frames."""
     frame_bytes: int = 256 << 10
-    """Target size of a frame of the last writer, in bytes of text."""
+    """The size of a frame that the last writer aimed at, in bytes of text."""
     codec: str = "zstd"
-    """Codec of the last writer."""
+    """The codec of the last writer."""
     last_page: bytes | None = None
-    """A copy of the last page's object where it is small (INLINE_PAGE_BYTES): it saves most texts a round trip."""
+    """A copy of the last page if it has at most `INLINE_PAGE_BYTES`; it saves most texts a round trip."""
     text: bytes | memoryview = b""
-    """All frames as they are stored, back to back, in base64; only with `last_page`, the one page (`inline`)."""
+    """All frames as they are stored, end to end, in base64. Only if the text has one page, and `last_page` is it."""
     head: str = ""
     """The first characters of the text: one zstd frame, in base64."""
     tail: str = ""
-    """The last characters."""
+    """The last characters, in the same form."""
     flags: int = 0
-    """Flags of `index.OF_TEXT` that all frames have; 0 in contexts written before this was."""
+    """The flags of `index.OF_TEXT` that all frames have; 0 in contexts of older versions."""
     sources: tuple[str, ...] = ()
-    """Places outside the context that hold virtual segments."""
+    """Places outside the context that have virtual segments."""
     filters: tuple[FilterRef, ...] = ()
-    """In the order of the text. Frames without a filter may hold anything."""
+    """In the order of the text. Frames without a filter may contain anything."""
     filter_directories: tuple[FilterDirectory, ...] = ()
-    """The filters of a large text that precede those."""
+    """Directories of the filters that precede `filters` in a large text."""
     documents: DocumentsRef | None = None
-    """None: the text has no documents."""
     open_frames: int = 0
     """The number of frames at the end that the next append may merge into fewer. They are in the last page."""
     history: History = field(default_factory=History)
-    """The record of earlier generations."""
     extra: dict[str, Any] = field(default_factory=dict, compare=False)
     """Unknown fields of the JSON object."""
 
     @property
     def frames(self) -> int:
-        """Frames of the whole text."""
+        """The number of frames."""
         return self.pages[-1].frames if self.pages else 0
 
     @property
     def text_bytes(self) -> int:
-        """Length of the text in bytes of UTF-8."""
+        """The length of the text in bytes of UTF-8."""
         return self.pages[-1].bytes if self.pages else 0
 
     @property
     def characters(self) -> int:
-        """Characters of the whole text."""
+        """The length of the text in characters."""
         return self.pages[-1].characters if self.pages else 0
 
     @property
     def newlines(self) -> int:
-        r"""`\n` in the whole text."""
+        r"""The number of `\n` in the text."""
         return self.pages[-1].newlines if self.pages else 0
 
     @property
     def lines(self) -> int:
-        r"""Lines that end in `\n`, and one more for a last line without it."""
+        r"""The number of lines that end in `\n`, and 1 more for a last line without it."""
         return self.newlines + (1 if self.characters and not self.final_newline else 0)
 
     @property
     def has_directories(self) -> bool:
-        """Whether anything is named by a directory: `pages`, `filters` or the pages of documents are not all."""
-        of_documents = self.documents.pages if self.documents else ()
-        first = (*self.pages[:1], *of_documents[:1])
-        return bool(self.filter_directories) or any(hasattr(page, "level") for page in first)
+        """Whether directories name some of the pages, filters or pages of documents."""
+        document_pages = self.documents.pages if self.documents else ()
+        first_pages = (*self.pages[:1], *document_pages[:1])
+        return bool(self.filter_directories) or any(hasattr(page, "level") for page in first_pages)
 
     def with_floor(self, floor: int) -> Manifest:
-        """A root that announces the removal of all generations below one (`History.floor`)."""
+        """The root with another `History.floor`: it announces the removal of all earlier generations."""
         return replace(self, history=replace(self.history, floor=floor))
 
     def check(self) -> None:
-        """Assert the invariants listed at the top of this file; raises `DamagedData`."""
-        self._assert(self.generation >= 1, f"generation {self.generation} is not positive")
-        self._assert(self.codec in CODECS, f"codec {self.codec!r} is unknown")
-        self._assert(1 <= self.frame_bytes <= MAX_FRAME_BYTES, f"frame_bytes {self.frame_bytes} is out of range")
+        """Assert the invariants listed at the top of this file. Raises `DamagedData`."""
         try:
-            check_pages(self.pages)
-            covered = check_filters(self.filters, check_filters(self.filter_directories, 0))
-            last = next(reversed(self.pages), None)
-            if isinstance(last, PageDirectory):
-                raise ValueError("the last page is a directory")
-            if self.documents:
-                self.documents.check(self.text_bytes, self.characters, self.newlines)
+            self._check()
         except ValueError as error:
-            self._assert(False, str(error))
-        self._assert(self.text_bytes < LIMIT and self.stored_bytes < LIMIT, "counts are out of range")
-        self._assert(covered <= self.frames, f"filters cover more than {self.frames} frames")
-        inline = self.last_page
-        fits = inline is None or (bool(self.pages) and len(inline) == self.pages[-1].size_bytes)
-        self._assert(fits, "last_page and the last page differ in length")
-        is_whole = inline is not None and len(self.pages) == 1 and len(self.text) == -(-self.stored_bytes // 3) * 4
-        self._assert(not self.text or is_whole, "text is not that of its one page")
-        self._assert(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
-        self._assert(self.open_frames <= self.frames, f"{self.open_frames} open frames of {self.frames}")
+            raise DamagedData(f"{ROOT_KEY} (generation {self.generation}): {error}") from None
 
-    def _assert(self, holds: bool, what: str) -> None:
-        if not holds:
-            raise DamagedData(f"{ROOT_KEY} (generation {self.generation}): {what}")
+    def _check(self) -> None:
+        require(self.generation >= 1, f"generation {self.generation} is not positive")
+        require(self.codec in CODECS, f"codec {self.codec!r} is unknown")
+        require(1 <= self.frame_bytes <= MAX_FRAME_BYTES, f"frame_bytes {self.frame_bytes} is out of range")
+        check_pages(self.pages)
+        covered = check_filters(self.filters, check_filters(self.filter_directories, 0))
+        last = self.pages[-1] if self.pages else None
+        require(not isinstance(last, PageDirectory), "the last page is a directory")
+        if self.documents:
+            self.documents.check(self.text_bytes, self.characters, self.newlines)
+        require(self.text_bytes < LIMIT and self.stored_bytes < LIMIT, "counts are out of range")
+        require(covered <= self.frames, f"filters cover more than {self.frames} frames")
+        copy = self.last_page
+        fits = copy is None or (last is not None and len(copy) == last.size_bytes)
+        require(fits, "last_page and the last page differ in length")
+        is_whole = copy is not None and len(self.pages) == 1 and len(self.text) == -(-self.stored_bytes // 3) * 4
+        require(not self.text or is_whole, "text is not that of its one page")
+        require(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
+        require(self.open_frames <= self.frames, f"{self.open_frames} open frames of {self.frames}")
 
     def to_bytes(self) -> bytes:
-        """The JSON form: one line a page; the last field is a checksum of everything else."""
+        """The JSON form: one line for each page; the last field is a checksum of all others."""
+        optional = {
+            "last_page": base64.b64encode(self.last_page or b"").decode(),
+            "flags": self.flags,
+            "text": str(self.text, "utf-8"),
+            "head": self.head,
+            "tail": self.tail,
+            "filter_directories": [as_object(ref) for ref in self.filter_directories],
+            "filters": [as_object(ref) for ref in self.filters],
+            "documents": self.documents.as_object() if self.documents else None,
+            "open_frames": self.open_frames,
+            "history": self.history.as_object(),
+        }
         root: dict[str, Any] = {
             **self.extra,
             "format": FORMAT,
@@ -259,39 +196,22 @@ class Manifest:
             "frame_bytes": self.frame_bytes,
             "codec": self.codec,
             "sources": list(self.sources),
-            **({} if self.last_page is None else {"last_page": base64.b64encode(self.last_page).decode()}),
-            **({"flags": self.flags} if self.flags else {}),
-            **({"text": str(self.text, "utf-8")} if self.text else {}),
-            **({"head": self.head} if self.head else {}),
-            **({"tail": self.tail} if self.tail else {}),
-            **(
-                {"filter_directories": [as_object(ref) for ref in self.filter_directories]}
-                if self.filter_directories
-                else {}
-            ),
-            **({"filters": [as_object(ref) for ref in self.filters]} if self.filters else {}),
-            **({"documents": self.documents.as_object()} if self.documents else {}),
-            **({"open_frames": self.open_frames} if self.open_frames else {}),
-            **({"history": history} if (history := self.history.as_object()) else {}),
+            **{name: value for name, value in optional.items() if value},
             "pages": [as_object(page) for page in self.pages],
         }
-        root["crc32c"] = _checksum(root, self.text if _is_plain(self.text) else b"")
-        lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in root.items() if key != "pages"]
-        pages = ",\n".join(f"    {json.dumps(page)}" for page in root["pages"])
-        lines.insert(-1, f'  "pages": [\n{pages}\n  ]' if pages else '  "pages": []')
-        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+        return root_json.encode(root, self.text)
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = ROOT_KEY) -> Manifest:
-        """Parse and check a root; messages call it `name`.
+        """Parse and check a root. `name` is its name in error messages.
 
-        Raises `NotAContext` for a DeepRecurse manifest or JSON of another kind, `UnsupportedFormat` for a newer format,
+        Raises `NotAContext` for a DeepRecurse manifest or other JSON, `UnsupportedFormat` for a newer format, and
         `DamagedData`.
         """
         if len(data) > MOST_ROOT_BYTES:
-            raise DamagedData(f"{name}: a root of {len(data):,} bytes, at most {MOST_ROOT_BYTES:,}")
+            raise DamagedData(f"{name}: the root has {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed")
         try:
-            root, found = _parse(data)
+            root, found = root_json.parse(data)
         except (ValueError, RecursionError) as error:
             raise DamagedData(
                 f"{name}: not a manifest: expected a JSON object, found {data[:40]!r} ({error})"
@@ -358,43 +278,3 @@ def _documents_in(root: dict[str, Any]) -> DocumentsRef | None:
     from monocontext.format.document_refs import documents_ref  # 2 ms that a text without documents need not pay
 
     return documents_ref(root["documents"])
-
-
-def _parse(data: bytes) -> tuple[Any, str]:
-    """The parsed JSON of a root, and its checksum. Raises `ValueError`, `RecursionError`.
-
-    A text in a root is megabytes of base64, most of the time of an open if the parser goes through them. So the parser
-    gets a placeholder for the string between two quotes, which is checked where it is, since each copy costs fresh
-    pages. Where that could be wrong, with escapes or DEL, the parser gets everything.
-    """
-    start = data.find(_TEXT_FIELD) + len(_TEXT_FIELD)
-    text = memoryview(data)[start : data.find(b'"', start)] if start >= len(_TEXT_FIELD) else memoryview(b"")
-    if len(text) > _LONG_BYTES and data.isascii() and b"\x7f" not in data and b"\\" not in data:
-        around = data[:start] + _STAND_IN + data[start + len(text) :]
-        root = json.loads(around)
-        if isinstance(root, dict) and root.get("text") == _STAND_IN.decode() and around.count(_STAND_IN) == 1:
-            return root | {"text": text}, _checksum(root, text)
-    root = json.loads(data)
-    return root, _checksum(root) if isinstance(root, dict) else ""
-
-
-def _checksum(root: dict[str, Any], text: bytes | memoryview = b"") -> str:
-    """CRC-32C over the canonical form: keys sorted, no white space, ASCII only, without the field itself.
-
-    `text` is the field of that name, where JSON holds it without an escape.
-    """
-    fields = {key: value for key, value in root.items() if key != "crc32c"}
-    if text:
-        pieces = _CANONICAL.encode(fields | {"text": _STAND_IN.decode()}).encode().split(_STAND_IN)
-        if len(pieces) == 2:
-            found = google_crc32c.value(pieces[0])
-            for at in range(0, len(text), _AT_ONCE):  # the library takes nothing but bytes
-                found = google_crc32c.extend(found, bytes(text[at : at + _AT_ONCE]))
-            return f"{google_crc32c.extend(found, pieces[1]):08x}"
-    return f"{google_crc32c.value(_CANONICAL.encode(fields).encode()):08x}"
-
-
-def _is_plain(text: bytes | memoryview) -> bool:
-    """Whether JSON holds a text without an escape, and it is long."""
-    data = bytes(text)
-    return len(data) > _LONG_BYTES and data.isascii() and len(data.translate(None, _ESCAPED)) == len(data)

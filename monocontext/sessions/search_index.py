@@ -21,7 +21,8 @@ from typing import Any
 
 from monocontext.errors import AlreadyExists, DamagedData, NotFound, UnsupportedFormat
 from monocontext.format.codec import RAW_FRAME_BYTES, Framer
-from monocontext.format.filters.building import Columns, overlap_for
+from monocontext.format.filters.building import Columns
+from monocontext.format.filters.frame_column import overlap_for
 from monocontext.format.filters.planner import Planner
 from monocontext.format.filters.query import Literal
 from monocontext.format.index import Frame

@@ -10,6 +10,7 @@ from monocontext.stores.address import is_within, parse, split_object
 from monocontext.stores.protocol import Store
 
 _OPTIONS = {"gs": ("endpoint", "anonymous"), "az": ("endpoint", "anonymous")}
+"""The options of schemes other than `s3`, which takes all."""
 
 __all__ = ["is_within", "open_store", "split_object", "store_at"]
 
@@ -20,7 +21,7 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
     `file:///directory`, a directory path (with `~`), `memory://name`, `hf://datasets/owner/name` or any filesystem of
     fsspec as `fsspec+PROTOCOL://place/path` (extra `fsspec`).
 
-    It sends no request: the first verb finds out whether the place exists. `gs://`, `az://`
+    No request is sent, so a missing place is an error of the first verb. `gs://`, `az://`
     (`az://container@account/...`, `abfs://`) and `https://` need the extra `obstore`. They take the options `endpoint`
     and `anonymous`, and find credentials as the tools of their cloud do. `https://` is read only. An option that is
     `None` counts as not given:
@@ -39,14 +40,14 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
 
 
 def store_at(url: str | os.PathLike[str], options: StoreOptions) -> Store:
-    """`open_store` for options whose names are already validated."""
+    """Open a store like `open_store`, with options whose names are validated."""
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     address = parse(url)
     known = _OPTIONS.get(address.scheme, ())
     for name in given:
         if address.scheme != "s3" and name not in known:
-            options_known = f"options are {', '.join(known)}" if known else "it takes no options"
-            raise TypeError(f"unknown option {name!r} for {address}: {options_known}")
+            hint = f"options are {', '.join(known)}" if known else "it takes no options"
+            raise TypeError(f"unknown option {name!r} for {address}: {hint}")
     if address.scheme == "memory":
         from monocontext.stores.memory import MemoryStore
 

@@ -13,10 +13,10 @@ Scheme = str
 """`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+PROTOCOL`."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
-_SLIP = re.compile(r"(?:(s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):")
-"""Common mistakes: `s3:bucket/key`, and the ARN of a bucket."""
+_MISTAKE = re.compile(r"(?:(?P<scheme>s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):")
+"""The start of a common mistake: `s3:bucket/key`, or the ARN of a bucket."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
-"""A path of Windows: a drive letter, or a network share."""
+"""The start of a Windows path: a drive letter, or a network share."""
 _PLACES = {
     "s3": ("bucket", r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}"),
     "gs": ("bucket", r"[a-z0-9][a-z0-9._-]{1,221}"),
@@ -27,7 +27,7 @@ _PLACES = {
 _PLACES["http"] = _PLACES["https"]
 _FSSPEC = re.compile(r"fsspec\+[a-z0-9.-]+|hf")
 _FSSPEC_PLACE = r"(?:[^@:]+@)?[^@]*"
-"""A host with an optional user, a bucket, or nothing; no password."""
+"""A host with an optional user, a bucket, or nothing. A URL with a password is refused."""
 _ALIASES: dict[str, Scheme] = {"gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
 _FORMS = (
     "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, https://host/path, file:///directory, "
@@ -54,29 +54,29 @@ class Address:
 
 
 def parse(url: str | os.PathLike[str]) -> Address:
-    """Parse a URL or a path. Raises `InvalidUrl`, whose message names the valid forms."""
+    """Parse the URL or the path of a place. Raises `InvalidUrl`, whose message names the valid forms."""
     text = os.fspath(url)
     if not isinstance(text, str) or not text or "\0" in text:
         raise InvalidUrl(f"not a place: {text!r}; expected {_FORMS}")
     if _WINDOWS.match(text):
         return _windows_directory(text, text)
-    found = None if isinstance(url, os.PathLike) else _SCHEME.match(text)
+    found = None if isinstance(url, os.PathLike) else _SCHEME.match(text)  # a path object is never a URL
     if found is None:
-        if isinstance(url, str) and (slip := _SLIP.match(text)):
-            raise InvalidUrl(f"not a place: {text!r}; did you mean {slip[1] or 's3'}://{text[slip.end() :]}?")
+        if isinstance(url, str) and (mistake := _MISTAKE.match(text)):
+            meant = f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}"
+            raise InvalidUrl(f"not a place: {text!r}; did you mean {meant}?")
         return _directory(os.path.expanduser(text))
     scheme, rest = found[1].lower(), text[found.end() - 1 :]
     if scheme == "file":
         return _file_url(text, rest)
-    is_fsspec = _FSSPEC.fullmatch(scheme) is not None
     name = _ALIASES.get(scheme, scheme)
-    known: Scheme | None = scheme if is_fsspec else next((each for each in _PLACES if each == name), None)
-    if known is not None and not rest.startswith("//"):
+    is_fsspec = _FSSPEC.fullmatch(name) is not None
+    if not is_fsspec and name not in _PLACES:
+        raise InvalidUrl(f"no store for the URL {text!r}; expected {_FORMS}")
+    if not rest.startswith("//"):
         raise InvalidUrl(f"not a place: {text!r}; did you mean {scheme}:/{rest}?")
-    if known is None or not rest.startswith("//"):
-        raise InvalidUrl(f"not a URL that a store can be opened on: {text!r}; expected {_FORMS}")
     place, _, path = rest[2:].partition("/")
-    what, valid = ("place without a password", _FSSPEC_PLACE) if is_fsspec else _PLACES[known]
+    what, valid = ("place without a password", _FSSPEC_PLACE) if is_fsspec else _PLACES[name]
     if not place and not is_fsspec:
         raise InvalidUrl(f"no {what} in {text!r}; expected {_FORMS}")
     if not re.fullmatch(valid, place):
@@ -84,7 +84,7 @@ def parse(url: str | os.PathLike[str]) -> Address:
     path = path.removesuffix("/")
     if path:
         check_key(path)
-    return Address(known, place, path)
+    return Address(name, place, path)
 
 
 def _file_url(text: str, rest: str) -> Address:
@@ -102,13 +102,13 @@ def _file_url(text: str, rest: str) -> Address:
 def _windows_directory(path: str, text: str) -> Address:
     if os.name != "nt":
         raise InvalidUrl(
-            f"{text!r} is a path of Windows, and this system is not Windows; for a folder of that name write ./{path}"
+            f"{text!r} is a Windows path, and this system is not Windows; for a folder of that name write ./{path}"
         )
     return _directory(path)
 
 
 def _directory(path: str) -> Address:
-    # `abspath` removes `..` from the text; after a symbolic link the system would go elsewhere.
+    # `abspath` removes `..` and the part before it, which is wrong if that part is a symbolic link.
     parts = path.replace(os.altsep or os.sep, os.sep).split(os.sep)
     return Address("file", "", os.path.realpath(path) if ".." in parts else os.path.abspath(path))
 
@@ -116,8 +116,8 @@ def _directory(path: str) -> Address:
 def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
     """Split the URL of one object into the URL of a store and the key in it.
 
-    `s3://bucket/a/b.txt` gives `("s3://bucket", "a/b.txt")`, `/data/b.txt` gives `("file:///data", "b.txt")`.
-    Raises `InvalidUrl` when the URL names no object.
+    The result is `("s3://bucket", "a/b.txt")` for `s3://bucket/a/b.txt`, and `("file:///data", "b.txt")` for
+    `/data/b.txt`. Raises `InvalidUrl` if the URL names no object.
     """
     address = parse(url)
     root, key = Address(address.scheme, address.place, ""), address.path
@@ -130,10 +130,10 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
 
 
 def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> bool:
-    """Whether the object at `url` is in the bucket of `place`, under its name in memory, or in or below its folder.
+    """Whether the object at `url` is in the bucket or memory of `place`, or in or below its folder.
 
-    Links and `..` are resolved, then folders are compared part by part: `/data/ctx-evil` is not in `/data/ctx`. An
-    invalid URL is in no place.
+    Links and `..` are resolved, then folders are compared part by part: `/data/ctx-evil` is not in `/data/ctx`. False
+    for an invalid URL.
     """
     try:
         inner, outer = parse(url), parse(place)
@@ -141,7 +141,7 @@ def is_within(url: str | os.PathLike[str], place: str | os.PathLike[str]) -> boo
         return False
     if inner.scheme != outer.scheme:
         return False
-    if _FSSPEC.fullmatch(inner.scheme):  # the place may be empty, or shared by everything, so paths count too
+    if _FSSPEC.fullmatch(inner.scheme):  # the place may be empty or shared by all users, so paths count too
         return inner.place == outer.place and path_is_within(f"/{inner.path}", f"/{outer.path}")
     if inner.scheme != "file":
         return inner.place == outer.place

@@ -30,7 +30,7 @@ def check_write(if_absent: bool, if_match: str | None) -> None:
 
 
 def check_version(url: str, expected: str | None, found: str) -> None:
-    """Raise `ContextChanged` if the reader expects another version of the object."""
+    """Raise `ContextChanged` unless the object has the version that the reader expects, if any."""
     if expected is not None and expected != found:
         raise ContextChanged(f"{url} was replaced: expected ETag {expected}, found {found}")
 
@@ -44,7 +44,7 @@ def check_end(url: str, start: int, length: int, total_bytes: int) -> None:
 
 
 def check_part(url: str, expected: str | None, found: str, start: int, length: int, total_bytes: int) -> None:
-    """Check the version of an object and that it contains the range. Raises `ContextChanged`, `DamagedData`."""
+    """Check the version and the end of an object. Raises `ContextChanged`, `DamagedData`."""
     check_version(url, expected, found)
     check_end(url, start, length, total_bytes)
 
@@ -52,7 +52,12 @@ def check_part(url: str, expected: str | None, found: str, start: int, length: i
 def check_size(url: str, most_bytes: int | None, found_bytes: int | None) -> None:
     """Raise `DamagedData` if an object is larger than `most_bytes`."""
     if most_bytes is not None and found_bytes is not None and found_bytes > most_bytes:
-        raise DamagedData(f"{url} is too large: {found_bytes:,} bytes, at most {most_bytes:,}")
+        raise DamagedData(f"{url} is too large: {found_bytes:,} bytes, at most {most_bytes:,} are allowed")
+
+
+def one_line(error: object) -> str:
+    """The message of an error in one line; the name of its type if it has no message."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def not_found_error(url: str) -> NotFound:

@@ -43,6 +43,7 @@ from monocontext.stores.checks import (
     check_write,
     conflict_error,
     not_found_error,
+    one_line,
 )
 from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
 
@@ -56,11 +57,11 @@ except ModuleNotFoundError as error:
 _STALL = timedelta(seconds=2)
 """A GET that receives nothing for this long is repeated."""
 _LONG = timedelta(seconds=60)
-"""The same for a write: a server may take long to answer, and a repeated write may conflict with itself."""
+"""The same limit for a write: a server may take long to answer, and a repeated write may conflict with itself."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable|CONTENT_RANGE")
-"""The words of `object_store` if a range begins beyond the end of the object. Azurite sends `bytes 0--1/0` for an empty
-one."""
+"""The messages of `object_store` for a range that begins after the end of the object. For an empty object Azurite sends
+`Content-Range: bytes 0--1/0`."""
 _used_by: int | None = None
 """The id of the process that has sent a request by obstore: this process, or an ancestor that forked."""
 _PART_BYTES = 64 << 20
@@ -88,7 +89,7 @@ class CloudStore:
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         name, path = self._name(key), check_key(key)
-        # The range tells whether the server supports ranges: one that does not would send the whole object each time.
+        # With a range, a server without support for ranges raises an error: it would send the whole object each time.
         options: Any = {"range": {"offset": 0}} if self._is_web else None
         with self._translated(name):
             found = obstore.get(self._store, path, options=options)
@@ -126,7 +127,7 @@ class CloudStore:
         if self._is_web:
             raise StoreFailure(f"{self.url} cannot list its objects: it is a plain web server")
         folder = prefix.rpartition("/")[0]
-        if any(part in ("", ".", "..") for part in folder.split("/")) and folder:
+        if folder and any(part in ("", ".", "..") for part in folder.split("/")):
             return
         with self._translated(f"{self.url}/{prefix}"):
             found = (each for batch in obstore.list(self._store, prefix=folder or None) for each in batch)
@@ -185,7 +186,7 @@ class CloudStore:
 
     def _etag(self, meta: Any) -> str:
         """The ETag without quotes, which Azure sends in answers but not in lists."""
-        # A web server may send no ETag: then the time of the last change and the size name the version.
+        # Without an ETag, as from some web servers, the time of the last change and the size name the version.
         found = meta.get("e_tag") or f"{meta['last_modified'].timestamp():.0f}-{meta['size']}"
         return str(found).strip('"')
 
@@ -223,28 +224,30 @@ class CloudStore:
             raise StoreFailure(
                 f"{name}: the server does not support ranges, so every read would fetch the whole object"
             ) from error
-        except failures.BaseError as error:
-            raise StoreFailure(f"{name}: {_line(error)}") from error
-        except OSError as error:
+        except (failures.BaseError, OSError) as error:
             raise StoreFailure(f"{name}: {_line(error)}") from error
 
 
 def _check_process(name: str, *, sends: bool = True) -> None:
-    """Raise `StoreFailure` if obstore would wait for threads that were lost in a fork."""
+    """Raise `StoreFailure` if obstore was used before a fork, which its threads did not survive."""
     global _used_by
     if _used_by not in (None, os.getpid()):
         raise StoreFailure(
-            f"{name}: obstore was used before this process was forked, and would never answer here: start processes by "
+            f"{name}: obstore was used before this process was forked, so it cannot be used here: start processes by "
             f"spawn, as in multiprocessing.get_context('spawn')"
         )
     if sends:
         _used_by = os.getpid()
 
 
-def _open(address: Address, options: dict[str, Any], patience: timedelta) -> Any:
+def _open(address: Address, options: dict[str, Any], read_timeout: timedelta) -> Any:
+    """The store of obstore at an address. Raises `InvalidUrl`."""
     endpoint, anonymous = options.get("endpoint"), options.get("anonymous")
-    client: Any = {"connect_timeout": timedelta(seconds=5), "read_timeout": patience}
-    client["timeout"] = timedelta(seconds=300)
+    client: Any = {
+        "connect_timeout": timedelta(seconds=5),
+        "read_timeout": read_timeout,
+        "timeout": timedelta(seconds=300),
+    }
     if str(endpoint or address).startswith("http://"):
         client["allow_http"] = True
     shared: dict[str, Any] = {"prefix": address.path or None, "client_options": client, "retry_config": _RETRY}
@@ -266,4 +269,4 @@ def _open(address: Address, options: dict[str, Any], patience: timedelta) -> Any
 
 def _line(error: BaseException) -> str:
     """The message in one line, without the debug output that obstore appends to it."""
-    return re.sub(r"\s+", " ", str(error).partition("\n\n")[0])[:500]
+    return one_line(str(error).partition("\n\n")[0])[:500]

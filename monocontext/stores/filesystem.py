@@ -32,6 +32,7 @@ from monocontext.stores.checks import (
     check_write,
     conflict_error,
     not_found_error,
+    one_line,
 )
 from monocontext.stores.protocol import Blob, ObjectInfo
 
@@ -43,10 +44,12 @@ except ModuleNotFoundError as error:
     raise InvalidUrl("fsspec+PROTOCOL:// and hf:// need fsspec: pip install 'monocontext[fsspec]'") from error
 
 _VERSIONS = ("ETag", "etag", "e_tag", "version_id", "generation", "blob_id", "md5", "content_md5", "ino")
+"""The names under which filesystems report the version of a file."""
 _TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
-"""The names under which filesystems report the version of a file, and the time of its last write."""
+"""The names under which filesystems report the time of its last write."""
 _ATTEMPTS = 20
 _HIDDEN = ".monocontext-"
+"""The prefix of the names of temporary files and of the lock, which are not objects."""
 _memory_lock = threading.RLock()
 
 
@@ -200,6 +203,7 @@ class FilesystemStore:
         return ObjectInfo(key, int(info["size"]), self._etag(info), _seconds(info))
 
     def _etag(self, info: Any) -> str:
+        """A hash of the facts about a file. Raises `StoreFailure` if none of them changes with its content."""
         facts = [str(info[name]) for name in _VERSIONS if info.get(name) is not None]
         facts += [repr(seconds)] if (seconds := _seconds(info)) else []
         if not facts:
@@ -213,14 +217,12 @@ class FilesystemStore:
             yield
         except MonocontextError:
             raise
-        except FileNotFoundError:
-            raise not_found_error(name) from None
-        except (IsADirectoryError, NotADirectoryError):
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             raise not_found_error(name) from None
         except PermissionError as error:
-            raise AccessDenied(f"no permission for {name}: {_line(error)}") from error
+            raise AccessDenied(f"no permission for {name}: {one_line(error)[:500]}") from error
         except Exception as error:
-            raise StoreFailure(f"{name}: {_line(error)}") from error
+            raise StoreFailure(f"{name}: {one_line(error)[:500]}") from error
 
 
 def _seconds(info: Any) -> float:
@@ -232,7 +234,3 @@ def _seconds(info: Any) -> float:
         except ValueError:
             return 0.0
     return float(found.timestamp() if isinstance(found, datetime) else found)
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:500] or type(error).__name__

@@ -53,10 +53,12 @@ from monocontext.stores.regular_file import (
 _HIDDEN = ".monocontext-"
 _LOCK = _HIDDEN + "lock"
 _TEMPORARY = re.compile(re.escape(_HIDDEN) + "[0-9a-f]{16}")
-_TICK_NS = 1_000_000_000
+_LARGEST_DRIFT_NS = 1_000_000_000
+"""With a larger difference between the clocks of the machine and the file system, files keep the file system's time."""
 _DIGITS_NS = 1_000_000
+"""The digits of the machine's time that then replace those of the file system's time."""
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS | NO_FOLLOW
-_LOOK_SECONDS = 0.002
+_POLL_SECONDS = 0.002
 """The interval at which a waiting writer tries to take the lock."""
 
 
@@ -98,7 +100,7 @@ class LocalStore:
                     length = before.st_size
                 check_part(name, etag, etag_before, start, length, before.st_size)
                 data = read_at(descriptor, start, length)
-                # The files of a context are never written in place, but an index may point at files of the user.
+                # The files of a context are never changed in place, but an index may refer to files of the user.
                 etag_after = etag_of(os.fstat(descriptor))
             del descriptor  # closed above; it is deleted before anything else is done
         if len(data) != length or etag_before != etag_after:
@@ -215,20 +217,18 @@ class LocalStore:
 
     def _path(self, key: str, *, writing: bool = False) -> str:
         """The real path of the object at a checked key."""
-        parts = key.split("/")
-        if any(part.startswith(_HIDDEN) for part in parts):
-            raise (
-                InvalidUrl(f"{key!r} is reserved: names that start with {_HIDDEN} belong to the store")
-                if writing
-                else not_found_error(self._name(key))
-            )
+        if any(part.startswith(_HIDDEN) for part in key.split("/")):
+            if writing:
+                raise InvalidUrl(f"{key!r} is reserved: names that start with {_HIDDEN} belong to the store")
+            raise not_found_error(self._name(key))
         path = os.path.realpath(os.path.join(self._root, key))
         if not (path + os.sep).startswith(self._inside):
             raise AccessDenied(f"{self._name(key)} is a link that leads out of the store, to {path}")
         return path
 
     def _sync_earlier(self) -> None:
-        """Sync the files that earlier puts did not wait for: a commit must not outlive the files that it names."""
+        """Sync the files of earlier puts, which did not wait for the disk: a commit must not outlive files that it
+        names."""
         with self._unsynced_lock:
             earlier, self._unsynced = self._unsynced, set()
         for path in earlier:
@@ -236,7 +236,7 @@ class LocalStore:
         self._sync_folders(*{os.path.dirname(path) for path in earlier})
 
     def _sync_folders(self, *folders: str) -> None:
-        """Sync these folders, which hold the names of files, and their parents up to the one that holds the root."""
+        """Sync these folders, and their parents up to that of the root: they have the names of new files."""
         pending = set()
         for folder in folders:
             while folder not in pending and path_is_within(folder, self._root):
@@ -251,11 +251,11 @@ def _write(path: str, data: bytes, *, sync: bool) -> str:
     with open_descriptor(path, _WRITE, 0o666) as descriptor:
         write_all(descriptor, data)
         # File systems set the time of the last timer tick, which is 1 to 10 ms old, and reuse freed inodes: two
-        # versions of one size within a tick could share their ETag. The time in nanoseconds tells them apart. If the
+        # versions of one size within a tick could share their ETag. The time in nanoseconds distinguishes them. If the
         # clock of the machine differs from that of the file system (network mounts), only its last digits are used.
-        stamped, now = os.fstat(descriptor).st_mtime_ns, time.time_ns()
-        if abs(now - stamped) > _TICK_NS:
-            now = stamped + now % _DIGITS_NS
+        file_time, now = os.fstat(descriptor).st_mtime_ns, time.time_ns()
+        if abs(now - file_time) > _LARGEST_DRIFT_NS:
+            now = file_time + now % _DIGITS_NS
         os.utime(descriptor if os.utime in os.supports_fd else path, ns=(now, now))
         if sync:
             os.fsync(descriptor)
@@ -263,7 +263,7 @@ def _write(path: str, data: bytes, *, sync: bool) -> str:
 
 
 def _place(temporary: str, path: str, name: str, if_absent: bool, if_match: str | None) -> None:
-    """Give the temporary file its name, if the condition holds."""
+    """Rename the temporary file to its final name if the condition of the write is met."""
     if if_match is None:
         try:
             os.link(temporary, path)
@@ -285,7 +285,7 @@ def _place(temporary: str, path: str, name: str, if_absent: bool, if_match: str 
 
 
 def _current_etag(path: str, name: str) -> str:
-    """The ETag of the object; empty if there is none. Raises `AccessDenied` for anything but a file."""
+    """The ETag of the object at a path; empty if there is none. Raises `AccessDenied` for anything but a file."""
     try:
         return etag_of(check_regular(name, os.stat(path, follow_symlinks=False)))
     except FileNotFoundError:
@@ -303,11 +303,12 @@ def _lock_folder(folder: str) -> Iterator[None]:
     path = os.path.join(folder, _LOCK)
     with suppress(FileNotFoundError):
         check_regular(path, os.stat(path, follow_symlinks=False))
-    with FileLock(path, poll_interval=_LOOK_SECONDS):
+    with FileLock(path, poll_interval=_POLL_SECONDS):
         yield
 
 
 def _sync(path: str) -> None:
+    """Wait until a file or a folder is on the disk."""
     # A removed file need not be synced; a folder without permission, such as the parent of a root, cannot be.
     with (
         suppress(FileNotFoundError, PermissionError),

@@ -1,7 +1,7 @@
 """The protocol of an object store: its verbs, and the records that they return.
 
-A store has one root (a bucket and prefix, a directory, a name in memory); keys are relative to it, use `/`, and never
-start with `/` or contain `..`. Stores wrap stores: `monocontext.testing` adds counting, delays and faults that way.
+A store has one root: a bucket and prefix, a directory, or a name in memory. Keys are relative to it, use `/`, and never
+start with `/` or contain `..`. A store may wrap another one: `monocontext.testing` adds counts, delays and faults so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from monocontext.stores import log
 
 _MARKER = re.compile(r"(?:(?!\.{1,2}/)[^/]+/)*")
 CONTENT_TYPE = "application/vnd.monocontext"
-"""The content type of all objects: servers that compress text by themselves leave it alone."""
+"""The content type of all objects. Unlike text, servers do not compress it by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,19 @@ class Blob:
 
     data: bytes
     etag: str
-    """Names this version of the object. On S3 a hash of the content, so equal bytes may have equal ETags."""
+    """The name of this version of the object. On S3 a hash of the content, so equal bytes may have equal ETags."""
     total_bytes: int
-    """Length of the whole object."""
+    """The length of the whole object."""
     local: bool = False
     """Whether the bytes came from the disk cache of this machine; the ETag is then that of the earlier read."""
     in_root: bool = False
     """Whether the bytes are a copy in the root of a context, which has no ETag."""
     refusals: int = 0
-    """The number of throttling responses, such as 503 SlowDown, before this answer."""
+    """The number of throttling responses, such as 503 SlowDown, before this response."""
     modified_seconds: float = field(default=0.0, compare=False)
-    """Time of the last write by the store's clock, in seconds since 1970; 0 for some ranges."""
+    """The time of the last write by the store's clock, in seconds since 1970; 0 for some ranges."""
     now_seconds: float = field(default=0.0, compare=False)
-    """Time of the answer by the store's clock; 0 if the store does not say."""
+    """The time of the response by the store's clock; 0 if the store does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class ObjectInfo:
     size_bytes: int
     etag: str
     modified_seconds: float = 0.0
-    """Time of the last write by the store's clock, in seconds since 1970."""
+    """The time of the last write by the store's clock, in seconds since 1970."""
     now_seconds: float = field(default=0.0, compare=False)
-    """Time of the answer by the store's clock; 0 if the store does not say."""
+    """The time of the response by the store's clock; 0 if the store does not say."""
 
 
 def list_telling(store: Any, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
@@ -62,9 +62,9 @@ def list_telling(store: Any, left_out: list[str], prefix: str = "") -> Iterator[
 
 
 def name_left_out(keys: list[str], *, markers: bool) -> str:
-    """One line that names the keys that `list_telling` left out; empty if there are none.
+    """A line for users about the keys that `list_telling` left out; empty if there are none.
 
-    `markers`: whether to include keys such as `folder/`, which web consoles create to show a folder.
+    `markers` includes keys such as `folder/`, which web consoles create to show a folder.
     """
     found = [key for key in keys if markers or not _MARKER.fullmatch(key)]
     if not found:
@@ -92,7 +92,7 @@ class Store(RangeReader, Protocol):
 
     @property
     def url(self) -> str:
-        """URL of the root; it opens the same place again and holds no secret."""
+        """The URL of the root, which opens the same place again. It contains no secret."""
         ...
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
@@ -105,18 +105,18 @@ class Store(RangeReader, Protocol):
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         """Write a whole object atomically, and return its ETag (1 PUT; more for a large object).
 
-        With `if_absent` the write succeeds only if there is no such object, with `if_match` only over that version;
-        else `AlreadyExists` (`NotFound` for `if_match` on an object that is gone). Exactly one of any number of
-        concurrent conditional writers wins.
+        With `if_absent` the write succeeds only if there is no such object, and with `if_match` only over that version.
+        Otherwise it raises `AlreadyExists`, or `NotFound` for `if_match` on an object that was removed. Exactly one of
+        any number of concurrent conditional writers wins.
         """
         ...
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Objects whose key starts with `prefix`, in key order (1 request for each 1000)."""
+        """Yield the objects whose keys start with `prefix`, in key order (1 request for each 1000)."""
         ...
 
     def head(self, key: str) -> ObjectInfo:
-        """Size, ETag and time of an object (1 request). Raises `NotFound`."""
+        """The size, the ETag and the time of an object (1 request). Raises `NotFound`."""
         ...
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
@@ -134,10 +134,10 @@ class Store(RangeReader, Protocol):
 def get_bounded(store: Store, key: str, most_bytes: int) -> Blob:
     """Read a whole object of at most `most_bytes` (1 GET).
 
-    Raises the errors of `get`, and `DamagedData` for a larger object. Stores of other packages may have no
-    `most_bytes`: then the bytes arrive before they are counted.
+    Raises the errors of `get`, and `DamagedData` for a larger object. The `get` of a store from another package may
+    have no `most_bytes`: then all bytes are read before they are counted.
     """
-    if _takes_bound(type(store)):
+    if _has_most_bytes(type(store)):
         return store.get(key, most_bytes=most_bytes)
     blob = store.get(key)
     if len(blob.data) > most_bytes:
@@ -145,16 +145,17 @@ def get_bounded(store: Store, key: str, most_bytes: int) -> Blob:
     return blob
 
 
-_TAKES_ANY = 0x08
+_HAS_OPTIONS = 0x08
 """The flag of a function with `**options`: `inspect.CO_VARKEYWORDS`."""
 
 
 @lru_cache
-def _takes_bound(kind: type[Any]) -> bool:
+def _has_most_bytes(kind: type[Any]) -> bool:
+    """Whether the `get` of a class of stores has the option `most_bytes`."""
     code = getattr(kind.get, "__code__", None)
     if code is not None and not hasattr(kind.get, "__wrapped__"):
         named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        return "most_bytes" in named or bool(code.co_flags & _TAKES_ANY)
+        return "most_bytes" in named or bool(code.co_flags & _HAS_OPTIONS)
     from inspect import signature  # 5 ms to import
 
     parameters = signature(kind.get).parameters.values()
@@ -164,9 +165,9 @@ def _takes_bound(kind: type[Any]) -> bool:
 def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None) -> str:
     """Write an object by a conditional `put` that recognises its own write when the reply was lost; returns its ETag.
 
-    The key or the data must hold a random part, so that only this writer can have written these bytes. Without
+    The key or the data must have a random part, so that only this writer can have written these bytes. Without
     `if_match` the object must not exist. Costs 1 PUT; if it fails, 1 HEAD more, and 1 GET if the object has this
-    length. Raises `AlreadyExists` for another writer's object, and the error of `put` if nothing was written.
+    length. Raises `AlreadyExists` for an object of another writer, and the error of `put` if nothing was written.
     """
     try:
         return store.put(key, data, if_absent=if_match is None, if_match=if_match)
@@ -190,7 +191,7 @@ def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None)
 
 
 def clock_of(store: Store) -> Callable[[], float] | None:
-    """The clock that sets `modified_seconds` in a store whose answers have no time (a file system); else `None`."""
+    """The clock that sets `modified_seconds`, if responses of the store have no time (a file system); else `None`."""
     return getattr(_innermost(store), "now", None)
 
 
@@ -200,21 +201,27 @@ def credentials_source(store: Store) -> str:
 
 
 def sweep(store: Store, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
-    """Remove the temporary files of killed writers from a store that has files; returns their number and bytes."""
+    """Remove temporary files that killed writers left before a time, if the store has files.
+
+    Returns their number and bytes.
+    """
     own = getattr(_innermost(store), "sweep", None)
-    found: tuple[int, int] = own(before_seconds, dry_run=dry_run) if own else (0, 0)
-    return found
+    removed: tuple[int, int] = own(before_seconds, dry_run=dry_run) if own else (0, 0)
+    return removed
 
 
 def _innermost(store: Store) -> Any:
+    """The store that is wrapped by this one, or by a store that this one wraps, and so on; else the store itself."""
     inner: Any = store
-    while hasattr(inner, "store"):  # a store that wraps another one
+    while hasattr(inner, "store"):
         inner = inner.store
     return inner
 
 
-def seconds_now(store: Store, answer_seconds: float) -> float:
-    """The time by the store's clock in seconds since 1970: that of an answer, else of `clock_of`, else of this
-    machine."""
+def seconds_now(store: Store, response_seconds: float) -> float:
+    """The time by the store's clock in seconds since 1970, given that of a response, or 0 if it had none.
+
+    Without a time from the store, the result is the time of this machine.
+    """
     clock = clock_of(store) or time.time
-    return answer_seconds or clock()
+    return response_seconds or clock()

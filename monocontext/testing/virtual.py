@@ -11,10 +11,10 @@ from typing import Any
 from monocontext.format import inline
 from monocontext.format.codec import describe
 from monocontext.format.document_refs import DocumentsRef
-from monocontext.format.folding import Directory, folded
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import PageRef
+from monocontext.format.root_directories import Directory, use_directories
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing.stores import VirtualStore
 from monocontext.testing.virtual_filters import virtual_filters
@@ -87,7 +87,7 @@ def virtual_context(
         size, read = objects[ref.key]
         return read(0, size)
 
-    root = folded(manifest, put, get).to_bytes()
+    root = use_directories(manifest, put, get).to_bytes()
     for key in (ROOT_KEY, generation_key(1)):
         put(key, root)
     return VirtualStore(objects)

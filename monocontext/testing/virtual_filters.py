@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import google_crc32c
 
-from monocontext.format.filters.building import GROUP_FRAMES, OVERLAP_BYTES, compute_column, fold_head
+from monocontext.format.filters.building import GROUP_FRAMES
 from monocontext.format.filters.case_folding import TABLES
+from monocontext.format.filters.frame_column import OVERLAP_BYTES, compute_column, fold_head
 from monocontext.format.filters.grams import height, shrink_rows
 from monocontext.format.filters.layout import CHECKSUM_BYTES, FilterLayout
 from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM, FilterRef

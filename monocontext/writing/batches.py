@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from monocontext.format.codec import encode
-from monocontext.format.filters.building import Column, Columns, compute_column, fold_head
+from monocontext.format.filters.building import Columns
+from monocontext.format.filters.frame_column import Column, compute_column, fold_head
 from monocontext.format.filters.grams import HIGHEST
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered

@@ -14,6 +14,15 @@ from typing import Any
 
 from monocontext.engine.fetch.threads import DaemonThreads, Outcome
 from monocontext.errors import InvalidText
+from monocontext.format.document_names import (
+    HASH_BYTES,
+    decode_names,
+    encode_names,
+    entries_of,
+    first_doubled,
+    last_of_each_name,
+    name_hash,
+)
 from monocontext.format.document_refs import (
     DocumentDirectory,
     DocumentPageRef,
@@ -23,25 +32,18 @@ from monocontext.format.document_refs import (
 )
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
-    HASH_BYTES,
     HEAP_BYTES,
     INLINE_BYTES,
     DocumentPage,
     DocumentRow,
-    decode_names,
     encode_metadata,
     encode_name,
-    encode_names,
     encode_page,
-    entries_of,
-    first_doubled,
-    last_of_each_name,
-    name_hash,
     page_ref,
 )
-from monocontext.format.folding import opened_documents
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
+from monocontext.format.root_directories import expand_documents
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 
@@ -290,7 +292,7 @@ class _Known:
         self._store = store
         directories = [page for page in ref.pages if isinstance(page, DocumentDirectory)] if ref else []
         if ref and directories and directories[-1].documents > ref.named:  # pages that no table of names covers yet
-            ref = opened_documents(ref, lambda ref: store.get(ref.key).data)
+            ref = expand_documents(ref, lambda ref: store.get(ref.key).data)
         self.ref = ref
         self.documents = ref.documents if ref else 0
 

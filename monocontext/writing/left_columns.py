@@ -12,7 +12,8 @@ from contextlib import suppress
 from functools import partial
 
 from monocontext.errors import AccessDenied
-from monocontext.format.filters.building import Column, Columns
+from monocontext.format.filters.building import Columns
+from monocontext.format.filters.frame_column import Column
 from monocontext.format.refs import FilterRef, filter_key, fresh_id
 from monocontext.options import StoreOptions
 from monocontext.stores.protocol import Store

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import cache, partial
 
 from monocontext.errors import ContextChanged, NotFound
-from monocontext.format.filters.building import fold_head
+from monocontext.format.filters.frame_column import fold_head
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, field, replace

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from monocontext.errors import InvalidText, NotFound
-from monocontext.format.filters.building import fold_head
+from monocontext.format.filters.frame_column import fold_head
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
 from monocontext.stores.parallel import in_order

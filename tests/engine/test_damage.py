@@ -82,11 +82,11 @@ def with_root(**changes: object) -> Damage:
     """A root whose checksum agrees, with other fields."""
     import json
 
-    from monocontext.format.manifest import _checksum
+    from monocontext.format.root_json import checksum
 
     def damage(store: Store) -> None:
         root = json.loads(store.get(ROOT_KEY).data) | changes
-        root["crc32c"] = _checksum(root)
+        root["crc32c"] = checksum(root)
         write_root(store, json.dumps(root).encode())
 
     return damage
@@ -219,7 +219,7 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
     "frames at an offset that is none": (
         lambda s: craft(s, BYTES, run=changed(offset=1 << 80)),
         DamagedData,
-        r"not a page of this context: not a count: 12089",
+        r"not a page of this context: expected a count, found 12089",
     ),
     "codec of another": (lambda s: craft(s, BYTES, run=changed(codec="zstd")), DamagedData, rf"frame \d of {SEGMENT}"),
     "another bucket": (

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext.errors import DamagedData
+from monocontext.format import document_names as table
 from monocontext.format import documents as form
 from monocontext.format.document_refs import DocumentPageRef, NameTableRef
 from monocontext.format.documents import DocumentPage, DocumentRow
@@ -62,38 +63,38 @@ def test_no_flipped_bit_passes() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 1024, 1025, 5000])
 def test_every_name_is_found_in_its_bucket(count: int) -> None:
-    hashes = [form.name_hash(str(i).encode()) for i in range(count)]
-    entries = form.last_of_each_name(form.entries_of(b"".join(hashes), 7))
-    data, buckets, stride = form.encode_names(entries)
+    hashes = [table.name_hash(str(i).encode()) for i in range(count)]
+    entries = table.last_of_each_name(table.entries_of(b"".join(hashes), 7))
+    data, buckets, stride = table.encode_names(entries)
     ref = NameTableRef("0" * 32, 7 + count, count, buckets, stride)
-    assert (form.decode_names(data, ref) == entries).all()
-    size = form.bucket_bytes(ref)
+    assert (table.decode_names(data, ref) == entries).all()
+    size = table.bucket_bytes(ref)
     for number, hashed in enumerate(hashes):
-        bucket = form.bucket_of(hashed, ref)
-        body = form.check_bucket(data[bucket * size : (bucket + 1) * size], bucket, ref)
-        assert form.find_in_bucket(body, hashed) == 7 + number
-        assert form.find_in_bucket(body, form.name_hash(b"another")) is None
+        bucket = table.bucket_of(hashed, ref)
+        body = table.check_bucket(data[bucket * size : (bucket + 1) * size], bucket, ref)
+        assert table.find_in_bucket(body, hashed) == 7 + number
+        assert table.find_in_bucket(body, table.name_hash(b"another")) is None
 
 
 def test_a_bucket_does_not_pass_for_another() -> None:
-    entries = form.last_of_each_name(
-        form.entries_of(b"".join(form.name_hash(bytes([i, j])) for i in range(64) for j in range(64)))
+    entries = table.last_of_each_name(
+        table.entries_of(b"".join(table.name_hash(bytes([i, j])) for i in range(64) for j in range(64)))
     )
-    data, buckets, stride = form.encode_names(entries)
+    data, buckets, stride = table.encode_names(entries)
     ref = NameTableRef("0" * 32, 4096, 4096, buckets, stride)
-    size = form.bucket_bytes(ref)
+    size = table.bucket_bytes(ref)
     assert buckets > 1
-    form.check_bucket(data[size : 2 * size], 1, ref)
+    table.check_bucket(data[size : 2 * size], 1, ref)
     with pytest.raises(DamagedData):
-        form.check_bucket(data[size : 2 * size], 0, ref)
+        table.check_bucket(data[size : 2 * size], 0, ref)
 
 
 def test_of_one_name_the_last_document_counts() -> None:
     shuffled = random.Random(5)
     bearers = [shuffled.choice("abcdefgh") for _ in range(100)]
-    entries = form.entries_of(b"".join(form.name_hash(name.encode()) for name in bearers))
-    found = {int(entry["number"]) for entry in form.last_of_each_name(entries)}
+    entries = table.entries_of(b"".join(table.name_hash(name.encode()) for name in bearers))
+    found = {int(entry["number"]) for entry in table.last_of_each_name(entries)}
     assert found == {max(i for i, name in enumerate(bearers) if name == each) for each in set(bearers)}
     first = next(i for i, name in enumerate(bearers) if name in bearers[:i])
-    assert form.first_doubled(entries) == (bearers.index(bearers[first]), first)
-    assert form.first_doubled(entries[:1]) is None
+    assert table.first_doubled(entries) == (bearers.index(bearers[first]), first)
+    assert table.first_doubled(entries[:1]) is None

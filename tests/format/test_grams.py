@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from monocontext.format.filters.building import set_column
 from monocontext.format.filters.case_folding import fold
+from monocontext.format.filters.frame_column import set_column
 from monocontext.format.filters.grams import MAX_BITS, MAX_ROWS, height, rows_to_read, shrink_rows
 from monocontext.format.refs import FILTER_KIND, FILTER_KINDS
 from tests.budget import examples

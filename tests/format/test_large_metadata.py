@@ -84,14 +84,14 @@ def test_a_root(folder: LocalStore, key: str) -> None:
 
 def test_unknown_fields_are_not_parsed() -> None:
     root = b'{"format": 1, "x": "' + b"x" * MOST_ROOT_BYTES + b'"}'
-    with pytest.raises(DamagedData, match=r"here: a root of 67,108,88\d bytes, at most 67,108,864"):
+    with pytest.raises(DamagedData, match=r"here: the root has 67,108,88\d bytes, at most 67,108,864 are allowed"):
         Manifest.from_bytes(root, "here")
 
 
 def test_no_writer_commits_a_root_that_no_reader_takes(folder: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     publish("text\n", folder)
     monkeypatch.setattr(monocontext.format.generations, "MOST_ROOT_BYTES", 100)
-    with pytest.raises(ContextTooLarge, match=r"a root of .* bytes, and readers take 100"):
+    with pytest.raises(ContextTooLarge, match=r"the next root would have .* bytes, at most 100 are allowed"):
         publish("text\n", open_store(f"memory://{uuid.uuid4().hex}"))
     monkeypatch.undo()
     with Monocontext.open(folder) as context:

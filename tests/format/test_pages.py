@@ -166,11 +166,11 @@ def test_no_page(data: bytes, what: str) -> None:
     [
         ({"frames": 2}, "3 frames, 2 in its runs, 3 in the root"),
         ({"frames": 4}, "3 frames, 4 in its runs, 3 in the root"),
-        ({"offset": -1}, "not a count: -1"),
-        ({"offset": 1.5}, "not a count: 1.5"),
-        ({"offset": True}, "not a count: True"),
-        ({"offset": 10**20}, "not a count: 1"),
-        ({"frames": 3.0}, "not a count: 3.0"),
+        ({"offset": -1}, "expected a count, found -1"),
+        ({"offset": 1.5}, "expected a count, found 1.5"),
+        ({"offset": True}, "expected a count, found True"),
+        ({"offset": 10**20}, "expected a count, found 1"),
+        ({"frames": 3.0}, "expected a count, found 3.0"),
         ({"offset": float("nan")}, ""),
         ({"offset": float("inf")}, ""),
         ({"offset": "x"}, ""),
@@ -196,7 +196,7 @@ def test_impossible_runs(change: dict[str, object], what: str) -> None:
 
 def test_runs_that_only_add_up() -> None:
     rows = [ROW | {"frames": 4}, ROW | {"frames": -1}]
-    must_refuse(*seal(raw_page(json.dumps(rows).encode())), "not a page of this context: not a count: -1")
+    must_refuse(*seal(raw_page(json.dumps(rows).encode())), "not a page of this context: expected a count, found -1")
     rows = [ROW | {"frames": 0}, ROW]
     must_refuse(*seal(raw_page(json.dumps(rows).encode())), "not a page of this context: impossible run")
 
@@ -232,5 +232,5 @@ def test_a_page_and_its_root_that_disagree(field: str, before: PageRef | None) -
 
 def test_writers_refuse_tables_that_do_not_add_up() -> None:
     for runs, records in [([], []), (RUNS, RECORDS[:2]), (RUNS[:1], RECORDS)]:
-        with pytest.raises(ValueError, match="frames in runs of"):
+        with pytest.raises(ValueError, match="records do not fill runs"):
             encode_page(runs, records)

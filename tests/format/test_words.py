@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from monocontext.format.filters.building import set_column
 from monocontext.format.filters.case_folding import fold
+from monocontext.format.filters.frame_column import set_column
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, shrink_rows
 from monocontext.format.filters.words import LEVELS, strip, word_rows
 from tests.budget import examples

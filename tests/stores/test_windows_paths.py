@@ -50,7 +50,7 @@ def test_other_urls_are_what_they_were(windows: None) -> None:
 @pytest.mark.parametrize("text", PLACES)
 def test_elsewhere_they_are_refused_in_one_line(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidUrl, match="is a path of Windows, and this system is not Windows") as error:
+    with pytest.raises(InvalidUrl, match="is a Windows path, and this system is not Windows") as error:
         address.parse(text)
     assert "\n" not in str(error.value)
     assert address.parse("./C:\\data").path == f"{tmp_path}/C:\\data"

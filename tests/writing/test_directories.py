@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-import monocontext.format.folding as folding
+import monocontext.format.root_directories as root_directories
 from monocontext import Monocontext
 from monocontext.engine.filter_lookup import RecordsInMemory
 from monocontext.errors import UnsupportedFormat
 from monocontext.format.filters.query import Literal
-from monocontext.format.folding import opened
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterDirectory, PageDirectory
+from monocontext.format.root_directories import expand
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
@@ -42,8 +42,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 40)
     monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
     for name, value in {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2}.items():
-        monkeypatch.setattr(folding, name, value)
-    monkeypatch.setattr(folding, "MOST_NAMED_BYTES", 2000)
+        monkeypatch.setattr(root_directories, name, value)
+    monkeypatch.setattr(root_directories, "MOST_NAMED_BYTES", 2000)
 
 
 def memory() -> MemoryStore:
@@ -150,7 +150,7 @@ def test_appends_fill_directories_up() -> None:
         root = append(more, store)
         text += more
         sizes.append(len(root.to_bytes()))
-    whole = opened(root, lambda ref: store.get(ref.key).data)
+    whole = expand(root, lambda ref: store.get(ref.key).data)
     assert whole.pages[-1].frames == root.frames
     entries = [page for page in root.pages if isinstance(page, PageDirectory)]
     full = [page.entries == 4 for page, after in itertools.pairwise(entries) if page.level == after.level]
@@ -184,7 +184,7 @@ def test_upkeep(seed: int) -> None:
     same(store, text, random)
     named = {info.key for info in store.list("index/")}
     wanted: set[str] = set()
-    opened(root_of(store), lambda ref: (wanted.add(ref.key), store.get(ref.key).data)[1])
+    expand(root_of(store), lambda ref: (wanted.add(ref.key), store.get(ref.key).data)[1])
     assert {key for key in named if key.endswith(".dir")} == wanted
     assert gc(store, older_than_seconds=0).objects == 1, "the generation before the fence"
 

@@ -1,9 +1,14 @@
 """Search filters record which grams occur in each frame of a text, so that a search reads a few rows.
 
-`case_folding` folds case, `suffixes` looks at the folded bytes, `grams` and `words` map them to rows, `layout` locates
-rows, `building` builds a filter, `checking` verifies one, `query` holds the literals that a match must contain, and
-`planner` turns a query into candidate frames.
+    case_folding          one form for all cases of a text
+    byte_facts            facts about each byte of a folded text
+    grams, words          the rows that a text sets
+    frame_column          the column of a frame
+    layout                the place of rows in stored objects
+    building, joining     new filters, and one filter from several
+    checking              a comparison of stored filters with the text
+    query, planner        literals that a match must contain, and the frames that may contain them
 
-Filters are one-hash bitmaps, bit-sliced over groups of frames (the layout of bit-sliced signature files, as in Goodwin
-et al., "BitFunnel", SIGIR 2017, and Bingmann et al., "COBS", SPIRE 2019).
+A filter is a Bloom filter of one hash for each frame, stored bit-sliced: row by row, not frame by frame, as in Goodwin
+et al., "BitFunnel", SIGIR 2017, and Bingmann et al., "COBS", SPIRE 2019.
 """

@@ -1,28 +1,34 @@
-"""Build search filters from frames, in bounded memory, and store them as objects.
+"""Build search filters from the frames of a text, in bounded memory, and store them.
 
-Frames come in the order of the text. A column also covers the first `overlap_bytes` of folded text after its frame, so
-that one column finds a needle that begins in the frame and ends after it. Columns are gathered in tiles of some
-hundred frames, tiles are written to a temporary file, and at the end rows are read across all tiles and stored.
+Frames come in the order of the text, and each becomes a column. Columns are gathered in tiles of some hundred frames,
+and tiles are written to a temporary file. At the end, rows are read across all tiles and stored.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
+import math
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.errors import DamagedData, ForeignObject, NotFound
+from monocontext.format.filters.byte_facts import ByteFacts
 from monocontext.format.filters.case_folding import TABLES, fold_bytes
+from monocontext.format.filters.frame_column import Column, compute_column, fold_head
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, MIN_BITS, height, set_rows, shrink_rows
+from monocontext.format.filters.joining import (
+    can_join,
+    encode_parts,
+    fresh_seed,
+    join_columns,
+    joined_ref,
+    put_parts,
+    read_rows,
+)
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.suffixes import Signs
-from monocontext.format.filters.words import set_word_rows
 from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM, FilterRef
-from monocontext.records import dataclass, replace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,81 +36,22 @@ if TYPE_CHECKING:
 
 GROUP_FRAMES = 1 << 16
 """Columns of one filter: 16 GiB of text, rows of 8 KiB."""
-OVERLAP_BYTES = 4096
 LEAST_FRAME_BYTES = 512
 """Smaller frames get no filter: it would be larger than the frames."""
 LEAST_FRAMES = 9
 """A text of fewer frames gets no filter: two requests read all of it."""
 FULL = 0.43
-"""Share of a column's rows that may be set on average. Measured on kernel source, share of frames that pass without
-holding a rare identifier: 9 % at 49 % full, 2.1 % at 31 %, 0.7 % at 18 %; each step doubles the space. Between logs,
-40 % full with 2 ** 17 rows, and code, 48 % with 2 ** 15."""
+"""The share of a column's rows that may be set on average. In kernel source, the share of frames that pass without
+containing a rare identifier is 9 % if columns are 49 % full, 2.1 % at 31 %, and 0.7 % at 18 %; each step doubles the
+space. The value is between that of logs, 40 % with 2 ** 17 rows, and that of code, 48 % with 2 ** 15."""
 MERGED_BYTES = 4 << 20
-"""An append merges the last filter of a context with its own frames while both together are not larger than this."""
+"""An append merges the last filter of a context with its own up to this size."""
 _TILE_FRAMES = 256
-_ROWS_AT_ONCE_BYTES = 1 << 20
 _IN_MEMORY_BYTES = 4 << 20
 
 
-def overlap_for(frame_bytes: int) -> int:
-    """Folded bytes after a frame that its column covers: 1.6 % of frames of 256 KiB."""
-    return min(OVERLAP_BYTES, max(frame_bytes // 64, 64))
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """The column of one frame in a filter."""
-
-    rows: NDArray[np.uint8]
-    """1 for each row that is set, at `MAX_BITS`."""
-    folded_bytes: int
-    """Folded length of the frame alone."""
-
-
-def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> Column:
-    """The column of a frame (UTF-8), given the folded text after it. Runs in any thread or process.
-
-    `rows`: zeros, to be used for it.
-    """
-    folded = fold_bytes(frame)
-    return Column(set_column(folded, following, rows), len(folded))
-
-
-def set_column(
-    folded: bytes, following: bytes, rows: NDArray[np.uint8] | None = None, kind: str = FILTER_KIND
-) -> NDArray[np.uint8]:
-    """The column of a folded frame. Words count in it alone: counts of two texts do not join by OR, as grams do."""
-    import numpy as np
-
-    rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
-    signs = Signs(folded, following)
-    set_word_rows(rows[1 << MAX_BITS :], signs, len(folded))
-    set_rows(rows, signs, kind=kind)
-    return rows
-
-
-def fold_head(frames: Iterable[bytes], size: int) -> bytes:
-    """The first `size` folded bytes of the text that some frames hold; fewer at its end."""
-    head = b""
-    for frame in frames:
-        near = _first_characters(frame, 2 * (size - len(head)) + 8)
-        head += fold_bytes(near)
-        if len(head) < size and len(near) < len(frame):
-            head += fold_bytes(frame[len(near) :])
-        if len(head) >= size:
-            return head[:size]
-    return head
-
-
-def _first_characters(data: bytes, most: int) -> bytes:
-    """The first `most` bytes of a text or fewer, cut between characters."""
-    while 0 < most < len(data) and data[most] & 0xC0 == 0x80:
-        most -= 1
-    return data[:most]
-
-
-class Covered(Protocol):
-    """A text that filters are added to, such as a `Manifest`."""
+class FilteredText(Protocol):
+    """A text with filters, such as a `Manifest`."""
 
     @property
     def frames(self) -> int: ...
@@ -121,17 +68,17 @@ class Columns:
     """
 
     def __init__(self, overlap_bytes: int, least_frames: int):
-        """`least_frames`: of fewer frames nothing is computed or stored."""
+        """With fewer than `least_frames` nothing is computed or stored."""
         self.overlap_bytes = overlap_bytes
         self.head = b""
-        """The first folded bytes of the text, for the border to the text before it."""
+        """The first folded bytes of the text, for the border column."""
         self.reach = overlap_bytes + LONGEST_GRAM[FILTER_KIND] - 1
-        """Folded bytes after a frame that its column takes."""
+        """The number of folded bytes after a frame from which its column is computed."""
         self.least_frames = least_frames
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._rows: NDArray[np.uint8] | None = None
-        """Rows of the current frame, reused: fresh pages for each frame would cost as much as the grams."""
+        """The rows of the current frame, reused: fresh memory for each frame would cost as much as the grams."""
         self._groups: list[_Group] = []
 
     @property
@@ -153,7 +100,7 @@ class Columns:
             self._compute(text_after)
 
     def finish(self) -> None:
-        """Compute the columns of the frames that still wait: no frame follows."""
+        """Compute the columns of the last frames: no frame follows."""
         if not self._groups and len(self._waiting) < self.least_frames:
             self._waiting.clear()
         while self._waiting:
@@ -172,7 +119,7 @@ class Columns:
         self.add(compute_column(frame, text_after, self._rows))
 
     def add(self, computed: Column) -> None:
-        """Add the column of the next frame. Its rows are then used up."""
+        """Add the column of the next frame. Its rows are overwritten."""
         if not self._groups or self._groups[-1].frames == GROUP_FRAMES:
             if self._groups:
                 self._groups[-1].flush()
@@ -183,13 +130,13 @@ class Columns:
         self,
         put: Callable[[str, bytes], object],
         get: Callable[[str], bytes],
-        base: Covered | None,
+        base: FilteredText | None,
         last_frames: Callable[[], Iterator[bytes]],
     ) -> tuple[FilterRef, ...]:
-        """Store filters for these frames as they follow the text of `base`, and return all filters of the new text.
+        """Store filters for these frames, which follow the text of `base`; returns all filters of the new text.
 
-        `last_frames` gives the frames of `base` from its end backwards: a needle may lie across the border. A short
-        last filter of `base` is merged with the first new one (1 GET). 1 PUT for each 16 MiB.
+        `last_frames` gives the frames of `base` from its end backwards: a needle may cross the border. A small last
+        filter of `base` is merged with the first new one (1 GET). Costs 1 PUT for each 16 MiB.
         """
         earlier = list(base.filters) if base else []
         first = base.frames if base else 0
@@ -209,39 +156,23 @@ class Columns:
                 tail_frames=group.tail_frames(self.reach - bytes_after) if bytes_after < self.reach else 0,
                 border_frames=border_frames,
                 parts=(),
-                seed=_fresh_seed(),
+                seed=fresh_seed(),
             )
-            tail = earlier[-1] if earlier and not refs else None
             parts = _encode_parts(ref, group, border)
-            if tail and border is not None and _can_merge(tail, ref):
+            if border is not None and earlier and _can_merge(earlier[-1], ref):
                 try:
-                    ref, parts = _merge(tail, get, group, ref, border)
+                    ref, parts = _merge(earlier[-1], get, group, ref, border)
                     earlier.pop()
                 except (DamagedData, NotFound):
                     pass  # a lost filter does not prevent a write: the new one has its own border
-            refs.append(_put_parts(ref, parts, put))
+            refs.append(put_parts(ref, parts, put))
             first += group.frames
             border, border_frames = None, 0  # the next group follows in the same stream: its columns overlap
         return (*earlier, *refs)
 
 
-def _fresh_seed() -> int:
-    """A random number that distinguishes the blocks of a new filter from those of all others, even of an equal text."""
-    return int.from_bytes(os.urandom(4), "little")
-
-
-def _put_parts(ref: FilterRef, parts: Iterable[bytes], put: Callable[[str, bytes], object]) -> FilterRef:
-    """Store the objects of a filter, named by their content, and return its entry with their names."""
-    names = []
-    for part in parts:
-        names.append(hashlib.sha256(part).hexdigest()[:32])
-        named = replace(ref, parts=tuple(names))
-        put(named.key(-1), part)
-    return replace(ref, parts=tuple(names))
-
-
 class _Group:
-    """The columns of one filter, most of them in a temporary file: a tile after the other, each row by row."""
+    """The columns of one filter, most of them in a temporary file: tile after tile, each row by row."""
 
     def __init__(self) -> None:
         self.frames = 0
@@ -250,21 +181,22 @@ class _Group:
         self.top_bits = MAX_BITS
         """Tiles are stored with 2 ** top_bits rows."""
         self._grams: list[float] = []
-        """Estimated number of different grams of each frame."""
-        self._folded: deque[int] = deque(maxlen=1 << 13)
+        """The estimated number of distinct grams of each frame."""
+        self._folded_bytes: deque[int] = deque(maxlen=1 << 13)
         self._tile: list[NDArray[np.uint8]] = []
         self._tile_frames = 0
-        self._tiles: list[int] = []
+        self._tile_widths: list[int] = []
+        """The width of each tile in the file, in bytes."""
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115  (lives as long as the group)
-        # A commit that has to follow another writer's reads the rows again: the file lives as long as the group.
+        # After a conflict with another writer, the next attempt to commit reads the rows again.
         weakref.finalize(self, self._file.close)
 
     def add(self, computed: Column) -> None:
+        """Add the column of the next frame. Its rows are overwritten."""
         import numpy as np
 
-        set_count = int(np.count_nonzero(computed.rows[: 1 << MAX_BITS]))
-        self._grams.append(_estimate_grams(set_count))
-        self._folded.append(computed.folded_bytes)
+        self._grams.append(_estimate_grams(int(np.count_nonzero(computed.rows[: 1 << MAX_BITS]))))
+        self._folded_bytes.append(computed.folded_bytes)
         place = self._tile_frames % 8
         if place == 0:
             self._tile.append(computed.rows.copy())
@@ -284,24 +216,24 @@ class _Group:
         self.bits = _bits_for(self._grams)
         if not self._tile:
             return
-        if not self._tiles:
+        if not self._tile_widths:
             self.top_bits = min(self.bits + 1, MAX_BITS)
         tile = shrink_rows(np.stack(self._tile), height(self.top_bits), axis=1)
         self._file.write(np.ascontiguousarray(tile.T).tobytes())
-        self._tiles.append(len(tile))
+        self._tile_widths.append(len(tile))
         self._tile, self._tile_frames = [], 0
         self.bits = min(self.bits, self.top_bits)
 
     @property
     def folded_bytes(self) -> int:
-        """Folded length of the group's last frames, enough of them to be more than any column reaches."""
-        return sum(self._folded)
+        """The folded length of the group's last frames, of enough of them to exceed the reach of any column."""
+        return sum(self._folded_bytes)
 
     def tail_frames(self, reach: int) -> int:
-        """The number of last frames within `reach` folded bytes of the end: a needle may begin there and end after
-        it."""
+        """The number of last frames within `reach` folded bytes of the end: a match may begin there and end after the
+        group."""
         total = 0
-        for number, size in enumerate(reversed(self._folded), 1):
+        for number, size in enumerate(reversed(self._folded_bytes), 1):
             total += size
             if total >= reach:
                 return number
@@ -311,21 +243,19 @@ class _Group:
         """Rows [start, stop) of `height(bits)`, packed eight columns a byte."""
         import numpy as np
 
-        fold = 1 << (self.top_bits - bits)
+        merged_rows = 1 << (self.top_bits - bits)  # stored rows that become one
         pieces, offset = [], 0
-        for width in self._tiles:
-            self._file.seek(offset + start * fold * width)
-            data = self._file.read((stop - start) * fold * width)
-            tile = np.frombuffer(data, np.uint8).reshape((stop - start) * fold, width)
+        for width in self._tile_widths:
+            self._file.seek(offset + start * merged_rows * width)
+            data = self._file.read((stop - start) * merged_rows * width)
+            tile = np.frombuffer(data, np.uint8).reshape(-1, width)
             pieces.append(shrink_rows(tile, stop - start, axis=0))
             offset += width * height(self.top_bits)
         return np.concatenate(pieces, axis=1)
 
 
 def _estimate_grams(set_count: int) -> float:
-    """The most likely number of different grams that set `set_count` rows of 2 ** MAX_BITS."""
-    import math
-
+    """The most likely number of distinct grams that set `set_count` rows of 2 ** MAX_BITS."""
     rows = 1 << MAX_BITS
     return -rows * math.log1p(-min(set_count, rows - 1) / rows)
 
@@ -344,23 +274,23 @@ def _bits_for(grams: Sequence[float]) -> int:
 def _border_column(
     last_frames: Callable[[], Iterator[bytes]], head: bytes, reach: int
 ) -> tuple[NDArray[np.uint8] | None, int]:
-    """The column of the text across the beginning of new text, and the number of frames before it that the column
-    covers.
+    """The border column before new text, and the number of earlier frames that it covers.
 
-    None where the earlier text may not be read: its last frames may then hold anything.
+    `None` if the earlier text may not be read: then its last frames may contain anything.
     """
+    import numpy as np
+
     before, number = b"", 0
     try:
-        for number, frame in enumerate(last_frames(), 1):  # noqa: B007  (used after the loop)
-            before = fold_bytes(frame) + before
+        for frame in last_frames():
+            before, number = fold_bytes(frame) + before, number + 1
             if len(before) >= reach:
                 break
     except ForeignObject:
         return None, 0
-    import numpy as np
 
     column = np.zeros(HIGHEST, np.uint8)
-    set_rows(column, Signs(before[-reach:], head))
+    set_rows(column, ByteFacts(before[-reach:], head))
     return column, number
 
 
@@ -369,112 +299,36 @@ def _encode_parts(ref: FilterRef, group: _Group, border: NDArray[np.uint8] | Non
     import numpy as np
 
     layout = FilterLayout(ref)
-    folded = None if border is None else shrink_rows(border, layout.rows, axis=0)
+    border_rows = None if border is None else shrink_rows(border, layout.rows, axis=0)
 
     def encode_rows(start: int, stop: int) -> bytes:
         rows = group.rows(start, stop, ref.bits)
-        if folded is not None:
-            at = ref.frames // 8
+        if border_rows is not None:
+            at, bit = divmod(ref.frames, 8)
             if at == rows.shape[1]:
                 rows = np.concatenate([rows, np.zeros((len(rows), 1), np.uint8)], axis=1)
-            rows[:, at] |= folded[start:stop] << np.uint8(ref.frames % 8)
+            rows[:, at] |= border_rows[start:stop] << np.uint8(bit)
         return layout.encode(rows, start)
 
-    for first, last in layout.row_ranges():
-        step = max(_ROWS_AT_ONCE_BYTES // layout.row_bytes, layout.rows_per_block)
-        step -= step % layout.rows_per_block
-        yield b"".join(encode_rows(start, min(start + step, last)) for start in range(first, last, step))
+    return encode_parts(ref, encode_rows, layout.row_bytes)
 
 
 def _can_merge(tail: FilterRef, ref: FilterRef) -> bool:
-    """Whether the last filter of a text and a new one are small, of the same kind and neighbours."""
-    same = (tail.kind, tail.fold, tail.overlap_bytes) == (ref.kind, ref.fold, ref.overlap_bytes)
-    similar = abs(tail.bits - ref.bits) <= 1 and ref.border_frames <= tail.frames
-    near = same and similar and tail.stop_frame == ref.first_frame and tail.columns is None
-    return near and FilterLayout(tail).size_bytes + FilterLayout(ref).size_bytes <= MERGED_BYTES
+    """Whether the last filter of a text and a new one can be joined and are small."""
+    return can_join(tail, ref) and FilterLayout(tail).size_bytes + FilterLayout(ref).size_bytes <= MERGED_BYTES
 
 
 def _merge(
     tail: FilterRef, get: Callable[[str], bytes], group: _Group, ref: FilterRef, border: NDArray[np.uint8]
 ) -> tuple[FilterRef, Iterator[bytes]]:
-    """One filter over the frames of two consecutive ones."""
+    """One filter over the frames of a stored one and of a group that follows them (1 GET for each stored object)."""
     import numpy as np
 
-    bits = min(tail.bits, ref.bits)
-    old = _unpack(tail, get, bits)
-    new = np.unpackbits(group.rows(0, height(bits), bits), axis=1, count=ref.frames, bitorder="little")
-    # The text across the border between the two goes into the columns of the frames that the border covers.
-    across = shrink_rows(border, height(bits), axis=0)
-    frames = old[:, : tail.frames]
-    frames[:, tail.frames - ref.border_frames :] |= across[:, None]
-    joined = np.concatenate([frames, new, old[:, tail.frames :]], axis=1)
-    merged = replace(
-        ref,
-        first_frame=tail.first_frame,
-        frames=tail.frames + ref.frames,
-        bits=bits,
-        tail_frames=ref.tail_frames if ref.tail_frames < ref.frames else ref.frames + ref.border_frames,
-        border_frames=tail.border_frames,
-        seed=_fresh_seed(),
-    )
-    layout = FilterLayout(merged)
-    packed = np.packbits(joined, axis=1, bitorder="little")
+    merged = joined_ref([tail, ref])
+    rows, layout = height(merged.bits), FilterLayout(merged)
+    stored = read_rows(tail, get, merged.bits)
+    old = np.unpackbits(stored, axis=1, count=FilterLayout(tail).columns, bitorder="little")
+    new = np.unpackbits(group.rows(0, rows, merged.bits), axis=1, count=ref.frames, bitorder="little")
+    new = np.concatenate([new, shrink_rows(border, rows, axis=0)[:, None]], axis=1)
+    packed = join_columns([(tail, old), (ref, new)])
     return merged, (layout.encode(packed[first:last], first) for first, last in layout.row_ranges())
-
-
-def can_join(before: FilterRef, ref: FilterRef) -> bool:
-    """Whether two stored filters may become one: they follow each other, with a border column between them."""
-    same = (before.fold, before.overlap_bytes, before.stop_frame) == (ref.fold, ref.overlap_bytes, ref.first_frame)
-    similar = before.kind == ref.kind == FILTER_KIND and abs(before.bits - ref.bits) < 2
-    similar = similar and before.columns is ref.columns is None
-    return same and similar and 0 < ref.border_frames <= before.frames
-
-
-def join(refs: Sequence[FilterRef], get: Callable[[str], bytes], put: Callable[[str, bytes], object]) -> FilterRef:
-    """Store one filter over the frames of several that follow each other (1 GET and 1 PUT a part), all in memory."""
-    import numpy as np
-
-    bits, last = min(ref.bits for ref in refs), refs[-1]
-    packed = []
-    for ref in refs:
-        layout = FilterLayout(ref)
-        rows = np.concatenate([layout.decode(part, get(key)) for part, key in enumerate(ref.keys)])
-        packed.append(shrink_rows(rows, height(bits), axis=0))
-    joined = replace(
-        refs[0],
-        frames=last.stop_frame - refs[0].first_frame,
-        bits=bits,
-        tail_frames=last.tail_frames if last.tail_frames < last.frames else last.frames + last.border_frames,
-        seed=_fresh_seed(),
-    )
-    layout = FilterLayout(joined)
-
-    def encode(start: int, stop: int) -> bytes:
-        columns: list[NDArray[np.uint8]] = []
-        for ref, rows in zip(refs, packed, strict=True):
-            count = FilterLayout(ref).columns
-            unpacked = np.unpackbits(rows[start:stop], axis=1, count=count, bitorder="little")
-            if columns:  # the text across the border goes into the columns of the frames that the border covers
-                columns[-1][:, -ref.border_frames :] |= unpacked[:, ref.frames :]
-            else:
-                border = unpacked[:, ref.frames :]
-            columns.append(unpacked[:, : ref.frames])
-        return layout.encode(np.packbits(np.concatenate([*columns, border], axis=1), axis=1, bitorder="little"), start)
-
-    def parts() -> Iterator[bytes]:
-        step = max(_ROWS_AT_ONCE_BYTES // joined.frames, layout.rows_per_block)
-        step -= step % layout.rows_per_block
-        for first, stop in layout.row_ranges():
-            yield b"".join(encode(start, min(start + step, stop)) for start in range(first, stop, step))
-
-    return _put_parts(joined, parts(), put)
-
-
-def _unpack(ref: FilterRef, get: Callable[[str], bytes], bits: int) -> NDArray[np.uint8]:
-    """A whole stored filter (1 GET a part), one byte a bit, shape (height(bits), columns)."""
-    import numpy as np
-
-    layout = FilterLayout(ref)
-    rows = np.concatenate([layout.decode(part, get(key)) for part, key in enumerate(ref.keys)])
-    unpacked = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
-    return shrink_rows(unpacked, height(bits), axis=0)

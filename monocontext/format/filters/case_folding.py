@@ -12,14 +12,14 @@ from __future__ import annotations
 import unicodedata
 
 MAX_BYTES = 6
-"""UTF-8 bytes that one character becomes at most: U+FB03, U+1FB7."""
+"""The most UTF-8 bytes that one character becomes, such as U+FB03 and U+1FB7."""
 
 _SAME = ("14.0.0", "15.0.0", "15.1.0")
-"""Versions of Unicode whose case foldings are the same, character for character."""
+"""Versions of Unicode with the same case foldings."""
 
 TABLES = "unicode-15.1" if unicodedata.unidata_version in _SAME else f"unicode-{unicodedata.unidata_version}"
-"""Names the folding tables of this Python. Filters record the name: with other tables only ASCII literals are looked
-up, whose foldings never change."""
+"""The name of the folding tables of this Python, which filters record. In a filter with other tables, only ASCII
+literals are looked up, since their foldings never change."""
 
 
 def fold(text: str) -> str:

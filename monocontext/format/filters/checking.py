@@ -1,7 +1,7 @@
 """Check filters against their text: no gram of a frame may be missing from its column.
 
-Columns are computed again as the frames pass, and compared with the stored ones, some hundred frames at a time. Extra
-bits are no damage: where two filters were merged, the frames at the border hold grams of both sides.
+Columns are computed again while the text is read, and compared with the stored ones, some hundred frames at a time.
+Extra bits are no damage: where filters were joined, columns at the border have grams of both sides.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from monocontext.errors import MonocontextError
-from monocontext.format.filters.building import fold_head, set_column
+from monocontext.format.filters.byte_facts import ByteFacts
 from monocontext.format.filters.case_folding import TABLES, fold_bytes
+from monocontext.format.filters.frame_column import fold_head, set_column
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, set_rows, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.suffixes import Signs
 from monocontext.format.refs import FilterRef
 
 if TYPE_CHECKING:
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _TILE_BYTES = 32
-"""Width of the columns that are compared at once, eight a byte: 8 MiB of the highest filter."""
+"""The width of a tile: the columns that are compared at once, eight a byte. 8 MiB of the highest filter."""
 _IN_MEMORY_BYTES = 16 << 20
 
 
 class Checker:
-    """Checks the filters of a text. Feed it the frames in order, then `finish`; both give problems, a line each."""
+    """Checks the filters of a text. Feed it the frames in order, then `finish`; both yield problems, a line each."""
 
     def __init__(
         self, refs: tuple[FilterRef, ...], get: Callable[[str], bytes], first: int = 0, stop: int = sys.maxsize
     ):
-        """`get` reads an object (1 GET each, when the first frame of its filter comes or is skipped). Checks
-        no column of frames before `first` or from `stop` on: they only give the text around the others."""
+        """`get` reads an object (1 GET each, when the first frame of its filter comes or is skipped).
+
+        Only columns of frames [first, stop) are checked. Other frames are the text around these.
+        """
         self._refs = deque(refs)
         self._first, self._stop = first, stop
         self.lacking: dict[str, list[int]] = {}
@@ -50,10 +52,10 @@ class Checker:
         self._filter: _Filter | None = None
 
     def feed(self, number: int, frame: bytes) -> Iterator[str]:
-        """Check the next frame (UTF-8). Numbers may be left out where a frame could not be read."""
+        """Check the next frame (UTF-8). A number may be left out if the frame could not be read."""
         if not self._refs:
             return
-        if self._waiting and self._waiting[-1][0] + 1 != number:
+        if self._waiting and self._waiting[-1][0] + 1 != number:  # the text around the gap is unknown
             while self.waits:
                 yield from self._check_first()
             self._waiting.clear()
@@ -67,9 +69,9 @@ class Checker:
             yield from self._check_first()
 
     def finish(self) -> Iterator[str]:
-        """Check the frames that still wait, and the rest of the filters that begin before `stop`: no frame follows.
+        """Check the last frames, and the other filters that begin before `stop`: no frame follows.
 
-        What they lack is in `lacking`.
+        Frames whose columns lack a gram are in `lacking`, not among the problems.
         """
         while self.waits:
             yield from self._check_first()
@@ -81,7 +83,7 @@ class Checker:
         return bool(self._waiting) and self._waiting[0][0] < self._stop
 
     def _text_after(self, stop: int | None, size: int) -> bytes:
-        """The first `size` folded bytes after the first waiting frame, at most up to frame `stop`."""
+        """The first `size` folded bytes after the first waiting frame, up to frame `stop` if it is given."""
         frames = [frame for number, frame in self._waiting if stop is None or number < stop]
         return fold_head(frames[1:], size)
 
@@ -101,10 +103,10 @@ class Checker:
         self._waiting_bytes -= len(frame)
 
     def _coverage_end(self, number: int) -> int | None:
-        """The frame up to which the column of frame `number` covers the text; None: as far as the column reaches.
+        """The frame at which the column of frame `number` stops covering the text; `None` if its reach is the limit.
 
-        At the end of a filter, columns cover only its own text. Where a border covers a frame, the frame's column need
-        not cover the text after that border.
+        At the end of a filter, columns cover only the filter's text. If a border column covers a frame, the frame's own
+        column need not cover the text after that border.
         """
         last = self._waiting[-1][0]
         for i, ref in enumerate(self._refs):
@@ -117,7 +119,7 @@ class Checker:
         return None
 
     def _advance(self, number: int | None) -> Iterator[str]:
-        """Close the filters that end before a frame and load the one that covers it; None: close all."""
+        """Close the filters that end before a frame, and load the one that covers it; without a frame, close all."""
         while self._refs and (
             self._refs[0].first_frame < self._stop if number is None else self._refs[0].stop_frame <= number
         ):
@@ -132,19 +134,19 @@ class Checker:
 
 
 def describe_lacking(lacking: dict[str, list[int]]) -> Iterator[str]:
-    """A line for each filter."""
+    """Yield a problem for each filter, given the frames whose columns lack a gram or a word."""
     for name, frames in lacking.items():
         yield f"{name}: lacks grams or words of {len(frames)} frames, the first of them frame {frames[0]}"
 
 
 class _TextBefore:
-    """The end of the text before the current frame."""
+    """The last folded bytes of the text before the current frame."""
 
     def __init__(self, reach: int):
         self._reach = reach
         self.folded = b""
         self._sizes: deque[int] = deque()
-        """Folded lengths of the last frames: as few as hold `reach` bytes."""
+        """The folded lengths of the last frames, as few as have `reach` bytes in total."""
 
     def add(self, folded: bytes) -> None:
         self.folded = (self.folded + folded)[-self._reach :]
@@ -153,7 +155,7 @@ class _TextBefore:
             self._sizes.popleft()
 
     def frames(self, reach: int) -> int:
-        """The number of last frames that hold the last `reach` folded bytes; all frames if they hold fewer."""
+        """The number of last frames with the last `reach` folded bytes, or of all frames if they have fewer."""
         total = 0
         for number, size in enumerate(reversed(self._sizes), 1):
             total += size
@@ -176,7 +178,7 @@ class _Filter:
         self._tile = 0
         self._computed: list[NDArray[np.uint8] | None] = [None] * _TILE_BYTES
         self._frames: dict[int, int] = {}
-        """The frame of each column of the tile that was computed."""
+        """The frame number of each computed column of the tile."""
         self.lacking: list[int] = []
         """Frames whose columns lack a gram or a word."""
 
@@ -200,7 +202,7 @@ class _Filter:
                 self._file.write(rows[:, tile * _TILE_BYTES :][:, :width].tobytes())
 
     def _tiles(self) -> Iterator[tuple[int, int]]:
-        """Number and width in bytes of each tile."""
+        """The number and the width in bytes of each tile."""
         width = self._layout.row_bytes
         return ((start // _TILE_BYTES, min(width - start, _TILE_BYTES)) for start in range(0, width, _TILE_BYTES))
 
@@ -209,7 +211,7 @@ class _Filter:
         return f"filter of frames {self.ref.first_frame} to {self.ref.stop_frame} ({self.ref.keys[0]})"
 
     def check(self, number: int, folded: bytes, following: bytes) -> None:
-        """Compute the column of a frame and the text after it that it covers; frames come in the order of the text."""
+        """Check the column of a frame, given the folded text that follows it. Frames come in the order of the text."""
         if not self._comparable:
             return
         import numpy as np
@@ -230,7 +232,7 @@ class _Filter:
         """Check the border column: the text across the beginning of the filter's text."""
         if self.ref.border_frames < before.frames(reach):
             self._problems.append(
-                f"{self.name}: its border covers {self.ref.border_frames} frames, expected {before.frames(reach)}"
+                f"{self.name}: expected a border of {before.frames(reach)} frames, found {self.ref.border_frames}"
             )
         if self._comparable:
             import numpy as np
@@ -238,10 +240,10 @@ class _Filter:
             tile, place = divmod(self._layout.border_column, 8 * _TILE_BYTES)
             stored = self._read_tile(tile)[:, place // 8] >> place % 8 & 1
             column = np.zeros(HIGHEST, np.uint8)
-            set_rows(column, Signs(before.folded[-reach:], head), self.ref.kind)
+            set_rows(column, ByteFacts(before.folded[-reach:], head), self.ref.kind)
             expected = self._shrink(column)
             if (expected & ~stored).any():
-                self._problems.append(f"{self.name}: its border lacks grams of the text")
+                self._problems.append(f"{self.name}: its border column lacks grams of the text")
 
     def _shrink(self, column: NDArray[np.uint8]) -> NDArray[np.uint8]:
         return shrink_rows(column[: height(MAX_BITS, self.ref.has_words)], self._layout.rows, 0)

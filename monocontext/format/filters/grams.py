@@ -1,18 +1,20 @@
 """Map grams to rows: the rows that a text sets in a filter, and the rows that a search for a literal reads.
 
-A gram is a few bytes of folded UTF-8. Its bytes alone decide its length, so a text and a needle in it are cut alike:
+A gram is a few bytes of folded UTF-8. These grams begin at each byte, as far as they apply. Their bytes alone decide
+that, so a text and a literal in it have the same grams:
 
-- at each byte, 4 bytes of ASCII; 5 bytes if one of the 4 is not ASCII, or if all are hexadecimal digits: any 4 of those
-  occur in every frame of a log
-- in addition, 3 bytes of a word in ASCII: one of them says little, but a needle of 6 has four. Long needles do without
-- in addition, a *span*: 8 bytes whose fifth is a single byte between a word of 3 bytes or more that does not end in a
-  digit, and another word (`ther one`). It says which words are neighbours, as shorter grams do not
+- 4 bytes of ASCII; 5 bytes if one of the 4 is not ASCII, or if all are hexadecimal digits, since any 4 of those occur
+  in every frame of a log
+- 3 bytes of a word in ASCII, for short literals: one says little, but a literal of 6 bytes has four
+- a *span*: 8 bytes whose fifth is a single byte between a word of 3 bytes or more that does not end in a digit, and
+  another word (`ther one`). Unlike shorter grams it says which words are neighbours
 
 The row of 5 bytes is the upper bits of their product with a constant modulo 2 ** 40 (Fibonacci hashing, Knuth, The Art
-of Computer Programming, 6.4), so halving the height of a filter halves the row number; 4 bytes are hashed as if a NUL
-followed. One hash is enough: a search probes several grams, so each may be weak. Filters before `grams-4` have 5 bytes
-at every byte; that kind has no grams of 3, and spans between any two words. The rows of words (`words.py`) follow the
-rows of grams.
+of Computer Programming, 6.4), so halving the height of a filter halves the row number. 4 bytes are hashed as if a NUL
+followed. One hash is enough: a search reads the rows of several grams, so each may be weak.
+
+Filters before `grams-4` have grams of 5 bytes only. `grams-4` has no grams of 3 bytes, and spans between any two words.
+The rows of words (`words.py`) follow the rows of grams.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from monocontext.format.filters.byte_facts import EDGE, ByteFacts
 from monocontext.format.filters.case_folding import MAX_BYTES, fold
-from monocontext.format.filters.suffixes import EDGE, Signs
 from monocontext.format.filters.words import WORD_SHARE
 from monocontext.format.refs import FILTER_KIND, FILTER_KINDS, LONGEST_GRAM
 
@@ -32,14 +34,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BITS = 18
-"""2 ** 18 rows: 32 KiB a frame, an eighth of a frame of 256 KiB."""
+"""At most 2 ** 18 rows: 32 KiB a frame, an eighth of a frame of 256 KiB."""
 MIN_BITS = 8
 MAX_ROWS = 16
-"""Most rows that one literal reads. More would rule out little more, and each is a request."""
+"""The most rows that a search for one literal reads: more would rule out few other frames, and each is a request."""
 MAX_SPANS = 8
 """The most spans among these: a span says more than another gram, but nothing about the middle of words."""
 FEW_ROWS = 8
-"""A literal with fewer longer grams than this also reads rows of 3 bytes, up to this many rows in all."""
+"""A literal with fewer longer grams also reads rows of grams of 3 bytes, up to this many rows in total."""
 
 _MULTIPLIER = 0x9E3779B97F
 """2 ** 40 over the golden ratio."""
@@ -49,7 +51,7 @@ _SHORT_MULTIPLIER = 0x9E3779
 _SHORT_BITS = 24
 _SPAN_MULTIPLIER = 0xC2B2AE3D27D4EB4F
 _AT_ONCE = 1 << 15
-"""Grams hashed at once at most: 512 KiB fit the processor's cache; smaller steps would make threads wait for each
+"""The most grams that are hashed at once. 512 KiB fit the processor's cache; with less, threads would wait for each
 other."""
 _GRAMS = re.compile(rb"(?=((?![0-9a-f]{4})[\0-\x7f]{4}|.{5}))", re.S)
 _SHORT_GRAMS = re.compile(rb"(?=([a-z0-9_]{3}))")
@@ -60,99 +62,98 @@ _PATTERNS = dict.fromkeys(FILTER_KINDS, (_EARLIER_GRAMS,)) | {
     "grams-4": (_EARLIER_SPANS, _GRAMS),
     FILTER_KIND: (_SPANS, _GRAMS, _SHORT_GRAMS),
 }
-"""The pattern of the grams of each kind."""
+"""The patterns of the grams of each kind of filter."""
 
 
-def set_rows(column: NDArray[np.uint8], signs: Signs, kind: str = FILTER_KIND) -> None:
-    """Set the rows of all grams of a text in its column at `MAX_BITS`, zeros before (1 ms for 256 KiB). The rows of
-    words are after them (`words.set_word_rows`)."""
+def set_rows(column: NDArray[np.uint8], facts: ByteFacts, kind: str = FILTER_KIND) -> None:
+    """Set the rows of all grams of a text in a column of zeros of height 2 ** MAX_BITS (1 ms for 256 KiB)."""
     import numpy as np
 
-    eights = signs.eights[EDGE : EDGE + max(signs.size - 4, 0)]
-    fifths = _fifths(signs) if _GRAMS in _PATTERNS[kind] else signs.raw[EDGE + 4 :]
-    room = np.empty(min(_AT_ONCE, len(eights)), np.uint64)  # for all: fresh pages cost more than arithmetic
-    fifths_there = room.view(np.uint8)[4::8]
+    eights = facts.eights[EDGE : EDGE + max(facts.size - 4, 0)]
+    fifths = _fifths(facts) if _GRAMS in _PATTERNS[kind] else facts.raw[EDGE + 4 :]
+    buffer = np.empty(min(_AT_ONCE, len(eights)), np.uint64)  # reused: fresh memory costs more than the arithmetic
+    fifth_bytes = buffer.view(np.uint8)[4::8]
     for start in range(0, len(eights), _AT_ONCE):
         some = eights[start : start + _AT_ONCE]
-        grams = room[: len(some)]
+        grams = buffer[: len(some)]
         np.copyto(grams, some)
-        fifths_there[: len(some)] = fifths[start : start + len(some)]
-        # The multiplication shifts out the bytes after the gram. No loop over bytes.
+        fifth_bytes[: len(some)] = fifths[start : start + len(some)]
+        # The multiplication shifts out the bytes after the gram.
         grams *= np.uint64(_MULTIPLIER << (64 - _GRAM_BITS))
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
     if kind == FILTER_KIND:
-        _set_short(column, signs)
-        _set_spans(column, signs)
+        _set_short(column, facts)
+        _set_spans(column, facts)
     elif _EARLIER_SPANS in _PATTERNS[kind]:
-        _set_earlier_spans(column, signs)
-    for gram in grams_of(signs.raw[EDGE:-EDGE][-4:].tobytes(), 4, kind):
+        _set_earlier_spans(column, facts)
+    for gram in grams_of(facts.raw[EDGE:-EDGE][-4:].tobytes(), 4, kind):
         column[row_of(gram, MAX_BITS)] = 1
 
 
-def _set_short(column: NDArray[np.uint8], signs: Signs) -> None:
+def _set_short(column: NDArray[np.uint8], facts: ByteFacts) -> None:
     """Set the rows of all grams of 3 bytes."""
     import numpy as np
 
-    are_grams = signs.threes
-    if signs.others.any():
-        ascii_only = ~signs.others
+    are_grams = facts.threes
+    if facts.others.any():
+        ascii_only = ~facts.others
         are_grams = are_grams & ascii_only[:-2] & ascii_only[1:-1] & ascii_only[2:]
-    for start in range(EDGE, EDGE + signs.size, _AT_ONCE):
-        grams = signs.eights[start : start + _AT_ONCE].take(np.flatnonzero(are_grams[start : start + _AT_ONCE]))
+    for start in range(EDGE, EDGE + facts.size, _AT_ONCE):
+        grams = facts.eights[start : start + _AT_ONCE].take(np.flatnonzero(are_grams[start : start + _AT_ONCE]))
         grams <<= np.uint64(64 - _SHORT_BITS)  # it shifts out the bytes after the gram
         grams *= np.uint64(_SHORT_MULTIPLIER)
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
 
 
-def _set_spans(column: NDArray[np.uint8], signs: Signs) -> None:
+def _set_spans(column: NDArray[np.uint8], facts: ByteFacts) -> None:
     """Set the rows of all spans."""
     import numpy as np
 
-    first, stop = EDGE + 4, EDGE + max(signs.size - 3, 4)  # bytes between words with 4 bytes before and 3 after them
-    inside = signs.inside
-    are_spans = signs.threes[first - 3 : stop - 3] > signs.digits[first - 1 : stop - 1]
+    first, stop = EDGE + 4, EDGE + max(facts.size - 3, 4)  # the bytes with 4 bytes before and 3 after them
+    inside = facts.inside
+    are_spans = facts.threes[first - 3 : stop - 3] > facts.digits[first - 1 : stop - 1]
     are_spans &= inside[first + 1 : stop + 1] > inside[first:stop]
-    _set_eights(column, signs, np.flatnonzero(are_spans) + first)
+    _set_eights(column, facts, np.flatnonzero(are_spans) + first)
 
 
-def _set_earlier_spans(column: NDArray[np.uint8], signs: Signs) -> None:
+def _set_earlier_spans(column: NDArray[np.uint8], facts: ByteFacts) -> None:
     """Set the rows of the spans of `grams-4`."""
     import numpy as np
 
-    inside = signs.inside[EDGE + 3 : EDGE + max(signs.size - 2, 5)]  # a span: 3 bytes before, 2 after
-    _set_eights(column, signs, np.flatnonzero((inside[:-2] > inside[1:-1]) & inside[2:]) + EDGE + 4)
+    inside = facts.inside[EDGE + 3 : EDGE + max(facts.size - 2, 5)]  # a span: 3 bytes before, 2 after
+    _set_eights(column, facts, np.flatnonzero((inside[:-2] > inside[1:-1]) & inside[2:]) + EDGE + 4)
 
 
-def _set_eights(column: NDArray[np.uint8], signs: Signs, places: NDArray[np.intp]) -> None:
+def _set_eights(column: NDArray[np.uint8], facts: ByteFacts, places: NDArray[np.intp]) -> None:
     """Set the rows of the 8 bytes whose fifth is at each of these offsets."""
     import numpy as np
 
-    spans = signs.eights.take(places - 4)
+    spans = facts.eights.take(places - 4)
     spans *= np.uint64(_SPAN_MULTIPLIER)
     spans >>= np.uint64(64 - MAX_BITS)
     column[spans.view(np.int64)] = 1
 
 
-def _fifths(signs: Signs) -> NDArray[np.uint8]:
+def _fifths(facts: ByteFacts) -> NDArray[np.uint8]:
     """The fifth byte of the gram that begins at each byte of the text; 0 where the gram has 4."""
     import numpy as np
 
-    digits = signs.raw - np.uint8(ord("a")) < 6
-    digits |= signs.digits
+    digits = facts.raw - np.uint8(ord("a")) < 6
+    digits |= facts.digits
     two = digits[EDGE:-1] & digits[EDGE + 1 :]
     are_five = two[:-3] & two[2:-1]
-    if signs.others.any():
-        two = signs.others[EDGE:-1] | signs.others[EDGE + 1 :]
+    if facts.others.any():
+        two = facts.others[EDGE:-1] | facts.others[EDGE + 1 :]
         are_five |= two[:-3]
         are_five |= two[2:-1]
-    fifths: NDArray[np.uint8] = signs.raw[EDGE + 4 :] * are_five
+    fifths: NDArray[np.uint8] = facts.raw[EDGE + 4 :] * are_five
     return fifths
 
 
 def height(bits: int, with_words: bool = True) -> int:
-    """The rows of a filter of 2 ** bits rows of grams."""
+    """The total number of rows of a filter with 2 ** bits rows of grams."""
     return (1 << bits) + ((1 << bits) // WORD_SHARE if with_words else 0)
 
 
@@ -160,7 +161,7 @@ HIGHEST = height(MAX_BITS)
 
 
 def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.uint8]:
-    """Reduce the rows along an axis to that many: neighbours are joined by OR."""
+    """Reduce the rows along an axis to `height` of them: neighbours are joined by OR."""
     while rows.shape[axis] > height:
         even = [slice(None)] * rows.ndim
         odd = list(even)
@@ -170,7 +171,7 @@ def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.u
 
 
 def row_of(gram: bytes, bits: int) -> int:
-    """The row of one gram in a filter of 2 ** bits rows."""
+    """The row of a gram in a filter with 2 ** bits rows of grams."""
     if len(gram) == 3:
         return int.from_bytes(gram, "little") * _SHORT_MULTIPLIER % (1 << _SHORT_BITS) >> (_SHORT_BITS - bits)
     if len(gram) == 8:
@@ -183,29 +184,27 @@ def row_of(gram: bytes, bits: int) -> int:
 def rows_to_read(
     literal: str, bits: int, within_bytes: int, ascii_only: bool = False, kind: str = FILTER_KIND
 ) -> tuple[int, ...]:
-    """Rows that are all set in the column of a frame in which the literal begins; empty if the filter cannot tell.
+    """The rows that are all set in the column of a frame in which the literal begins; empty if the filter cannot tell.
 
-    Grams that begin `within_bytes` of folded text or more after the beginning of the literal are left out: the column
-    may not hold them. `ascii_only`: the filter has other folding tables, and only ASCII is certain.
+    Only grams that begin in the first `within_bytes` of the folded literal count: the column may lack later ones.
+    `ascii_only` says that the filter has other folding tables, so only ASCII is certain.
     """
     if ascii_only:
         # Other characters may have been folded to any number of bytes up to `MAX_BYTES`.
-        stretches = [(found.start() * MAX_BYTES, found[0]) for found in re.finditer(r"[\0-\x7f]+", literal)]
+        parts = [(found.start() * MAX_BYTES, found[0]) for found in re.finditer(r"[\0-\x7f]+", literal)]
     else:
-        stretches = [(0, literal)]
-    spans, grams, short = list[bytes](), list[bytes](), list[bytes]()
-    for before, stretch in stretches:
-        folded = fold(stretch).encode("utf-8", "surrogatepass")
-        for gram in grams_of(folded, within_bytes - before, kind):
-            (spans if len(gram) == 8 else short if len(gram) == 3 else grams).append(gram)
-    picked = _pick_evenly(spans, MAX_SPANS)
-    picked += _pick_evenly(grams, MAX_ROWS - len(picked))
-    picked += _pick_evenly(short, max(FEW_ROWS - len(picked), 0))
+        parts = [(0, literal)]
+    grams: list[bytes] = []
+    for bytes_before, part in parts:
+        grams += grams_of(fold(part).encode("utf-8", "surrogatepass"), within_bytes - bytes_before, kind)
+    picked = _pick_evenly([gram for gram in grams if len(gram) == 8], MAX_SPANS)
+    picked += _pick_evenly([gram for gram in grams if len(gram) in (4, 5)], MAX_ROWS - len(picked))
+    picked += _pick_evenly([gram for gram in grams if len(gram) == 3], max(FEW_ROWS - len(picked), 0))
     return tuple(dict.fromkeys(row_of(gram, bits) for gram in picked))
 
 
 def grams_of(folded: bytes, within_bytes: int, kind: str = FILTER_KIND) -> Iterator[bytes]:
-    """The grams that begin in the first bytes of a folded text, and that it has in any surroundings."""
+    """Yield the grams that begin in the first bytes of a folded text, and that do not depend on the text around it."""
     for pattern in _PATTERNS[kind]:
         for found in pattern.finditer(folded, 0, max(within_bytes, 0) + LONGEST_GRAM[kind] - 1):
             if found.start() < within_bytes:

@@ -1,9 +1,8 @@
 """Locate, encode, decode and check the rows of a filter. `docs/format.md` describes the layout byte by byte.
 
-A filter covers a group of frames: one row for each hash value, one column for each frame, one bit for each pair. The
-last column may be an extra one, for text that spans the beginning of the group. Rows are stored one after another. A
-block holds a few of them and ends in a checksum of the rows and their place; an object (a part) holds blocks of at
-most `PART_BYTES`.
+A filter covers neighbouring frames. It has a row for each hash value, a column for each frame, and a bit for each pair
+of them. The last column may be a border column, for the text across the beginning of the frames. Rows are stored end to
+end in blocks: a few rows, and a checksum of these rows and their place. Each object (a part) has at most `PART_BYTES`.
 A search reads a few blocks, never the whole filter.
 """
 
@@ -23,14 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK_BYTES = 1024
-"""Rows shorter than this share a block: a request for 1 KiB costs as much as one for 16 bytes, and there are fewer
-checksums."""
+"""Shorter rows share a block: a request for 1 KiB costs as much as one for 16 bytes, and there are fewer checksums."""
 PART_BYTES = 16 << 20
 CHECKSUM_BYTES = 4
 
 
 class FilterLayout:
-    """The geometry of one filter: everything follows from the number of columns and of rows."""
+    """The places of the rows of one filter, which follow from its numbers of columns and rows."""
 
     __slots__ = ("block_bytes", "blocks_per_part", "columns", "ref", "row_bytes", "rows", "rows_per_block")
 
@@ -51,7 +49,7 @@ class FilterLayout:
 
     @property
     def parts(self) -> int:
-        """Number of objects."""
+        """The number of objects."""
         return -(-self.blocks // self.blocks_per_part)
 
     @property
@@ -60,11 +58,11 @@ class FilterLayout:
 
     @property
     def border_column(self) -> int:
-        """The column of the text across the beginning of the group, if it has one."""
+        """The column of the text across the beginning of the frames. Only if `border_frames` is not 0."""
         return self.columns - 1
 
     def column(self, frame: int) -> int | None:
-        """The column of a frame, counted from the group's first; None if it has no column."""
+        """The column of a frame, which is counted from the filter's first; `None` if it has no column."""
         if self.ref.columns is None:
             return frame
         for first, frames in self.ref.columns:
@@ -74,7 +72,7 @@ class FilterLayout:
         return None
 
     def of_frames(self, bits: NDArray[np.bool_], unknown: bool) -> NDArray[np.bool_]:
-        """The bit of each frame of the group; `unknown` for one without a column."""
+        """The bit of each frame, given those of columns; `unknown` for a frame without a column."""
         import numpy as np
 
         if self.ref.columns is None:
@@ -86,12 +84,12 @@ class FilterLayout:
         return np.concatenate(parts)
 
     def row_ranges(self) -> Iterator[tuple[int, int]]:
-        """The rows of each part."""
+        """Yield the first row of each part, and the row after its last."""
         step = self.blocks_per_part * self.rows_per_block
         return ((start, min(start + step, self.rows)) for start in range(0, self.rows, step))
 
     def rows_in(self, blocks: Mapping[int, bytes], rows: Iterable[int]) -> dict[tuple[FilterLayout, int], bytes]:
-        """The rows whose (checked) blocks are here, by number: bit `i % 8` of byte `i // 8` is column i."""
+        """The rows in these checked blocks, by filter and number. Bit `i % 8` of byte `i // 8` is column i."""
         found = {}
         for row in rows:
             number, place = divmod(row, self.rows_per_block)
@@ -100,7 +98,7 @@ class FilterLayout:
         return found
 
     def addresses(self, rows: Iterable[int]) -> dict[int, tuple[str, int]]:
-        """The blocks that hold these rows, by number: the object of each, and its first byte there."""
+        """The blocks with these rows, by number: the key of the object, and the offset of the block in it."""
         blocks = dict.fromkeys(row // self.rows_per_block for row in rows)
         keys = self.ref.keys
         return {
@@ -112,7 +110,7 @@ class FilterLayout:
         return row // self.rows_per_block
 
     def check(self, stored: bytes, block: int) -> bytes:
-        """The rows of a stored block. Raises `DamagedData`."""
+        """The rows of a stored block, without its checksum. Raises `DamagedData`."""
         rows = stored[:-CHECKSUM_BYTES]
         recorded, found = int.from_bytes(stored[-CHECKSUM_BYTES:], "little"), self.checksum(rows, block)
         if len(stored) != self.block_bytes or recorded != found:
@@ -124,8 +122,8 @@ class FilterLayout:
         return rows
 
     def checksum(self, rows: bytes, block: int) -> int:
-        """The checksum at the end of a block. It covers the block's number and the filter's seed too, so that another
-        block of the same length does not pass for this one."""
+        """The checksum at the end of a block. It also covers the number of the block and the seed of the filter, so
+        another block of the same length is refused."""
         found: int = google_crc32c.value(rows)
         if self.ref.seed is None:
             return found
@@ -141,7 +139,7 @@ class FilterLayout:
         )
 
     def decode(self, part: int, stored: bytes) -> NDArray[np.uint8]:
-        """All rows of a part, shape (rows, row_bytes), checked. Raises `DamagedData`."""
+        """All rows of a part, as an array of shape (rows, row_bytes). Raises `DamagedData`."""
         import numpy as np
 
         first = part * self.blocks_per_part

@@ -1,14 +1,14 @@
-"""Turn a query into candidate frames: the frames in which a match may begin. Callables supply rows and frames.
+"""Turn a query into candidates: the frames in which a match may begin. The caller supplies rows and frame records.
 
-There are no false negatives: no match begins in a frame that is left out. A frame stays a candidate where a filter
-cannot tell (frames without a filter, literals without grams, patterns without literals).
+There are no false negatives: no match begins in another frame. A frame is also a candidate if filters cannot tell: it
+has no filter, a literal has no grams, or a pattern has no literal.
 
-A required literal begins at most `latest` characters after its match does. Candidates depend on that distance:
+A required literal begins at most `latest` characters after its match. The candidates depend on that distance:
 
-- within the overlap of a frame's column: the column of the frame in which the match begins has the literal
-- further away: the frames that hold the literal, and those up to `latest` characters before them
-- unlimited, but within one line: back to the beginning of the line
-- unlimited: every frame up to the last one that holds the literal
+- within the overlap of columns: the frames whose columns have the literal
+- further away: the frames that may contain the literal, and those up to `latest` characters before them
+- unlimited, but within one line: the frames that may contain the literal, and those back to the start of its line
+- unlimited: every frame up to the last one that may contain the literal
 """
 
 from __future__ import annotations
@@ -33,40 +33,39 @@ if TYPE_CHECKING:
     """For each frame from the first on, whether a match may begin in it."""
 
 ENOUGH_ROWS = 6
-"""With this many rows a literal is looked up in the column of the frame in which a match begins, instead of in the
-column of the frame that holds the literal."""
+"""With this many rows, a literal is looked up in the column of the frame in which its match begins, instead of in the
+column of the frame with the literal."""
 SPARSE = 16
-"""Where more than one frame in 16 holds a literal, it is not traced back to where its matches may begin."""
+"""A literal in more than one frame of this many is not traced back to the frames in which its matches may begin."""
 FEW = 64
 """Up to this many frames are traced back in any text: their records are in a few index pages."""
-MOST_FOLLOWED = 10_000
-"""No more frames than this are traced back: each look-up takes 2 us, and in a large text loads an index page."""
+MOST_TRACED = 10_000
+"""The most frames that are traced back: each takes 2 us, and in a large text loads an index page."""
 
 
 Rows = Mapping[tuple[FilterLayout, int], bytes]
-"""Rows of filters that were looked up."""
+"""The rows that were read, by filter and number."""
 
 
 class Records(Protocol):
     """The records of the frames of a text."""
 
     def prefetch_pages(self, numbers: Sequence[int]) -> None:
-        """Load the records of these frames; `frame` is called for them next."""
+        """Load the records of these frames, for which `frame` is called next."""
         ...
 
     def frame(self, number: int) -> Frame: ...
 
     def number_at(self, character: int) -> int:
-        """The frame that holds a character."""
+        """The number of the frame with this character of the text."""
         ...
 
 
 class Planner:
-    """Plans look-ups in the filters of one text, or of neighbouring frames of it."""
+    """Plans which rows to read from the filters of a text, or of some of its frames, and finds candidates by them."""
 
     def __init__(self, refs: Sequence[FilterRef], frames: int, first: int = 0, stop: int | None = None):
-        """`frames`: the number of frames of the text. The filters and the answers cover frames [first, stop), by
-        default all. Text after these may hold anything."""
+        """The text has `frames` frames. Filters and candidates cover frames [first, stop), by default all."""
         self.frames = frames
         self.first, self.stop = first, frames if stop is None else stop
         self.layouts = [FilterLayout(ref) for ref in refs]
@@ -81,13 +80,16 @@ class Planner:
         return list(found)
 
     def _answerable_part(self, query: Query | None) -> Query | None:
-        """The part of a query that filters can answer. Alternatives stay all together or not at all."""
+        """The part of a query that filters can answer; `None` if there is none.
+
+        Alternatives are part of it only if all of them are.
+        """
         match query:
             case Literal():
                 is_answerable = _is_impossible(query) or any(self._rows_for(query)[0])
                 return query if is_answerable else None
             case FrequencyQuery():
-                return query  # filters without rows of words say it of no frame
+                return query  # without rows of words, there are no such frames
             case All(queries):
                 parts = tuple(part for part in map(self._answerable_part, queries) if part)
                 return All(parts) if parts else None
@@ -104,9 +106,9 @@ class Planner:
         records: Records,
         within_line: bool = False,
     ) -> Frames | None:
-        """Frames in which a match may begin; None: any. With some of the rows these are as many or more.
+        """The frames in which a match may begin; `None` for all. Without some of the rows there may be more.
 
-        `within_line`: no match, and nothing that it looks at, reaches over a newline.
+        `within_line` says that no match, and nothing that it looks at, extends over a newline.
         """
         return self._candidates(self._answerable_part(query), rows, records, within_line)
 
@@ -117,7 +119,7 @@ class Planner:
             case Literal():
                 return self._literal_candidates(query, rows, records, within_line)
             case FrequencyQuery():
-                return self._often(query, rows)
+                return self._frequency_candidates(query, rows)
             case All(parts):
                 found = None
                 for part in parts:
@@ -146,63 +148,54 @@ class Planner:
 
         if _is_impossible(literal):
             return np.zeros(self.stop - self.first, np.bool_)
-        holds = np.ones(self.stop - self.first, np.bool_)
-        has_rows = False
         rows_by_filter, tells_starts = self._rows_for(literal)
-        rows_by_filter = [
-            tuple(one for one in numbers if (layout, one) in rows)
+        columns_by_filter = [
+            _common_columns(layout, [rows[layout, number] for number in numbers if (layout, number) in rows])
             for layout, numbers in zip(self.layouts, rows_by_filter, strict=True)
         ]
-        for i, (layout, numbers) in enumerate(zip(self.layouts, rows_by_filter, strict=True)):
-            ref = layout.ref
-            if not numbers:
-                continue
-            has_rows = True
-            bits = _all_set([rows[layout, one] for one in numbers])
-            columns = np.unpackbits(bits, count=layout.columns, bitorder="little").view(np.bool_)
-            holds[ref.first_frame - self.first : ref.stop_frame - self.first] = layout.of_frames(columns, True)
-            self._add_open_end(holds, i)
-        for layout, numbers in zip(
-            self.layouts, rows_by_filter, strict=True
-        ):  # a border covers frames before its filter
-            ref = layout.ref
-            if not ref.border_frames:
-                continue
-            at = ref.first_frame - self.first
-            if numbers:
-                bits = _all_set([rows[layout, one] for one in numbers])
-                if not bits[layout.border_column // 8] >> (layout.border_column % 8) & 1:
-                    continue
-            holds[max(at - ref.border_frames, 0) : at] = True
-        if not has_rows:
+        if all(columns is None for columns in columns_by_filter):
             return None
+        holds = np.ones(self.stop - self.first, np.bool_)
+        for i, (layout, columns) in enumerate(zip(self.layouts, columns_by_filter, strict=True)):
+            if columns is not None:
+                ref = layout.ref
+                holds[ref.first_frame - self.first : ref.stop_frame - self.first] = layout.of_frames(columns, True)
+                self._add_open_end(holds, i)
+        # A border column covers frames before its filter, so these are added after all filters.
+        for layout, columns in zip(self.layouts, columns_by_filter, strict=True):
+            if layout.ref.border_frames and (columns is None or columns[layout.border_column]):
+                at = layout.ref.first_frame - self.first
+                holds[max(at - layout.ref.border_frames, 0) : at] = True
         if tells_starts or literal.latest == 0 or (self.stop == self.frames and not holds.any()):
             return holds
         return self._trace_back(holds, literal, records, within_line)
 
-    def _often(self, query: FrequencyQuery, rows: Rows) -> Frames:
-        """The frames whose filter says so."""
+    def _frequency_candidates(self, query: FrequencyQuery, rows: Rows) -> Frames:
+        """The frames with one of the words as often as the query says."""
         import numpy as np
 
-        says = np.zeros(self.stop - self.first, np.bool_)
+        found = np.zeros(self.stop - self.first, np.bool_)
         for layout, numbers in zip(self.layouts, self._word_rows(query), strict=True):
             ref = layout.ref
-            part = says[ref.first_frame - self.first : ref.stop_frame - self.first]
-            for row in (rows[layout, one] for one in numbers if (layout, one) in rows):
-                bits = np.unpackbits(np.frombuffer(row, np.uint8), count=layout.columns, bitorder="little")
-                part |= layout.of_frames(bits.view(np.bool_), False)
-        return says
+            part = found[ref.first_frame - self.first : ref.stop_frame - self.first]
+            for number in numbers:
+                columns = _common_columns(layout, [rows[layout, number]] if (layout, number) in rows else [])
+                if columns is not None:
+                    part |= layout.of_frames(columns, False)
+        return found
 
     def _word_rows(self, query: FrequencyQuery) -> list[tuple[int, ...]]:
-        """The rows to read of each filter."""
+        """The rows of words to read from each filter."""
         return [
             word_rows(query.words, query.level, layout.ref.bits) if layout.ref.has_words else ()
             for layout in self.layouts
         ]
 
-    def frames_in_vain(self, rows: Rows) -> float:
-        """How many frames have all these bits by chance, if each row is filled as it is and rows know nothing of each
-        other."""
+    def expected_false_positives(self, rows: Rows) -> float:
+        """The number of frames that have all these bits by chance, given how full each row is.
+
+        Rows are taken to be independent.
+        """
         import numpy as np
 
         shares: dict[FilterLayout, float] = {}
@@ -212,32 +205,34 @@ class Planner:
         return sum(share * layout.ref.frames for layout, share in shares.items())
 
     def _rows_for(self, literal: Literal) -> tuple[list[tuple[int, ...]], bool]:
-        """The rows to read of each filter, and whether they give the frame in which a match begins; otherwise they give
-        the frame in which the literal begins."""
+        """The rows to read from each filter, and whether these are about the frame in which a match begins.
+
+        Otherwise they are about the frame in which the literal begins.
+        """
         rows = [self._rows(layout, literal, 0) for layout in self.layouts]
         if not literal.latest:
             return rows, True
         near_rows = [self._rows(layout, literal, literal.latest * MAX_BYTES) for layout in self.layouts]
-        enough = all(len(near) >= min(len(all_), ENOUGH_ROWS) for near, all_ in zip(near_rows, rows, strict=True))
+        enough = all(len(near) >= min(len(every), ENOUGH_ROWS) for near, every in zip(near_rows, rows, strict=True))
         return (near_rows, True) if enough and literal.latest < INFINITE else (rows, False)
 
     def _rows(self, layout: FilterLayout, literal: Literal, before_bytes: int) -> tuple[int, ...]:
-        """Rows that the literal sets in the column of a frame whose match begins that many folded bytes before it."""
+        """The rows of a literal in the column of a frame whose match begins this many folded bytes before it."""
         ref = layout.ref
         near = ref.overlap_bytes - before_bytes
         return rows_to_read(literal.text, ref.bits, near, ref.fold != TABLES, ref.kind) if near > 0 else ()
 
     def _add_open_end(self, holds: Frames, number: int) -> None:
-        """Add the last frames of a filter where no filter covers the border after them: a needle may begin there."""
+        """Add the last frames of a filter if no border column covers the text after them: a literal may begin there."""
         ref = self.layouts[number].ref
         following = self.layouts[number + 1].ref if number + 1 < len(self.layouts) else None
-        closed = (
+        is_covered = (
             following
             and following.first_frame == ref.stop_frame
             and following.border_frames
-            and following.reach_bytes >= ref.reach_bytes  # else its border does not reach back far enough
+            and following.reach_bytes >= ref.reach_bytes  # else its border begins too late
         )
-        if ref.stop_frame == self.frames or not ref.tail_frames or closed:
+        if ref.stop_frame == self.frames or not ref.tail_frames or is_covered:
             return
         while True:
             stop = ref.stop_frame - self.first
@@ -254,23 +249,23 @@ class Planner:
         records: Records,
         within_line: bool,
     ) -> Frames | None:
-        """Frames in which a match may begin whose literal begins in one of these; None: any."""
+        """The frames in which a match may begin whose literal begins in one of these frames; `None` for all."""
         import numpy as np
 
         numbers = (np.flatnonzero(holds) + self.first).tolist()
         if self.stop < self.frames:
-            numbers.append(self.stop)  # not searched: the literal may be in it
+            numbers.append(self.stop)  # no filter here covers it: it may contain the literal
         if literal.latest >= INFINITE and not within_line:
             holds[: numbers[-1] - self.first] = True
             return holds
-        if len(numbers) > min(max(len(holds) // SPARSE, FEW), MOST_FOLLOWED):
+        if len(numbers) > min(max(len(holds) // SPARSE, FEW), MOST_TRACED):
             return None
         records.prefetch_pages([max(number - 1, 0) for number in numbers])
         last = self.first - 1
         for number in numbers:
             if within_line:
                 first = number
-                # The walk stops at the frame before, whose own walk has covered the rest of the line.
+                # Before the last frame, the walk of that frame has covered the rest of the line.
                 while first - 1 > last and not records.frame(first - 1).flags & ENDS_LINE:
                     first -= 1
                     if records.frame(first).newlines:
@@ -282,13 +277,16 @@ class Planner:
         return holds
 
 
-def _all_set(rows: list[bytes]) -> NDArray[np.uint8]:
+def _common_columns(layout: FilterLayout, rows: list[bytes]) -> NDArray[np.bool_] | None:
+    """For each column of a filter, whether all these rows have its bit; `None` without rows."""
     import numpy as np
 
-    bits: NDArray[np.uint8] = np.bitwise_and.reduce(np.stack([np.frombuffer(row, np.uint8) for row in rows]), axis=0)
-    return bits
+    if not rows:
+        return None
+    common = np.bitwise_and.reduce(np.stack([np.frombuffer(row, np.uint8) for row in rows]), axis=0)
+    return np.unpackbits(common, count=layout.columns, bitorder="little").view(np.bool_)
 
 
 def _is_impossible(literal: Literal) -> bool:
-    """Whether no text has it: a lone surrogate has no UTF-8 form."""
+    """Whether no text can contain the literal: a lone surrogate has no UTF-8 form."""
     return re.search("[\ud800-\udfff]", literal.text) is not None

@@ -1,9 +1,8 @@
 """Queries: the literals that a text must contain to match, joined by AND and OR.
 
 A text that does not satisfy the query of a pattern has no match, so filters and windows are tested for literals before
-a regex engine runs. A query gives no false negatives: it leaves out what is not certain. (The idea is that of the index
-filters in Cox, "Regular Expression Matching with a Trigram Index", 2012, with substrings of any length instead of
-trigrams.)
+a regex engine runs. A query has no false negatives: only certain literals are part of it. The idea is from Cox,
+"Regular Expression Matching with a Trigram Index", 2012, with substrings of any length instead of trigrams.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ class Literal:
 
     text: str
     flags: int = 0
-    """0, or `re.I` (with `re.A` where the pattern has it): the literal may then occur in another case.
+    """`re.I` if the literal may occur in another case, with `re.A` if the pattern has it; else 0.
 
-    Under `re.I` other characters match ASCII letters too: U+212A matches k, U+017F s, U+0130 and U+0131 i.
+    With `re.I` other characters match ASCII letters too: U+212A matches k, U+017F s, U+0130 and U+0131 i.
     """
     earliest: int = 0
-    """It begins at least this many characters after the start of the match."""
+    """The least number of characters from the start of the match to the literal."""
     latest: int = 0
-    """It begins at most this many characters after the start of the match; `INFINITE`: no limit."""
+    """The most characters from the start of the match to the literal; `INFINITE` for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrequencyQuery:
-    """Words that occur often in a frame. This rules nothing out: it says where to look first."""
+    """A query for frames in which any of some words occurs often. It rules no frame out, but orders them."""
 
     words: tuple[str, ...]
-    """Folded; any of them."""
+    """In folded form."""
     level: int
-    """As often as `words.LEVELS` says."""
+    """The index in `words.LEVELS` of the least number of times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def leaves(query: Query | None) -> tuple[Literal | FrequencyQuery, ...]:
 
 
 def literals(query: Query | None) -> tuple[Literal, ...]:
-    """Every literal of a query, in order."""
+    """All literals of a query, in order."""
     return tuple(leaf for leaf in leaves(query) if isinstance(leaf, Literal))
 
 
@@ -87,7 +86,7 @@ def requires(query: Query | None, text: str) -> bool:
 
 
 def longest_literal(query: Query | None, within: int = 2 * INFINITE) -> Literal | None:
-    """The longest required literal that ends at most `within` characters after the start of a match."""
+    """The longest required literal that ends at most `within` characters after the start of a match, or `None`."""
     parts = query.queries if isinstance(query, All) else (query,)
     found = [one for one in parts if isinstance(one, Literal) and one.latest + len(one.text) <= within]
     return max(found, key=lambda literal: len(literal.text), default=None)

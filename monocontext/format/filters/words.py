@@ -1,8 +1,8 @@
-"""Map words to rows: how often each word occurs in a frame, so that a search by words knows where to begin.
+"""Map words to rows, which record how often words occur in a frame, so that a search by words knows where to begin.
 
-Behind the rows of grams, a filter has 2 ** (bits - 4) rows of words for each of `LEVELS`. A word has the same position,
-its slot, in each. A column has a bit there if some word of that slot occurs in the frame that often. These rows rule
-nothing out: they order the frames that may hold the words.
+After the rows of grams, a filter has 2 ** (bits - 4) rows of words for each of `LEVELS`. A word has the same place, its
+*slot*, at each level. A column has that bit if some word of the slot occurs in the frame at least that often. These
+rows rule no frame out: they order the frames that may contain the words.
 
 A word is a run of three or more ASCII letters, digits, `_` and bytes of other scripts in folded UTF-8, without an
 English ending (`strip`). In CJK, any two neighbouring characters are a word too.
@@ -13,56 +13,57 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from monocontext.format.filters.suffixes import EDGE, LEAST_BYTES, Signs
+from monocontext.format.filters.byte_facts import EDGE, LEAST_BYTES, ByteFacts
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 LEVELS = (3, 8, 24, 64)
-"""The counts of a word in a frame that are told apart. The rows of grams say whether it occurs at all. Eight levels
-give 0.01 more recall for twice the space (docs/decisions/005-search-filters.md)."""
+"""The counts of a word in a frame that filters distinguish; rows of grams say whether it occurs at all. Eight levels
+would give 0.01 more recall for twice the space (docs/decisions/005-search-filters.md)."""
 SLOT_BITS = 4
-"""There are 2 ** (bits - SLOT_BITS) slots."""
+"""A filter has 2 ** (bits - SLOT_BITS) slots."""
 WORD_SHARE = (1 << SLOT_BITS) // len(LEVELS)
 """The number of rows of grams for each row of words."""
 
 _TOP_BITS = 14
-"""Bits of the highest slot."""
-_APART = 4
-"""The number of groups of words in a slot that are counted separately: the most frequent one counts."""
+"""The number of bits of a slot in the highest filter."""
+_GROUPS = 4
+"""The words of a slot are counted in this many groups, of which the most frequent one counts."""
 _HASH_BITS = 16
-"""2 ** _TOP_BITS * _APART hashes; the lower bits are the slot."""
+"""The hash of a word is the number of its group, then its slot: 2 ** _TOP_BITS * _GROUPS values."""
 _FIRST, _LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+"""The factors of the first and the last 8 bytes of a word in its hash."""
 _MOST = 99
-"""How much longer a word is does not matter."""
+"""Longer words count as words of this length."""
 _PAIR_BYTES = 6
-"""Bytes of two CJK characters."""
+"""The length of two CJK characters."""
 _PAIRED = range(0xE3, 0xEA)
+"""The first bytes of CJK characters."""
 _ENDINGS = (b"ed", b"er", b"or", b"ing", b"ion", b"e")
 
 
-def set_word_rows(rows: NDArray[np.uint8], signs: Signs, size: int) -> None:
-    """Set the rows of words, zeros before, of the first `size` bytes of a folded text (0.4 ms for 256 KiB)."""
+def set_word_rows(rows: NDArray[np.uint8], facts: ByteFacts, size: int) -> None:
+    """Set the rows of words, in an array of zeros, of the first `size` bytes of a folded text (0.4 ms for 256 KiB)."""
     import numpy as np
 
     slots = len(rows) // len(LEVELS)
-    counts = np.bincount(_hashes(signs, size), minlength=_APART * slots)
-    most = counts.reshape(_APART, slots).max(axis=0)
+    counts = np.bincount(_hashes(facts, size), minlength=_GROUPS * slots)
+    most = counts.reshape(_GROUPS, slots).max(axis=0)
     for number, level in enumerate(LEVELS):
         rows[number * slots : (number + 1) * slots] = most >= level
 
 
 def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:
-    """Rows, at least one of which is set for a frame in which one of these folded words occurs `LEVELS[level]`
-    times."""
+    """The rows of folded words at a level: one is set for each frame with one of the words `LEVELS[level]` times."""
     slots = (1 << bits) >> SLOT_BITS
     first = (1 << bits) + level * slots
     return tuple({first + (_hash(word) % (1 << _TOP_BITS) * slots >> _TOP_BITS): None for word in words})
 
 
 def strip(word: bytes) -> bytes:
-    """A word without its English ending, roughly: `s`, then one of `_ENDINGS` where 3 bytes are left."""
+    """A word without `s`, then without the first of `_ENDINGS` that it has, if that leaves 3 bytes."""
     if len(word) > 3 and word.endswith(b"s"):
         word = word[:-1]
     ending = next((one for one in _ENDINGS if word.endswith(one) and len(word) - len(one) >= 3), b"")
@@ -77,17 +78,17 @@ def _hash(word: str) -> int:
     return mixed * _LAST % (1 << 64) >> (64 - _HASH_BITS)
 
 
-def _hashes(signs: Signs, size: int) -> NDArray[np.int64]:
-    """The hash of each word of a text's first `size` bytes, and of each pair of characters of CJK."""
+def _hashes(facts: ByteFacts, size: int) -> NDArray[np.int64]:
+    """The hash of each word of a text's first `size` bytes, and of each pair of CJK characters."""
     import numpy as np
 
-    eights, end = signs.eights, EDGE + size
-    count = int(np.searchsorted(signs.starts, end - LEAST_BYTES, "right"))
-    starts, stops = signs.starts[:count], np.minimum(signs.stops[:count], end)
-    stops = stops - ((signs.raw.take(stops - 1) == ord("s")) & (stops - starts > LEAST_BYTES))
-    cuts = _cuts().take(signs.raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | signs.raw.take(stops - 2))
+    eights, end = facts.eights, EDGE + size
+    count = int(np.searchsorted(facts.starts, end - LEAST_BYTES, "right"))
+    starts, stops = facts.starts[:count], np.minimum(facts.stops[:count], end)
+    stops = stops - ((facts.raw.take(stops - 1) == ord("s")) & (stops - starts > LEAST_BYTES))
+    cuts = _cuts().take(facts.raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | facts.raw.take(stops - 2))
     three = np.flatnonzero(cuts == 3)
-    cuts[three] *= signs.raw.take(stops.take(three) - 3) == ord("i")
+    cuts[three] *= facts.raw.take(stops.take(three) - 3) == ord("i")
     sizes = np.minimum(stops - starts, _MOST).astype(np.int8)
     cuts *= sizes - cuts >= 3
     sizes -= cuts
@@ -96,8 +97,8 @@ def _hashes(signs: Signs, size: int) -> NDArray[np.int64]:
     mixed *= np.uint64(_FIRST)
     longer = np.flatnonzero(sizes > EDGE)
     mixed[longer] ^= eights.take(stops.take(longer) - cuts.take(longer) - EDGE) * np.uint64(_LAST)
-    if signs.others.any():
-        leads = signs.raw[:end] - np.uint8(_PAIRED.start) < len(_PAIRED)
+    if facts.others.any():
+        leads = facts.raw[:end] - np.uint8(_PAIRED.start) < len(_PAIRED)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
         mixed = np.concatenate([mixed, (eights.take(pairs) & _masks()[_PAIR_BYTES]) * np.uint64(_FIRST)])
     mixed *= np.uint64(_LAST)
@@ -108,7 +109,7 @@ def _hashes(signs: Signs, size: int) -> NDArray[np.int64]:
 
 @lru_cache(1)
 def _cuts() -> NDArray[np.int8]:
-    """Bytes that an ending takes, by the last two bytes of a word; of 3 the one before must be an `i`."""
+    """The length of a word's ending by the last two bytes of the word. For 3, the byte before must be an `i`."""
     import numpy as np
 
     found = np.zeros(1 << 16, np.int8)
@@ -120,7 +121,7 @@ def _cuts() -> NDArray[np.int8]:
 
 @lru_cache(1)
 def _masks() -> NDArray[np.uint64]:
-    """The mask for a word of this many bytes."""
+    """The mask of the first 8 bytes of a word, by its length."""
     import numpy as np
 
     return np.array([(1 << 8 * min(each, EDGE)) - 1 for each in range(_MOST + 1)], np.uint64)

@@ -1,18 +1,18 @@
-"""Send one GET: sign it, receive the body in place, and request the missing rest after a fault.
+"""Send a GET: sign it, receive the body in place, and request the missing rest after a fault.
 
 | event | reaction |
 |---|---|
 | the server closed a pooled connection | send again at once, on a new connection |
-| no byte, or too few, within the timeout | request the rest at once, on a new connection to another address |
+| no byte, or too few, arrive within the timeout | request the rest at once, on a new connection to another address |
 | the connection breaks or cannot be opened | request the rest after a pause |
 | 408, 429, 500, 502, 503, 504, or an error in a 200 | send again after a pause |
 | 301, 302, 303, 307, 308 within the endpoint's domain; 301 or 400 that names a region | send again there, once each |
 | expired token; a clock that differs from the server's | send again with new credentials or its clock, once each |
 | any other response | raise `ErrorResponse`, which the store translates |
 
-One budget for all GETs of a client limits retries. When it is empty, the first failure is final, and the client waits
-longer for a silent server. An exchange that received 16 KiB before it failed costs no retry and no attempt, so a read
-over an unreliable line continues until the deadline. All of it runs in the thread of the caller.
+All GETs of a client share a budget of retries. When it is empty, the first failure is final, and the client waits
+longer for a silent server. A retry is free if the exchange received 16 KiB before it failed, so a read over an
+unreliable line continues until the deadline. All of this runs in the thread of the caller.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Protocol
 from monocontext.errors import MonocontextError
 from monocontext.records import dataclass, field
 from monocontext.stores import log
+from monocontext.stores.checks import one_line
 from monocontext.stores.http.connection import (
     Address,
     Body,
@@ -41,18 +42,26 @@ from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse
 from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, encode_path, redirected
 
 DEADLINE_SECONDS = 60.0
-"""Time limit of one call with all its retries."""
+"""The time limit of one call with all its retries."""
+_SECONDS_PER_BYTE = 1e-6
+"""The time that each requested byte adds to the limit, for slow lines: 1 s for each MB."""
 _PROGRESS_BYTES = 16 << 10
 """After an exchange of this size a retry is free: it requests only the rest, so it does not multiply the load."""
-_SECONDS_PER_BYTE = 1e-6
-"""Added to the deadline for slow lines: 1 s for each MB."""
+SHARE = 0.1
+"""The retries that each success adds to the budget. As they are few, retries cannot multiply the load of an outage."""
+FLOOR = 64
+"""The retries in a full budget: when a server restarts, all connections may break at once."""
+REFILL_PER_SECOND = 1.0
+"""The retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
+_SHORTEST_PAUSE_SECONDS = 0.05
+_LONGEST_PAUSE_SECONDS = 5.0
 # Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
 
 
 class Sink(Protocol):
-    """Receives the responses to one GET, and knows which bytes are still missing."""
+    """The receiver of the responses to one GET. It knows which bytes are still missing."""
 
     refusals: int
     """The number of throttling responses, counted by the client."""
@@ -64,8 +73,8 @@ class Sink(Protocol):
     def receive(self, head: ResponseHead, body: Body) -> None:
         """Check a head, accept its body and read it.
 
-        Raises if the response does not answer a request with `headers`, or if the body does not have the announced
-        length. Errors of the body pass through; then another `receive` takes the rest.
+        Raises an error if the response does not answer a request with `headers`, or if the body does not have the
+        announced length. After an error of the body itself, another call receives the rest.
         """
         ...
 
@@ -83,9 +92,9 @@ class _Call:
     until: float
     """The deadline, on the monotonic clock."""
     target: str = ""
-    """Path and query, percent-encoded; empty until the first request on this route."""
+    """The path and query, percent-encoded; empty until the first request on this route."""
     repaired: set[str] = field(default_factory=set)
-    """The causes that were repaired, each at most once."""
+    """The causes of errors that were removed, each at most once."""
     silences: int = 0
     """The number of timeouts since the last progress."""
     cuts: int = 0
@@ -141,16 +150,16 @@ class Client:
                 self._exchange(call, sink, is_last=attempt >= self._attempts)
             except MonocontextError:  # some are also an OSError
                 raise
-            except ErrorResponse as refused:
-                if refused.is_throttling:
+            except ErrorResponse as response:
+                if response.is_throttling:
                     sink.refusals += 1
-                if self._repair(refused, call):
-                    _note(call, f"HTTP {refused.status} {refused.code}", "sent again, its cause removed")
+                if self._repair(response, call):
+                    _note(call, f"HTTP {response.status} {response.code}", "sent again, its cause removed")
                     continue
-                if not refused.is_transient or not self._may_retry(attempt, call):
+                if not response.is_transient or not self._may_retry(attempt, call):
                     raise
                 pause = next_pause(pause, _chance.uniform)
-                _note(call, f"HTTP {refused.status} {refused.code}", f"sent again in {pause:.2f} s")
+                _note(call, f"HTTP {response.status} {response.code}", f"sent again in {pause:.2f} s")
             except OSError as error:
                 if call.in_body and call.read_bytes >= _PROGRESS_BYTES:  # this retry is free
                     attempt, pause, call.silences = 0, 0.0, 0
@@ -158,7 +167,7 @@ class Client:
                     raise _no_answer(error, call, attempt) from error
                 call.silences += isinstance(error, TimeoutError)
                 pause = 0.0 if isinstance(error, TimeoutError) else next_pause(pause, _chance.uniform)
-                _note(call, _reason(error), f"{'resumed' if call.in_body else 'sent again'} in {pause:.2f} s")
+                _note(call, one_line(error), f"{'resumed' if call.in_body else 'sent again'} in {pause:.2f} s")
             else:
                 self.budget.add_success()
                 return
@@ -171,23 +180,24 @@ class Client:
         self.pool.close()
 
     def _may_retry(self, attempt: int, call: _Call) -> bool:
+        """Whether another attempt is allowed; takes it from the budget unless it is free."""
         may = attempt < self._attempts and time.monotonic() < call.until
         return may and (attempt == 0 or self.budget.take())
 
     def _exchange(self, call: _Call, sink: Sink, is_last: bool) -> None:
         """Send one request and receive its response. Afterwards the connection is in the pool or closed."""
         call.in_body, call.read_bytes = False, 0
-        waits_out = is_last or not self.budget.can_pay()
-        seconds = self._silence_seconds if waits_out else self.timeout.for_attempt(call.silences)
-        throughput = None if waits_out else self.throughput
+        is_patient = is_last or not self.budget.can_pay()
+        seconds = self._silence_seconds if is_patient else self.timeout.for_attempt(call.silences)
+        throughput = None if is_patient else self.throughput
         timer = ExchangeTimer(
             seconds, self._silence_seconds, call.until, time.monotonic, self.budget.can_pay, throughput
         )
         connection, head, body = self._send(call, sink, timer)
-        refused: ErrorResponse | None = None
+        error_response: ErrorResponse | None = None
         try:
-            if head.status != 206 and (head.status != 200 or _is_disguised(head)):
-                refused = ErrorResponse(head, body.read(MAX_ERROR_BYTES))
+            if head.status != 206 and (head.status != 200 or _is_disguised_error(head)):
+                error_response = ErrorResponse(head, body.read(MAX_ERROR_BYTES))
             else:
                 sink.receive(head, body)
                 timer.finish()
@@ -202,11 +212,11 @@ class Client:
             self.pool.give_back(connection)
         else:
             self.pool.discard(connection)
-        if refused:
-            raise refused
+        if error_response:
+            raise error_response
 
     def _send(self, call: _Call, sink: Sink, timer: ExchangeTimer) -> tuple[Connection, ResponseHead, Body]:
-        """Send the request and read the head; again if the server has closed the pooled connection."""
+        """Send the request and read the head. If the server had closed the pooled connection, use a new one."""
         request = self._request(call, sink)
         fresh = call.avoid is not None
         while True:
@@ -243,31 +253,33 @@ class Client:
                 headers["proxy-authorization"] = endpoint.proxy.authorization
         return request_head("GET", target, headers | _HEADERS)
 
-    def _repair(self, refused: ErrorResponse, call: _Call) -> bool:
+    def _repair(self, response: ErrorResponse, call: _Call) -> bool:
         """Remove the cause of an error response; returns whether the request should be sent again."""
-        if refused.is_expired and call.signed_by and _is_first_repair("credentials", call):
+        if response.is_expired and call.signed_by and _is_first_repair("credentials", call):
             self._origin.renew(call.signed_by)
             return True
-        if refused.is_skewed and _is_first_repair("clock", call) and (server_clock := refused.server_clock) is not None:
-            self._server_ahead_seconds = server_clock - self._wall_clock()
-            return True
-        if refused.region and _is_first_repair("region", call):
-            new_route = self._origin.move(refused.region)
+        if response.is_skewed and _is_first_repair("clock", call):
+            server_clock = response.server_clock
+            if server_clock is not None:
+                self._server_ahead_seconds = server_clock - self._wall_clock()
+                return True
+        if response.region and _is_first_repair("region", call):
+            new_route = self._origin.move(response.region)
             if new_route is None or new_route == call.route:
                 return False
             call.route, call.target = new_route, ""
             return True
-        if refused.location and _is_first_repair("location", call):
+        if response.location and _is_first_repair("location", call):
             try:
-                call.route, call.target = redirected(call.route, call.target, refused.location)
+                call.route, call.target = redirected(call.route, call.target, response.location)
             except ForeignRedirect as foreign:
-                refused.elsewhere = str(foreign)
+                response.elsewhere = str(foreign)
                 return False
             return True
         return False
 
 
-def _is_disguised(head: ResponseHead) -> bool:
+def _is_disguised_error(head: ResponseHead) -> bool:
     """Whether a 200 is really an error: some gateways begin to respond before they know that they will fail."""
     return "etag" not in head.headers and "xml" in head.headers.get("content-type", "")
 
@@ -284,28 +296,14 @@ def _is_transient(error: OSError) -> bool:
 
 
 def _no_answer(error: OSError, call: _Call, attempts: int) -> NoAnswer:
-    reason = _reason(error)
+    reason = one_line(error)
     if call.cuts:
         return NoAnswer(f"the body was cut {call.cuts} times, last by {reason}")
     return NoAnswer(f"{reason} ({attempts} attempts)" if attempts > 1 else reason)
 
 
-def _reason(error: OSError) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None:
     log.note(level, "%s of %s: %s; %s", call.key, call.route.endpoint.host, event, reaction)
-
-
-SHARE = 0.1
-"""Retries that each success adds to the budget. As it is small, retries cannot multiply the load of an outage."""
-FLOOR = 64
-"""Retries in a full budget: when a server restarts, all connections may break at once."""
-REFILL_PER_SECOND = 1.0
-"""Retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
-_SHORTEST_SECONDS = 0.05
-_LONGEST_SECONDS = 5.0
 
 
 class RetryBudget:
@@ -314,32 +312,32 @@ class RetryBudget:
     def __init__(self, clock: Callable[[], float], tokens: float = FLOOR) -> None:
         self._most = self._tokens = tokens
         self._clock = clock
-        self._at = clock()
+        self._refilled_at = clock()
 
     def __repr__(self) -> str:
-        return f"<Budget {self._tokens:.1f}/{self._most:g} retries>"
+        return f"<RetryBudget {self._tokens:.1f} of {self._most:g} retries>"
 
     def take(self) -> bool:
         """Take one retry from the budget; returns whether there was one."""
-        payable = self.can_pay()
-        if payable:
+        has_one = self.can_pay()
+        if has_one:
             self._tokens -= 1
-        return payable
+        return has_one
 
     def can_pay(self) -> bool:
         """Whether `take` would succeed now."""
         now = self._clock()
-        self._tokens = min(self._most, self._tokens + (now - self._at) * REFILL_PER_SECOND)
-        self._at = now
+        self._tokens = min(self._most, self._tokens + (now - self._refilled_at) * REFILL_PER_SECOND)
+        self._refilled_at = now
         return self._tokens >= 1
 
     def add_success(self) -> None:
-        """Add SHARE of a retry."""
+        """Add `SHARE` of a retry, after a success."""
         if self._tokens < self._most:
             self._tokens = min(self._most, self._tokens + SHARE)
 
 
 def next_pause(last_seconds: float, uniform: Callable[[float, float], float]) -> float:
     """Seconds to wait before the next attempt, given the last wait or 0: decorrelated jitter, 50 ms to 5 s."""
-    longest = max(last_seconds, _SHORTEST_SECONDS) * 3
-    return min(_LONGEST_SECONDS, uniform(_SHORTEST_SECONDS, longest))
+    longest = max(last_seconds, _SHORTEST_PAUSE_SECONDS) * 3
+    return min(_LONGEST_PAUSE_SECONDS, uniform(_SHORTEST_PAUSE_SECONDS, longest))

@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection: it sends a request, reads the head and the body of the response, and times both.
+"""An HTTP/1.1 connection: it sends a request, and reads the head and the body of the response, under a timer.
 
-A body ends after its length, after the last chunk, or with the connection. Only one thread may use a connection at a
-time.
+A body ends after its length, after the last chunk, or with the connection. The timer ends an exchange that is silent or
+too slow, by times and speeds that are learnt from earlier exchanges. Only one thread may use a connection at a time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,35 @@ from monocontext.stores.http.http11 import BadReply, ChunkDecoder, ResponseHead,
 from monocontext.stores.http.route import Endpoint
 
 Address = tuple[str, int]
-# Heads have 400 to 700 bytes: one call reads the head, and little of the body, which must be copied.
 _HEAD_BYTES = 2 << 10
+"""The size of a read for a head. Heads have 400 to 700 bytes; bytes of the body that come with one must be copied."""
 _INTERIM = range(100, 200)
 _RECORD_BYTES = 16 << 10
 """The size of a full TLS record."""
 _REPORT_BYTES = 64 << 10
-"""The timer learns of received bytes in portions of this size, since it reads the clock each time."""
+"""Received bytes are reported to the timer in portions of this size, since it reads the clock each time."""
 _PIECE_BYTES = 64 << 10
+
+LEAST_SECONDS = 1.0
+"""The shortest timeout: four to ten times the p99 of first bytes on S3 (100-230 ms), so a read recovers from a silent
+server within two seconds."""
+TIMES_P99 = 4.0
+"""The timeout is this many times the p99 of recent first bytes."""
+_SAMPLES = 256
+_RECOUNT = 32
+"""The p99 is determined again after this many samples."""
+_CHANCE = 3
+"""The p99 is at most the third slowest sample, since one or two slow responses may be chance: one GET in 500 has its
+first byte after 1.2 s."""
+SLOWEST_BYTES_PER_SECOND = 256 << 10
+"""The speed below which a body fails. S3 gives a connection some 90 MB/s. At this speed the largest request, of 8 MiB,
+ends within half of its deadline; hedging covers the speeds in between."""
+SLOWEST_SHARE = 0.05
+"""On a slow line, a body fails only below this share of the median throughput."""
+LEAST_SAMPLE_BYTES = 64 << 10
+"""Smaller bodies mostly arrive with their heads, so they say nothing about throughput."""
+_SPEEDS = 64
+_LEAST_SPEEDS = 8
 
 
 class Connection:
@@ -31,7 +52,7 @@ class Connection:
         self.endpoint = endpoint
         self.address = address
         self.opened = opened
-        """The time at which it was opened, on the clock of the pool."""
+        """The time at which it was opened, on the monotonic clock."""
         self.idle_since = opened
         self.exchanges = 0
         """The number of completed exchanges."""
@@ -56,7 +77,7 @@ class Connection:
         self.socket.sendall(request)
 
     def read_head(self) -> ResponseHead:
-        """Read the head of the response; interim responses (1xx) are skipped. Raises `BadReply`."""
+        """Read the head of the response. Interim responses (1xx) are skipped. Raises `BadReply`."""
         data, self._ahead = self._ahead, b""
         while True:
             while data and (found := split_head(data)):
@@ -71,7 +92,7 @@ class Connection:
             data += memoryview(piece)[:count]
 
     def read_into(self, view: memoryview) -> int:
-        """Read some bytes of the body into the beginning of `view`; returns 0 if the server has closed."""
+        """Read some bytes of the body into the start of `view`; returns their number, 0 if the server has closed."""
         return self._take_ahead(view) or self._receive_into(view)
 
     def _take_ahead(self, view: memoryview) -> int:
@@ -83,10 +104,10 @@ class Connection:
         return count
 
     def fill(self, view: memoryview) -> None:
-        """Receive until the view is full or the server has closed; `filled` counts the bytes, even after an error.
+        """Receive until the view is full or the server has closed. `filled` counts the bytes, even after an error.
 
         This is the inner loop of a read. It reports bytes to the timer after 64 KiB, and after any piece smaller than a
-        TLS record, so that a slow body is noticed at once.
+        TLS record, which may be a sign of a slow body.
         """
         timer, receive = self._timer, self.socket.recv_into
         assert timer is not None
@@ -138,14 +159,14 @@ class Body:
     def __init__(self, connection: Connection, head: ResponseHead) -> None:
         self._connection = connection
         self.left_bytes = head.body_bytes
-        """The bytes that are still to come; `None` if the head does not give the length."""
+        """The number of bytes that are still to come; `None` if the head does not give the length."""
         self._chunks = ChunkDecoder() if head.is_chunked and self.left_bytes is None else None
         self._decoded = memoryview(b"")
         self._keeps_alive = head.keeps_alive
         self.read_bytes = 0
         """The number of bytes of the body that arrived."""
         self.is_accepted = False
-        """Whether the receiver found that it answers the request."""
+        """Whether the receiver accepted it as the answer to the request."""
 
     @property
     def leaves_connection_usable(self) -> bool:
@@ -154,10 +175,10 @@ class Body:
         return ended and self._keeps_alive and not self._connection.has_surplus
 
     def read_into(self, view: memoryview) -> int:
-        """Read some bytes into the beginning of `view`, which is not empty; returns 0 at the end. Raises `BodyCut`.
+        """Read some bytes into the start of a view that is not empty; returns their number, 0 at the end of the body.
 
-        If the length is known, it fills the view, or reads up to the end of the body. `read_bytes` counts the bytes
-        even after an error.
+        A body of known length fills the view or ends. `read_bytes` counts the bytes even after an error. Raises
+        `BodyCut`.
         """
         if self._chunks:
             count = self._read_chunked(view)
@@ -206,19 +227,8 @@ class Body:
         return count
 
 
-LEAST_SECONDS = 1.0
-"""The shortest timeout: four to ten times the p99 of first bytes on S3 (100-230 ms), so that a read recovers from a
-silent server within two seconds."""
-TIMES_P99 = 4.0
-_SAMPLES = 256
-_RECOUNT = 32
-_CHANCE = 3
-"""The p99 is at most the third slowest sample, since one or two slow responses may be chance. Among 200 samples or
-fewer it is one of the slowest two; a single first byte of 1.2 s, which one GET in 500 has, would make it 5 s."""
-
-
 class SilenceTimeout:
-    """The seconds of silence after which an exchange fails, learnt from the times to the first byte.
+    """The time of silence after which an exchange fails, learnt from the times to the first byte, in seconds.
 
     Threads share it without a lock: a lost sample does no harm.
     """
@@ -244,7 +254,7 @@ class SilenceTimeout:
         self._seen += 1
         if len(samples) < _CHANCE:
             return
-        # A slow response counts at once: otherwise other waiting requests would fail too early.
+        # A slow response counts at once, or other requests in flight would fail too early.
         if self._seen % _RECOUNT == 0 or first_byte_seconds * TIMES_P99 > self.seconds:
             p99 = sorted(samples)[min(len(samples) - _CHANCE, len(samples) * 99 // 100)]
             self.seconds = min(self._longest, max(LEAST_SECONDS, TIMES_P99 * p99))
@@ -259,9 +269,9 @@ class Overdue(TimeoutError):
 
 
 class ExchangeTimer:
-    """The timer of one exchange: how long to wait for the next byte, and when the exchange fails.
+    """The timer of one exchange: it limits the wait for the next byte, and ends an exchange that is too slow.
 
-    It measures throughput over periods of half of the timeout. The first period cannot fail, since a new connection
+    Throughput is measured over periods of half of the timeout. The first period cannot fail, since a new connection
     starts with 14 KB in flight and doubles that with each round trip.
     """
 
@@ -282,9 +292,9 @@ class ExchangeTimer:
         self._silent = 0.0
         self._throughput = throughput
         self._began: float | None = None
-        self._count = 0
-        self._counted_since = 0.0
-        self._counted = 0
+        self._total_bytes = 0
+        self._period_began = 0.0
+        self._period_bytes = 0
 
     def seconds(self) -> float:
         """The timeout for the next byte. Raises `Overdue`."""
@@ -294,7 +304,7 @@ class ExchangeTimer:
         return min(self._seconds, left)
 
     def extend(self) -> float:
-        """The next timeout after a silence of `seconds()`. Raises `Stalled`, unless the retry budget is empty."""
+        """The timeout after a silence of `seconds()`. Raises `Stalled` if a retry is left or the silence too long."""
         self._silent += self._seconds
         seconds = self.seconds()
         if self._silent >= self._longest or self._can_retry():
@@ -305,36 +315,25 @@ class ExchangeTimer:
         """Count received bytes. Raises `Overdue`, and `Stalled` if they are too slow and the budget has a retry."""
         self._silent = 0.0
         now = self._clock()
-        if now > self._until:  # a byte now and then prevents a silence
+        if now > self._until:  # tested here too: single bytes can prevent a silence
             raise Overdue("the deadline passed")
         if self._began is None:
-            self._began = self._counted_since = now
-        self._count += count
-        self._counted += count
-        seconds = now - self._counted_since
+            self._began = self._period_began = now
+        self._total_bytes += count
+        self._period_bytes += count
+        seconds = now - self._period_began
         if self._throughput is None or seconds * 2 < self._seconds:
             return
-        is_first, counted = self._counted_since == self._began, self._counted
-        self._throughput.learn(counted, seconds)
-        self._counted_since, self._counted = now, 0
-        if not is_first and counted < self._throughput.slowest * seconds and self._can_retry():
-            raise Stalled(f"only {counted:,} bytes in {seconds:.1f} s")
+        is_first_period, received = self._period_began == self._began, self._period_bytes
+        self._throughput.learn(received, seconds)
+        self._period_began, self._period_bytes = now, 0
+        if not is_first_period and received < self._throughput.slowest * seconds and self._can_retry():
+            raise Stalled(f"only {received:,} bytes in {seconds:.1f} s")
 
     def finish(self) -> None:
         """Learn the throughput of a response that arrived whole."""
-        if self._throughput is not None and self._began is not None and self._count >= LEAST_SAMPLE_BYTES:
-            self._throughput.learn(self._count, self._clock() - self._began)
-
-
-SLOWEST_BYTES_PER_SECOND = 256 << 10
-"""A slower body fails. S3 gives a connection some 90 MB/s; at the least speed the largest request, of 8 MiB, ends
-within half of its deadline. Hedging covers requests between the two speeds."""
-SLOWEST_SHARE = 0.05
-"""On a slow line, where all bodies are slow, a body fails only below this share of the median throughput."""
-LEAST_SAMPLE_BYTES = 64 << 10
-"""Smaller bodies mostly arrive with their heads, so they say nothing about throughput."""
-_SPEEDS = 64
-_LEAST_SPEEDS = 8
+        if self._throughput is not None and self._began is not None and self._total_bytes >= LEAST_SAMPLE_BYTES:
+            self._throughput.learn(self._total_bytes, self._clock() - self._began)
 
 
 class Throughput:
@@ -349,7 +348,7 @@ class Throughput:
 
     @property
     def slowest(self) -> float:
-        """Bytes a second below which a body fails."""
+        """The speed below which a body fails, in bytes a second."""
         samples = sorted(self._samples)
         if len(samples) < _LEAST_SPEEDS:
             return SLOWEST_BYTES_PER_SECOND

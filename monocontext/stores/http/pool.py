@@ -1,4 +1,4 @@
-"""A pool that opens the connections of one process, and keeps the idle ones.
+"""A pool of connections: it opens them, lends them, and keeps idle ones for later requests.
 
 Invariants:
 
@@ -34,9 +34,16 @@ if TYPE_CHECKING:
 MAX_IDLE = 64
 """The most idle connections: as many as there are threads that fetch."""
 _IDLE_SECONDS = 20.0
-"""Load balancers close idle connections after 20 to 60 s, and a request on a closed one must be sent again."""
+"""The longest time that a connection stays idle. Load balancers close idle connections after 20 to 60 s, and a request
+on a closed one must be sent again."""
 _AGE_SECONDS = 300.0
-"""Older connections are replaced, so that requests follow changes in DNS and leave slow paths."""
+"""The age at which connections are replaced, so that requests follow changes in DNS and leave slow paths."""
+_REMEMBERED_SECONDS = 5.0
+"""How long resolved addresses are used: the lifetime of S3's DNS records. A burst of connections resolves once."""
+# Not the functions of `random`: a program may have seeded them for a sequence of its own.
+_chance = SystemRandom()
+
+_SocketAddress = tuple[socket.AddressFamily, Any]
 
 
 class Pool:
@@ -70,9 +77,9 @@ class Pool:
     def borrow(
         self, endpoint: Endpoint, timer: ExchangeTimer, *, fresh: bool = False, avoid: Address | None = None
     ) -> Connection:
-        """An idle connection, or a new one if there is none or with `fresh`.
+        """An idle connection, or a new one if there is none or `fresh` is true.
 
-        A new one goes to another address than `avoid` if possible. Raises `OSError` if it cannot be opened.
+        A new one leads to another address than `avoid` if possible. Raises `OSError` if it cannot be opened.
         """
         if self._process != os.getpid():
             self._drop_inherited()
@@ -88,7 +95,7 @@ class Pool:
         return connection
 
     def give_back(self, connection: Connection) -> None:
-        """Take a connection back for the next request; its last response was read to the end."""
+        """Take a connection back for later requests. Its last response was read to the end."""
         connection.exchanges += 1
         now = connection.idle_since = time.monotonic()
         closing: list[Connection] = []
@@ -111,7 +118,7 @@ class Pool:
         connection.close()
 
     def _take_idle(self, endpoint: Endpoint) -> Connection | None:
-        # Take the one that came back last: its path is warm, and those not needed become old enough to be closed.
+        # The one that came back last: its path is warm, and others become old enough to be closed.
         with self._lock:
             waiting = self._idle.get(endpoint)
             if not waiting:
@@ -144,15 +151,6 @@ class Pool:
             each.close()
 
 
-_REMEMBERED_SECONDS = 5.0
-"""How long resolved addresses are used: the lifetime of S3's DNS records. A burst of connections resolves once."""
-
-# Not the functions of `random`: a program may have seeded them for a sequence of its own.
-_chance = SystemRandom()
-
-_SocketAddress = tuple[socket.AddressFamily, Any]
-
-
 class Connector:
     """Opens connections of one process, spread over all addresses of a name."""
 
@@ -162,7 +160,7 @@ class Connector:
         self.reset()
 
     def reset(self) -> None:
-        """Start empty, with a new lock: after a fork, a lost thread may hold the old one."""
+        """Forget all addresses, and use a new lock: a thread that did not survive a fork may have held the old one."""
         self._lock = threading.Lock()
         self._addresses_by_name: dict[Address, tuple[float, list[_SocketAddress]]] = {}
 
@@ -253,6 +251,7 @@ def order_addresses(
 
 
 def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: ExchangeTimer) -> None:
+    """Ask a proxy to pass all bytes on to the endpoint. Raises `ConnectionError` if it refuses."""
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     target = f"{host}:{endpoint.port}"
     headers = {"host": target}

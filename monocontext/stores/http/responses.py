@@ -7,7 +7,7 @@ import re
 from monocontext.stores.http.http11 import ResponseHead
 
 MAX_ERROR_BYTES = 64 << 10
-"""The limit for the body of an error; those of S3 have a few hundred bytes."""
+"""The most that is read of the body of an error. Errors of S3 have a few hundred bytes."""
 _TRANSIENT_STATUS = frozenset({408, 429, 500, 502, 503, 504})
 _TRANSIENT_CODE = frozenset(
     {"InternalError", "RequestTimeout", "ServiceUnavailable", "SlowDown", "ThrottlingException"}
@@ -16,11 +16,12 @@ _THROTTLING_STATUS = frozenset({429, 503})
 _THROTTLING_CODE = frozenset({"RequestLimitExceeded", "ServiceUnavailable", "SlowDown", "ThrottlingException"})
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"})
 _SKEWED = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
-_OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"})
+OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class ErrorResponse(Exception):
-    """A response that is not the object."""
+    """A response with an error or a redirect instead of the object."""
 
     def __init__(self, head: ResponseHead, body: bytes) -> None:
         text = body.decode("utf-8", "replace")
@@ -28,7 +29,7 @@ class ErrorResponse(Exception):
         self.code = _element(text, "Code")
         self.message = _element(text, "Message")
         self.object_bytes = _element(text, "ActualObjectSize")
-        """Length of an object that ends before the requested range begins; empty if the server does not send it."""
+        """The length of an object that ends before the requested range; empty if the server does not send it."""
         self.head = head
         self.elsewhere = ""
         """The reason why a redirect was not followed; the client sets it."""
@@ -55,7 +56,7 @@ class ErrorResponse(Exception):
 
     @property
     def server_clock(self) -> float | None:
-        """Time of the response by the clock of the server, in seconds since 1970."""
+        """The time of the response by the clock of the server, in seconds since 1970; `None` if it is missing."""
         from email.utils import mktime_tz, parsedate_tz  # 8 ms, after a failure
 
         parsed = parsedate_tz(self.head.headers.get("date", ""))
@@ -63,23 +64,24 @@ class ErrorResponse(Exception):
 
     @property
     def region(self) -> str | None:
-        """The region of the bucket, if the request went to another region."""
-        if self.status == 301 or self.code in _OTHER_REGION:
+        """The region of the bucket, if the request went to another one."""
+        if self.status == 301 or self.code in OTHER_REGION:
             return self._region or None
         return None
 
     @property
     def location(self) -> str | None:
-        """The URL that a redirect leads to."""
-        return self.head.headers.get("location") if self.status in (301, 302, 303, 307, 308) else None
+        """The target of a redirect, an absolute or relative URL."""
+        return self.head.headers.get("location") if self.status in REDIRECTS else None
 
 
 def is_throttling(status: int, code: str) -> bool:
-    """Whether a response throttles: asks the client to send fewer requests."""
+    """Whether a response asks the client to send fewer requests."""
     return status in _THROTTLING_STATUS or code in _THROTTLING_CODE
 
 
 def _element(text: str, name: str) -> str:
+    """The text of an XML element in one line; empty if there is none."""
     found = re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
     from html import unescape  # 1 ms, after a failure
 

@@ -3,19 +3,19 @@
 A second store with the same environment, files and profile reads no file and sends no request for credentials. A change
 of a variable or of a file makes a new account; open stores keep theirs.
 
-Credentials in the environment and the shared files are read here, all others by botocore:
+This module reads credentials from the environment and the shared files, and leaves the other sources to botocore:
 
 | source, in botocore's order | read by | cost |
 |---|---|---|
-| `AWS_ACCESS_KEY_ID` and related variables | us | none |
+| `AWS_ACCESS_KEY_ID` and related variables | this module | none |
 | roles, web identities, SSO, `aws login` | botocore | its import, once a process, and its requests |
-| `~/.aws/credentials` | us | reading a file |
+| `~/.aws/credentials` | this module | reading a file |
 | `credential_process` | botocore | its import, and a process |
-| `~/.aws/config` | us | reading a file |
+| `~/.aws/config` | this module | reading a file |
 | files of boto 2, container and instance metadata | botocore | its import, and 1 to 3 requests, two seconds at most |
 
-Routes are divided in the same way. The rules for the endpoints below are here; for access points, FIPS, dual stack and
-other partitions `UnsupportedBySigner` is raised, and botocore is asked for the route.
+It has the rules for the routes below. Access points, FIPS, dual stack and other partitions raise `UnsupportedBySigner`
+inside, and then botocore is asked for the route.
 
 | endpoint | bucket | URL |
 |---|---|---|
@@ -35,6 +35,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from monocontext.records import NamedTuple, replace
+from monocontext.stores.checks import one_line
 from monocontext.stores.http.route import DEFAULT_PORTS, Credentials, Endpoint, Route, Signer
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import (
@@ -52,9 +53,31 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-_NOT_ASKED = object()
+_NOT_LOADED = object()
+"""The credentials of botocore before their first use in a process."""
+_MOST_ACCOUNTS = 64
+_Key = tuple[object, ...]
+_GLOBAL = "us-east-1"
+"""The region of requests if none is configured; its host name contains no region."""
+_AWS_SUFFIXES = (
+    (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
+    (re.compile(r"us-gov-[a-z]+-\d+"), "amazonaws.com"),
+    (re.compile(r"cn-[a-z]+-\d+"), "amazonaws.com.cn"),
+)
+_ANY_REGION = re.compile(r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_PLAIN_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_DOTTED_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*")
+_ALIASES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
+"""Endings of the names of access points and of special buckets."""
+_ENDPOINT = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d{1,5}))?"
+    r"(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?"
+)
+AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+_HOST_NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
+
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
-"""Settings of a profile that name a source of credentials for botocore, which precedes the shared files."""
+"""Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""
 
 
 class StaticIdentity:
@@ -73,26 +96,26 @@ _ANONYMOUS = StaticIdentity(Credentials("", ""), "no keys, requests are not sign
 
 
 class BotocoreIdentity:
-    """Keys that botocore fetches, and renews before they expire. Safe for use by many threads and after a fork.
-
-    `load` returns botocore's credentials, or `None`. It is called at the first use in a process.
-    """
+    """Keys that botocore fetches, and renews before they expire. Safe for use by many threads and after a fork."""
 
     def __init__(self, load: Callable[[], Any], source: str, tried: str = "") -> None:
+        """`load` returns the credentials of botocore or `None`; it is called at the first use in a process. `tried`
+        names the sources without keys, for an error message."""
         self.source = source
         self._load = load
         self._tried = tried
         self._process, self._lock = os.getpid(), threading.Lock()
-        self._credentials: Any = _NOT_ASKED
+        self._credentials: Any = _NOT_LOADED
         self._frozen: Any = None
         self._keys = Credentials("", "")
 
     def get(self) -> Credentials:
+        """Valid keys (requests of botocore at the first use, and when they expire). Raises `NoIdentity`."""
         if self._process != os.getpid():  # a thread that did not survive the fork may have held a lock
-            self._process, self._lock, self._credentials = os.getpid(), threading.Lock(), _NOT_ASKED
+            self._process, self._lock, self._credentials = os.getpid(), threading.Lock(), _NOT_LOADED
         try:
             with self._lock:
-                if self._credentials is _NOT_ASKED:
+                if self._credentials is _NOT_LOADED:
                     self._credentials = self._load()
             if self._credentials is None:
                 raise NothingFound(self._tried)
@@ -100,9 +123,9 @@ class BotocoreIdentity:
         except NoIdentity:
             raise
         except Exception as error:  # errors of botocore and of the sources that it reads
-            said = re.sub(r"\?\S+", "?...", " ".join(str(error).split()))
+            message = re.sub(r"\?\S+", "?...", one_line(error))  # the query of a URL may be a secret
             kind = f"{type(error).__name__}: " if isinstance(error, LookupError | TypeError) else ""
-            raise NoIdentity(f"{self.source}: {kind}{said}") from error
+            raise NoIdentity(f"{self.source}: {kind}{message}") from error
         if frozen != self._frozen:
             self._keys = Credentials(frozen.access_key, frozen.secret_key, frozen.token or None)
             self._frozen = frozen
@@ -114,7 +137,7 @@ Identity = StaticIdentity | BotocoreIdentity
 
 
 def find_identity(settings: Settings) -> Identity:
-    """The identity of a profile; no request is sent. Raises `NoIdentity` if one of the two keys is missing."""
+    """The identity of a profile, found without a request. Raises `NoIdentity` if one of the two keys is missing."""
     name, files = settings.profile_name, settings.files
     if not settings.profile_is_explicit:
         if found := _from_environment(settings):
@@ -140,10 +163,10 @@ def _by_botocore(settings: Settings, reason: str) -> Identity:
         return import_module("botocore.session").Session(profile=profile).get_credentials()
 
     files = settings.files
-    here = f"the profile {settings.profile_name} in {files.credentials_path}"
-    tried = ["" if settings.profile_is_explicit else "the environment", *(files.unreadable or [here])]
+    tried = [] if settings.profile_is_explicit else ["the environment"]
+    tried += files.unreadable or [f"the profile {settings.profile_name} in {files.credentials_path}"]
     tried.append("metadata of a container or of the instance")
-    return BotocoreIdentity(load, f"botocore, because {reason}", ", ".join(filter(None, tried)))
+    return BotocoreIdentity(load, f"botocore, because {reason}", ", ".join(tried))
 
 
 def _from_environment(settings: Settings) -> Identity | None:
@@ -171,12 +194,8 @@ def _from_section(section: dict[str, Any], path: str, name: str) -> Identity | N
     )
 
 
-_MOST_ACCOUNTS = 64
-_Key = tuple[object, ...]
-
-
 class RequestPlan(NamedTuple):
-    """The route to a bucket, and the identity that signs."""
+    """The route to a bucket, and the identity that signs requests."""
 
     route: Route
     identity: Identity
@@ -185,7 +204,7 @@ class RequestPlan(NamedTuple):
 
 
 Learn = Callable[[S3Options, str, str], RequestPlan | None]
-"""A function that gets a plan from botocore, given options, a bucket and the reason."""
+"""A function that gets a plan from botocore, given the options, the bucket and the reason."""
 
 
 class Account:
@@ -198,10 +217,9 @@ class Account:
         self._plans: dict[_Key, RequestPlan | None] = {}
 
     def plan(self, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
-        """The plan for a bucket; `None` if our transport cannot reach it.
+        """The plan for a bucket, made without a request; `None` if our transport cannot reach the bucket.
 
-        If the rules of this module do not suffice, `learn` makes the plan. No request is sent: credentials that must be
-        fetched are fetched at first use.
+        If the rules of this module do not suffice, `learn` makes the plan.
         """
         with self._lock:
             key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
@@ -237,7 +255,7 @@ _accounts = _Accounts()
 
 
 def account_of(profile: str | None, refused: Account | None = None) -> Account:
-    """The account of a profile for the current environment and files, but not `refused`.
+    """The account of a profile for the current environment and files, or a new one instead of `refused`.
 
     Raises `NoIdentity` if a file cannot be parsed or the profile is missing.
     """
@@ -264,7 +282,7 @@ def _file_version(path: str) -> tuple[int, int, int] | None:
 
 
 class S3Origin:
-    """The `Origin` of one bucket: gives the HTTP client its route and its signer."""
+    """The `Origin` of one bucket: it gives the HTTP client the route and the signer."""
 
     def __init__(self, options: S3Options, bucket: str, learn: Learn, account: Account, plan: RequestPlan) -> None:
         self._options = options
@@ -312,24 +330,8 @@ def find_origin(options: S3Options, bucket: str, learn: Learn) -> S3Origin | Non
     return None if plan is None else S3Origin(options, bucket, learn, account, plan)
 
 
-_GLOBAL = "us-east-1"
-"""The region of requests if none is configured; its host name contains no region."""
-_SUFFIXES = (
-    (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
-    (re.compile(r"us-gov-[a-z]+-\d+"), "amazonaws.com"),
-    (re.compile(r"cn-[a-z]+-\d+"), "amazonaws.com.cn"),
-)
-_ANY_REGION = re.compile(r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*")
-_PLAIN_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
-_DOTTED_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*")
-_ALIASES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
-"""Endings of names of access points and of special buckets."""
-_ENDPOINT = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(\d{1,5}))?((?:/[A-Za-z0-9._~-]+)*)/?")
-_HOST_NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
-
-
 def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
-    """The route to a bucket, equal to that of botocore. Raises `UnsupportedBySigner`."""
+    """The route to a bucket, the same as that of botocore. Raises `UnsupportedBySigner`."""
     settings.check_for_s3()
     if bucket.endswith(_ALIASES):
         raise UnsupportedBySigner(f"{bucket} is an access point or a special bucket")
@@ -344,7 +346,7 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
 
 
 def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
-    suffix = next((suffix for regions, suffix in _SUFFIXES if regions.fullmatch(region)), None)
+    suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if regions.fullmatch(region)), None)
     if suffix is None:
         raise UnsupportedBySigner(f"the region {region}")
     host = f"s3.{suffix}" if region == _GLOBAL else f"s3.{region}.{suffix}"
@@ -359,13 +361,14 @@ def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
     found = _ENDPOINT.fullmatch(url)
     if found is None:
         raise UnsupportedBySigner("the endpoint has an unusual form")
-    host = found[2].strip("[]").lower()
-    if host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws")):
+    scheme, path = found["scheme"], found["path"]
+    host = domain = found["host"].strip("[]").lower()
+    if host.endswith(AWS_DOMAINS):
         raise UnsupportedBySigner("the endpoint belongs to AWS")
     if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
         raise UnsupportedBySigner(f"the region {region}")
-    port, path, domain = int(found[3] or DEFAULT_PORTS[found[1]]), found[4], host
-    if port > 65535 or port == 0:
+    port = int(found["port"] or DEFAULT_PORTS[scheme])
+    if not 0 < port < 65536:
         raise UnsupportedBySigner("the endpoint has an unusual form")
     if virtual:
         if not (_PLAIN_BUCKET.fullmatch(bucket) and _HOST_NAME.fullmatch(host)):
@@ -373,4 +376,4 @@ def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
         host, path = f"{bucket}.{host}", f"{path}/"
     else:
         path = f"{path}/{bucket}/"
-    return Route(Endpoint(found[1], host, port), path, region, domain=domain)
+    return Route(Endpoint(scheme, host, port), path, region, domain=domain)

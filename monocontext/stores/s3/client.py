@@ -1,10 +1,10 @@
-"""The clients of an S3 store: the own transport for reads, and boto3 for the rest, made on first use in each process.
+"""The clients of an S3 store: our own transport for reads, and boto3 for the rest, made on first use in each process.
 
 Threads share clients; processes do not. Two processes that read from one inherited socket receive each other's objects
-without any error (reproduced with boto3 over plain HTTP), so each process makes its own clients after a fork.
+without an error (reproduced with boto3 over plain HTTP), so each process makes its own clients after a fork.
 
 botocore has more rules for endpoints, styles and signatures than the module `account`. If one of them applies, botocore
-prepares and signs one request, which a hook catches before it is sent: once for each bucket and process. If a handler,
+prepares and signs a request, and a hook catches it before it is sent: once for each bucket and process. If a handler,
 such as that of moto, intercepts requests of boto3, reads use boto3 as well.
 """
 
@@ -24,7 +24,7 @@ from monocontext.stores.http.client import Client
 from monocontext.stores.http.pool import MAX_IDLE, Connector, Pool
 from monocontext.stores.http.responses import is_throttling
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
-from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, account_of, find_origin
+from monocontext.stores.s3.account import AWS_DOMAINS, BotocoreIdentity, RequestPlan, account_of, find_origin
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import parse_proxy
 
@@ -33,6 +33,14 @@ _READ_TIMEOUT_SECONDS = 10
 _ATTEMPTS = 4
 _CONNECTIONS = 64
 _DEFAULT_REGION = "us-east-1"
+_NEEDS_RETRY = "needs-retry.s3.GetObject"
+_THROTTLE_HOOK = "monocontext-refusals"
+_BEFORE_SEND = "before-send.s3.GetObject"
+_PROBE = "monocontext-probe"
+"""The key of the request that botocore prepares."""
+_EXPRESS = "--x-s3"
+"""The ending of the names of directory buckets, whose requests need a session token of their own."""
+_SCOPE = re.compile(r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request,")
 
 
 class _ProcessState:
@@ -43,20 +51,19 @@ class _ProcessState:
         self.lock = threading.Lock()
         self.client: Any = None
         self.handlers: list[Any] | None = find_handlers()
-        """Handlers that may answer instead of the network, as those of moto do; `None` if they are unknown."""
+        """Handlers that may respond instead of the network, as those of moto do; `None` if they are unknown."""
         self.pool: Pool | None = None
         self.transports: dict[str, Client | None] = {}
 
 
 class S3Connection:
-    """Makes and keeps the boto3 client of this process, and the own transport to each bucket."""
+    """The boto3 client of this process, and its own transport to each bucket, made on first use."""
 
     def __init__(self, options: S3Options, client: Any = None) -> None:
         self.options = options
         self.given = client
         """A client of the caller, who is then responsible for forks."""
         self.throttles = ThrottleCounter()
-        """Counts throttling responses to boto3."""
         if client is not None:
             self.throttles.register(client)
         self.credentials_source = ""
@@ -79,10 +86,10 @@ class S3Connection:
         return state.client
 
     def transport(self, bucket: str) -> Client | None:
-        """The own transport for a bucket, or `None` if boto3 must read.
+        """Our transport to a bucket; `None` if boto3 must read.
 
-        boto3 reads if the caller chose it or gave a client, if a handler such as that of moto intercepts requests, or
-        if the own transport cannot reach the bucket.
+        That is so if the caller chose boto3 or gave a client, if a handler such as that of moto intercepts requests, or
+        if our transport cannot reach the bucket.
         """
         if self.given is not None or self.options.transport == "boto3":
             return None
@@ -106,9 +113,10 @@ class S3Connection:
         return state
 
     def _open(self, state: _ProcessState, bucket: str) -> Client | None:
+        """A transport to a bucket, under the lock of `state`."""
         origin = find_origin(self.options, bucket, _learn)
         if origin is None:
-            log.note(log.INFO, "boto3 reads from %s, not the own transport", bucket)
+            log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
             self.credentials_source = "boto3, which reads from this bucket"
             return None
         because = f", because {origin.plan.reason}" if origin.plan.reason else ""
@@ -129,10 +137,10 @@ class S3Connection:
 def _close_client(client: Any) -> None:
     """Close a client and its sockets.
 
-    botocore only drops its connection pools: one to which a traceback refers would keep its sockets open until the
+    botocore only drops its connection pools. One to which a traceback refers would keep its sockets open until the
     garbage collector runs.
     """
-    # These attributes are private: those that a version of botocore lacks are skipped.
+    # These attributes are private, so any of them may be missing in a version of botocore.
     session = getattr(getattr(client, "_endpoint", None), "http_session", None)
     managers = [getattr(session, "_manager", None), *getattr(session, "_proxy_managers", {}).values()]
     pools = [manager.pools for manager in managers if manager is not None]
@@ -144,7 +152,7 @@ def _close_client(client: Any) -> None:
 
 
 def _learn(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
-    """The plan of botocore for a bucket; logs the reason (0.3 s at the first call in a process, 20 ms later)."""
+    """Get the plan for a bucket from botocore, and log why (0.3 s at the first call in a process, 20 ms later)."""
     log.note(log.INFO, "botocore is asked how to read from %s: %s", bucket, reason)
     client = _connect(options)
     try:
@@ -175,6 +183,7 @@ def _session(profile: str | None) -> Any:
 
 
 def _connect(options: S3Options) -> Any:
+    """A new boto3 client. No request is sent."""
     session = _session(options.profile)
     region = options.region or session.region_name or (_DEFAULT_REGION if options.endpoint else None)
 
@@ -185,7 +194,7 @@ def _connect(options: S3Options) -> Any:
             retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
             max_pool_connections=_CONNECTIONS,
             s3={"addressing_style": style},
-            # The crc32c of each frame suffices; botocore's default checksums cost CPU, and some servers refuse them.
+            # The crc32c of each frame suffices. The checksums of botocore cost CPU, and some servers refuse them.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
             signature_version=import_module("botocore").UNSIGNED if options.anonymous else None,
@@ -209,15 +218,11 @@ def is_aws(client: Any) -> bool:
     from urllib.parse import urlsplit
 
     host = urlsplit(client.meta.endpoint_url).hostname or ""
-    return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))
-
-
-_NEEDS_RETRY = "needs-retry.s3.GetObject"
-_THROTTLE_HOOK = "monocontext-refusals"
+    return host.endswith(AWS_DOMAINS)
 
 
 class ThrottleCounter:
-    """Counts throttling responses to boto3 for each thread. botocore retries after them, so only a hook sees them.
+    """Counts throttling responses to boto3 in each thread. botocore retries after them, so only a hook sees them.
 
     boto3 sends a request and its retries in the thread of the caller.
     """
@@ -232,13 +237,13 @@ class ThrottleCounter:
             events.register(_NEEDS_RETRY, self._count, unique_id=_THROTTLE_HOOK)
 
     def take(self) -> int:
-        """The count of this thread since its last call."""
+        """The number of throttling responses in this thread since its last call of this method."""
         count: int = getattr(self._local, "count", 0)
         self._local.count = 0
         return count
 
     def _count(self, response: Any = None, **_: Any) -> None:
-        """Handle the event after each response; returns nothing, so botocore decides about a retry."""
+        """Handle the event after a response. The result is `None`, so botocore decides about a retry."""
         if response is None:
             return
         http, parsed = response
@@ -247,19 +252,13 @@ class ThrottleCounter:
             self._local.count = getattr(self._local, "count", 0) + 1
 
 
-_BEFORE_SEND = "before-send.s3.GetObject"
-_PROBE = "monocontext-probe"
-_EXPRESS = "--x-s3"  # directory buckets, whose requests need a session token of their own
-_SCOPE = r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/([^/]+)/([^/]+)/aws4_request,"
-
-
 class _CaughtRequest(Exception):
     def __init__(self, request: Any) -> None:
         self.request = request
 
 
 def learn_route(client: Any, bucket: str) -> Route | None:
-    """The route by which `client` reads from `bucket`; `None` if the own transport cannot use it. No request is sent.
+    """The route by which `client` reads from `bucket`; `None` if our transport cannot use it. No request is sent.
 
     Raises the errors that boto3 raises before it sends a request, such as missing credentials.
     """
@@ -300,8 +299,8 @@ def _route_of(url: str, headers: Any, config: Any) -> Route | None:
     authorization = headers.get("Authorization")
     if authorization is None:
         return Route(endpoint, path, "", signed=False)
-    scope = re.match(_SCOPE, authorization.decode() if isinstance(authorization, bytes) else authorization)
-    return Route(endpoint, path, scope[1], scope[2]) if scope else None
+    scope = _SCOPE.match(authorization.decode() if isinstance(authorization, bytes) else authorization)
+    return Route(endpoint, path, scope["region"], scope["service"]) if scope else None
 
 
 def _proxy_url(url: str, scheme: str, config: Any) -> str | None:

@@ -18,19 +18,18 @@ from monocontext.errors import (
     NotFound,
     StoreFailure,
 )
-from monocontext.stores.checks import not_found_error
-from monocontext.stores.http.responses import ErrorResponse, is_throttling
+from monocontext.stores.checks import not_found_error, one_line
+from monocontext.stores.http.responses import OTHER_REGION, REDIRECTS, ErrorResponse, is_throttling
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, ForeignRedirect, Route, redirected
 from monocontext.stores.s3.settings import NoIdentity, NothingFound
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
-_OTHER_REGION = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
 _REGION = r"[a-z0-9-]{1,40}"
 _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
     "public buckets open with anonymous=True"
 )
-# Names in botocore.exceptions; those that a version of botocore lacks are skipped.
+# Names in `botocore.exceptions`.
 _NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError")
 _NO_LOGIN = (
     "CredentialRetrievalError",
@@ -61,21 +60,39 @@ def translate(
 ) -> MonocontextError | None:
     """The error of monocontext for an error of a request; `None` if it needs no translation or is unknown.
 
-    `client` returns the boto3 client that sent the request. `etag` is the version that the request requires. A failed
-    condition is `AlreadyExists` while `writing`, else `ContextChanged`.
+    `client` returns the boto3 client that sent the request, which required the version `etag`. A failed condition is
+    `AlreadyExists` while `writing`, else `ContextChanged`.
     """
     if isinstance(error, MonocontextError):
         return None
-    return _foreign_redirect(error, url, client) or _translate(error, url, etag, writing)
+    reason = one_line(error)
+    if isinstance(error, _exception_types("ClientError")):
+        response = getattr(error, "response", {})
+        return _foreign_redirect(response, url, client) or _error_for_client_error(response, url, etag, writing)
+    if isinstance(error, _exception_types(*_NO_CREDENTIALS)):
+        return AccessDenied(f"no credentials for {url}: {_CREDENTIALS}")
+    if isinstance(error, NothingFound):
+        return AccessDenied(f"no credentials for {url}: {_CREDENTIALS}; tried: {reason}")
+    if isinstance(error, (NoIdentity, *_exception_types(*_NO_LOGIN))):
+        return AccessDenied(f"no credentials for {url}: {reason}")
+    if isinstance(error, _exception_types("ParamValidationError")):
+        return InvalidUrl(f"{url}: {reason}")
+    if (isinstance(error, RecursionError) or "maximum recursion depth" in reason) and _redirects_of(error) > 1:
+        return StoreFailure(f"{url}: the server redirects in circles and names no region: give region=")
+    if isinstance(error, (OSError, *_exception_types("BotoCoreError"))):
+        return StoreFailure(f"{url}: {reason}")
+    if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
+        return InvalidUrl(f"{url}: {reason}; endpoint must be a URL such as http://127.0.0.1:8333")
+    if type(error).__module__.startswith("urllib3.") or _was_parsing_a_response(error):
+        return StoreFailure(f"{url}: the response is damaged: {reason}")
+    return None
 
 
-def _foreign_redirect(error: Exception, url: str, client: Callable[[], Any] | None) -> MonocontextError | None:
+def _foreign_redirect(response: Any, url: str, client: Callable[[], Any] | None) -> MonocontextError | None:
     """The error for a redirect to a foreign host, which boto3 did not follow; `None` if there was none."""
-    if not isinstance(error, _exception_types(("ClientError",))):
-        return None
-    answer = getattr(error, "response", {}).get("ResponseMetadata", {})
-    location = answer.get("HTTPHeaders", {}).get("location")
-    if location and client and answer.get("HTTPStatusCode") in (301, 302, 303, 307, 308):
+    metadata = response.get("ResponseMetadata", {})
+    location = metadata.get("HTTPHeaders", {}).get("location")
+    if location and client and metadata.get("HTTPStatusCode") in REDIRECTS:
         from urllib.parse import urlsplit
 
         at = urlsplit(client().meta.endpoint_url)
@@ -83,43 +100,19 @@ def _foreign_redirect(error: Exception, url: str, client: Callable[[], Any] | No
         try:
             redirected(Route(here, "/", ""), "/", location)
         except ForeignRedirect as foreign:
-            return StoreFailure(f"{url}: HTTP {answer['HTTPStatusCode']}: {foreign}")
+            return StoreFailure(f"{url}: HTTP {metadata['HTTPStatusCode']}: {foreign}")
     return None
 
 
 def is_cut(error: Exception) -> bool:
     """Whether the body broke off: a retry may help."""
-    return isinstance(error, (OSError, *_exception_types(_CUT)))
+    return isinstance(error, (OSError, *_exception_types(*_CUT)))
 
 
-def _exception_types(names: tuple[str, ...]) -> tuple[type[Exception], ...]:
+def _exception_types(*names: str) -> tuple[type[Exception], ...]:
+    """The exceptions of botocore with these names, as far as they exist and botocore is imported."""
     module = sys.modules.get("botocore.exceptions")  # if it is not imported, none of its errors can occur
     return tuple(getattr(module, name) for name in names if hasattr(module, name))
-
-
-def _translate(error: Exception, url: str, etag: str | None, writing: bool) -> MonocontextError | None:
-    reason = " ".join(str(error).split())
-    if isinstance(error, _exception_types(("ClientError",))):
-        return _error_for_client_error(getattr(error, "response", {}), url, etag, writing)
-    if isinstance(error, _exception_types(_NO_CREDENTIALS)):
-        return AccessDenied(f"no credentials for {url}: {_CREDENTIALS}")
-    if isinstance(error, NothingFound):
-        return AccessDenied(f"no credentials for {url}: {_CREDENTIALS}; tried: {reason}")
-    if isinstance(error, NoIdentity):
-        return AccessDenied(f"no credentials for {url}: {reason}")
-    if isinstance(error, _exception_types(_NO_LOGIN)):
-        return AccessDenied(f"no credentials for {url}: {reason}")
-    if isinstance(error, _exception_types(("ParamValidationError",))):
-        return InvalidUrl(f"{url}: {reason}")
-    if (isinstance(error, RecursionError) or "maximum recursion depth" in reason) and _asks_for_the_region(error) > 1:
-        return StoreFailure(f"{url}: the server redirects in circles and names no region: give region=")
-    if isinstance(error, (OSError, *_exception_types(("BotoCoreError",)))):
-        return StoreFailure(f"{url}: {reason}")
-    if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
-        return InvalidUrl(f"{url}: {reason}; endpoint must be a URL such as http://127.0.0.1:8333")
-    if type(error).__module__.startswith("urllib3.") or _was_parsing_a_response(error):
-        return StoreFailure(f"{url}: the response is damaged: {reason}")
-    return None
 
 
 def _was_parsing_a_response(error: BaseException) -> bool:
@@ -129,8 +122,8 @@ def _was_parsing_a_response(error: BaseException) -> bool:
     return any(frame.f_globals.get("__name__") == "botocore.parsers" for frame, _ in walk_tb(error.__traceback__))
 
 
-def _asks_for_the_region(error: BaseException) -> int:
-    """The number of times that botocore looked for the region of a bucket: each redirect makes it start again."""
+def _redirects_of(error: BaseException) -> int:
+    """The number of redirects after which botocore looked for the region of the bucket."""
     from traceback import walk_tb  # 5 ms, after a failure
 
     return sum(frame.f_code.co_name == "redirect_from_error" for frame, _ in walk_tb(error.__traceback__))
@@ -140,8 +133,8 @@ def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> Mo
     """The error for a response to a GET that is not the object."""
     if refused.elsewhere:
         return StoreFailure(f"{url}: HTTP {refused.status}: {refused.elsewhere}")
-    response = refused.status, refused.code, refused.message, refused.object_bytes
-    return _error_for_status(*response, url, etag, region=refused.region or "")
+    found = refused.status, refused.code, refused.message, refused.object_bytes
+    return _error_for_status(*found, url, etag, region=refused.region or "")
 
 
 def _error_for_client_error(response: Any, url: str, etag: str | None, writing: bool) -> MonocontextError:
@@ -178,7 +171,7 @@ def _error_for_status(
         return AlreadyExists(f"{url} was written by someone else: expected {expected}, found {reason}")
     if status == 416:
         return DamagedData(f"{url} ends before the range starts: found {object_bytes or 'fewer'} bytes in all")
-    if status in (301, 307) or code in _OTHER_REGION or (code == "400" and region):  # the answer to a HEAD has no code
+    if status in (301, 307) or code in OTHER_REGION or (code == "400" and region):  # the answer to a HEAD has no code
         if re.fullmatch(_REGION, region):
             return StoreFailure(f"{url} is in the region {region}: open it with region='{region}': {reason}")
         return StoreFailure(f"{url} is in another region: give region=: {reason}")

@@ -17,7 +17,7 @@ from typing import Any
 
 from monocontext.errors import ContextChanged, DamagedData, StoreFailure
 from monocontext.stores import log
-from monocontext.stores.checks import check_end, check_size, check_version
+from monocontext.stores.checks import check_end, check_size, check_version, one_line
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.connection import Body
 from monocontext.stores.http.http11 import ResponseHead
@@ -26,8 +26,8 @@ from monocontext.stores.protocol import Blob
 from monocontext.stores.s3.client import ThrottleCounter
 from monocontext.stores.s3.errors import error_for_response, is_cut
 
-# botocore repeats a request that fails before its body; this module repeats it if the body breaks off.
 _BODY_ATTEMPTS = 4
+"""Attempts of boto3 to read a body. botocore itself repeats a request only if it fails before its body."""
 _PAUSE_SECONDS = 0.05
 # Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
@@ -39,13 +39,13 @@ _DATE = re.compile(
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 Span = tuple[int, int]
-"""The first byte, and the number of bytes (at least one)."""
+"""The offset of the first byte, and the number of bytes, at least 1."""
 
 
 def read_by_transport(
     client: Client, key: str, url: str, span: Span | None, etag: str | None, most_bytes: int | None = None
 ) -> Blob:
-    """Read `span` of an object, or all of it (1 GET; after a fault 1 more for the rest)."""
+    """Read `span` of an object, or all of it (1 GET, and 1 for the rest after each fault)."""
     download = Download(url, span, etag, most_bytes)
     try:
         client.get(key, download, span[1] if span else 0)
@@ -67,14 +67,14 @@ def read_by_boto3(
     most_bytes: int | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Blob:
-    """Read by boto3 (1 GET; if the body breaks off, 1 more for the whole span, after `pause`)."""
+    """Read the same by boto3 (1 GET, and 1 for the whole span after each body that breaks off and a `pause`)."""
     request = dict(target)
     if span is not None:
         request["Range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
     if etag is not None:
         request["IfMatch"] = f'"{etag}"'
     throttles.take()  # forget the throttling of earlier reads by this thread
-    answer, total_bytes, data = _whole_body(client, request, url, span, most_bytes, pause)
+    answer, total_bytes, data = _read_body(client, request, url, span, most_bytes, pause)
     found = bare_etag(answer.get("ETag"), url)
     check_version(url, etag, found)  # some servers ignore If-Match
     expected = span[1] if span else answer.get("ContentLength")
@@ -85,7 +85,7 @@ def read_by_boto3(
     return Blob(data, found, whole, refusals=throttles.take(), modified_seconds=modified, now_seconds=now)
 
 
-def _whole_body(
+def _read_body(
     client: Any,
     request: dict[str, str],
     url: str,
@@ -93,7 +93,10 @@ def _whole_body(
     most_bytes: int | None,
     pause: Callable[[float], None],
 ) -> tuple[Any, int | None, bytes]:
-    """Request a body until it arrives whole. Each head is checked before its body is read."""
+    """Request an object until its body arrives whole; each head is checked before its body is read.
+
+    Returns the response, the length of the whole object if it is known, and the body.
+    """
     for attempt in range(1, _BODY_ATTEMPTS + 1):
         answer = client.get_object(**request)
         body = answer["Body"]
@@ -108,18 +111,17 @@ def _whole_body(
             if not isinstance(error, Exception) or not is_cut(error):
                 raise
             if attempt == _BODY_ATTEMPTS:
-                reason = " ".join(str(error).split())
-                raise StoreFailure(f"{url}: the body was cut {attempt} times, last by {reason}") from error
+                raise StoreFailure(f"{url}: the body was cut {attempt} times, last by {one_line(error)}") from error
             log.note(log.INFO, "%s: the body was cut; boto3 reads it again", url)
         pause(_chance.uniform(0, _PAUSE_SECONDS * 2**attempt))
     raise AssertionError("unreachable")
 
 
 class Download:
-    """Receives `span` of the object at `url`, or the whole object: the `Sink` of a GET.
+    """The `Sink` of a GET: it receives `span` of an object, or the whole object.
 
-    It collects the bytes in a `BytesIO`, whose buffer it first writes to through a view and then returns as `bytes`
-    without a copy. A `bytearray` would have to be copied, which takes 1 ms for a MiB.
+    The bytes are written through a view into a `BytesIO`, which returns them as `bytes` without a copy. A `bytearray`
+    would have to be copied, which takes 1 ms for each MiB.
     """
 
     def __init__(self, url: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> None:
@@ -140,7 +142,7 @@ class Download:
         self._date: str | None = None
 
     def _missing(self) -> Span | None:
-        """The range that is still missing; `None` for the whole object."""
+        """The span that is still missing; `None` for the whole object."""
         received = self._received_bytes
         if self._span is not None:
             return self._span[0] + received, self._span[1] - received
@@ -193,11 +195,10 @@ class Download:
             self._memory, self._received_bytes = BytesIO(bytes(self._length or 0)), 0
 
     def _fill(self, body: Body) -> int:
-        """Receive into the part that is still empty; returns the number of bytes.
+        """Receive into the empty part of the memory; returns the number of bytes.
 
-        The views are released here, even after an exception. A view that the frames of an exception keep alive becomes
-        cyclic garbage together with its `BytesIO`, and the garbage collector of Python 3.11 and 3.12 may crash on
-        these two (3.13 raises an error).
+        The views are released even after an exception. Otherwise its traceback would keep them alive, as cyclic garbage
+        with their `BytesIO`, on which the garbage collector of Python 3.11 and 3.12 may crash (3.13 raises an error).
         """
         before = body.read_bytes
         with self._memory.getbuffer() as whole, whole[self._received_bytes :] as free:
@@ -223,9 +224,9 @@ class Download:
 def check_response(
     url: str, span: Span | None, status: int, content_range: str | None, length: int | None
 ) -> int | None:
-    """Check that a response is the requested span, or the whole object; returns the length of the whole object.
+    """Check that a response has the requested span, or the whole object; returns the length of the whole object.
 
-    `length` is the announced length of the body, `None` if the server announces none. Raises `DamagedData`.
+    `length` is the announced length of the body; `None`, as the result, if it is unknown. Raises `DamagedData`.
     """
     expected = 206 if span else 200
     if status != expected:
@@ -247,7 +248,7 @@ def check_response(
 def modified_seconds(answer: dict[str, Any], url: str) -> float:
     """The time of the last write in an answer of boto3, in seconds since 1970.
 
-    Raises `StoreFailure` if it is missing: `gc` must not take such an object for an old one.
+    Raises `StoreFailure` if it is missing, since `gc` would take such an object for an old one.
     """
     if "LastModified" not in answer:
         raise StoreFailure(f"{url}: the response is damaged: it has no Last-Modified")
@@ -284,6 +285,6 @@ def bare_etag(etag: Any, url: str) -> str:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970; `month` counts from 0. In the formula years begin in March, so that leap days come last."""
+    """Days since 1970; `month` counts from 0. In the formula years begin in March, so leap days come last."""
     year, month = (year, month - 2) if month >= 2 else (year - 1, month + 10)
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719469

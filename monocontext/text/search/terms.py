@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from monocontext.format.filters import case_folding as filters_fold
+from monocontext.format.filters.byte_facts import LEAST_BYTES
 from monocontext.format.filters.query import All, Any, Literal, Query
-from monocontext.format.filters.suffixes import LEAST_BYTES
 from monocontext.format.filters.words import strip
 from monocontext.text.windows import overlap
 

@@ -8,9 +8,9 @@ from concurrent.futures import Executor
 
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import NotFound
-from monocontext.format.folding import opened
 from monocontext.format.generations import read_newest
 from monocontext.format.manifest import Manifest
+from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.writing.place import Place, open_store_at, portable_place
@@ -45,7 +45,7 @@ def add_filters(
         if newest is None:
             raise NotFound(f"{store.url}: no context there to add filters to")
         with beside_gc(store, newest):
-            base = opened(newest, lambda ref: store.get(ref.key).data)
+            base = expand(newest, lambda ref: store.get(ref.key).data)
             bare = replace(base, filters=()) if rebuild else base
             if not wants_filters(base) or not any(gaps(bare.filters, 0, base.frames)):
                 return newest

@@ -19,11 +19,11 @@ from monocontext.errors import ForeignObject, NotFound
 from monocontext.format.filters import building
 from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.layout import FilterLayout as FilterLayout
-from monocontext.format.folding import opened
 from monocontext.format.generations import fence_seconds, read_newest
 from monocontext.format.index import Frame, FrameRecord, FrameRun
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
+from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
 from monocontext.stores.parallel import in_order
@@ -85,7 +85,7 @@ def compact(
         if newest is None:
             raise NotFound(f"{store.url}: no context there to compact")
         with beside_gc(store, newest):
-            base = opened(newest, lambda ref: store.get(ref.key).data)
+            base = expand(newest, lambda ref: store.get(ref.key).data)
             since = fence_seconds(store, base)
             layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False, since)
             context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)

@@ -6,15 +6,17 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
 from monocontext.errors import MonocontextError
-from monocontext.format.document_refs import DocumentsRef, documents_key
-from monocontext.format.documents import (
+from monocontext.format.document_names import (
     HASH_BYTES,
-    Document,
-    DocumentPage,
     decode_names,
     entries_of,
     last_of_each_name,
     name_hash,
+)
+from monocontext.format.document_refs import DocumentsRef, documents_key
+from monocontext.format.documents import (
+    Document,
+    DocumentPage,
 )
 from monocontext.records import dataclass
 

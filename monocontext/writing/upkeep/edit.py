@@ -19,10 +19,11 @@ from typing import Any
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import encode_metadata
-from monocontext.format.folding import opened
 from monocontext.format.generations import read_newest
+from monocontext.format.history import History
 from monocontext.format.index import OF_TEXT, flags_of_text
-from monocontext.format.manifest import History, Manifest, generation_key
+from monocontext.format.manifest import Manifest, generation_key
+from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import replace as changed
 from monocontext.stores.disk.cache import DiskCache
@@ -245,7 +246,7 @@ def edit(
         work = Rewrite(context)
 
         def change(base: Manifest) -> Manifest | None:
-            return _edited(work, opened(base, lambda ref: work.get(ref.key)), changes, forget)
+            return _edited(work, expand(base, lambda ref: work.get(ref.key)), changes, forget)
 
         try:
             return commit_change(store, newest, change)

@@ -7,6 +7,13 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from monocontext.engine.fetch.threads import in_threads
+from monocontext.format.document_names import (
+    encode_names,
+    entries_of,
+    first_doubled,
+    last_of_each_name,
+    name_hash,
+)
 from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
@@ -14,12 +21,7 @@ from monocontext.format.documents import (
     DocumentPage,
     DocumentRow,
     encode_metadata,
-    encode_names,
     encode_page,
-    entries_of,
-    first_doubled,
-    last_of_each_name,
-    name_hash,
     page_ref,
 )
 from monocontext.format.manifest import Manifest

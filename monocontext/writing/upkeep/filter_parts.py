@@ -14,7 +14,8 @@ from functools import partial
 from monocontext.engine.frame import FrameText
 from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
-from monocontext.format.filters.building import Columns, fold_head, overlap_for
+from monocontext.format.filters.building import Columns
+from monocontext.format.filters.frame_column import fold_head, overlap_for
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef, PageRef
 from monocontext.options import StoreOptions

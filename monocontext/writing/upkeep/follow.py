@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import AlreadyExists
-from monocontext.format.folding import opened
+from monocontext.format.history import History
 from monocontext.format.index import OF_TEXT, FrameRecord, FrameRun, flags_of_text
-from monocontext.format.manifest import History, Manifest
+from monocontext.format.manifest import Manifest
+from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import Store
@@ -87,7 +88,7 @@ def follow(
     def change(base: Manifest) -> Manifest | None:
         if not can_follow(base, target):
             raise AlreadyExists(f"{store.url}: another writer has just replaced the text there")
-        return _followed(work, opened(base, lambda ref: work.get(ref.key)), target, read_once)
+        return _followed(work, expand(base, lambda ref: work.get(ref.key)), target, read_once)
 
     try:
         return commit_change(store, newest, change)

@@ -28,11 +28,12 @@ from itertools import pairwise
 
 from monocontext.errors import AlreadyExists, NotAContext, NotFound, StoreFailure
 from monocontext.format.directories import rows_text
-from monocontext.format.folding import Directory, opened
 from monocontext.format.generations import commit, find_root, read_newest
+from monocontext.format.history import History
 from monocontext.format.index import Page
-from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
+from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
+from monocontext.format.root_directories import Directory, expand
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now, sweep
@@ -240,7 +241,7 @@ def _read_root(store: Store, key: str) -> tuple[Manifest, set[str]]:
         named.update(_ID.findall(rows_text(stored, directory.key).decode()))
         return stored
 
-    return opened(root, get), named
+    return expand(root, get), named
 
 
 def _named_ids(store: Store, roots: list[tuple[Manifest, set[str]]], threads: Executor) -> set[str]:

@@ -17,12 +17,14 @@ from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
 from monocontext.errors import AlreadyExists, NotFound
 from monocontext.format import inline
-from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_for
-from monocontext.format.folding import opened
+from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns
+from monocontext.format.filters.frame_column import overlap_for
 from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
+from monocontext.format.history import History
 from monocontext.format.index import Frame, Page
-from monocontext.format.manifest import History, Manifest
+from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
+from monocontext.format.root_directories import expand
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.pages import as_runs, write_pages
@@ -185,7 +187,7 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
         assert latest is not None  # generations are never taken back
         check_fence(work.context.store, base, latest)
         if latest.write_id != done.write_id:
-            latest = opened(latest, lambda ref: work.get(ref.key))
+            latest = expand(latest, lambda ref: work.get(ref.key))
             grown, bare = _add_appended(work, done, ours, latest)
             ours, done = fill_filters(work, grown, bare) if filters else grown, latest
         next_root = replace(

@@ -17,9 +17,9 @@ from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
-from monocontext.format.folding import opened
 from monocontext.format.generations import on_newest, read_newest
 from monocontext.format.manifest import Manifest
+from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
@@ -136,7 +136,7 @@ def _compare(
     store_options: StoreOptions | None,
 ) -> _Differences:
     """Read the files that may differ from their documents, and these documents."""
-    with closing(_Stored(store, base and opened(base, lambda ref: store.get(ref.key).data), store_options)) as there:
+    with closing(_Stored(store, base and expand(base, lambda ref: store.get(ref.key).data), store_options)) as there:
         if delete and there.numbers and not files:
             raise NotFound(f"the sources hold no file: `delete` would remove all {len(there.numbers):,} documents")
         new = [file for file in files.values() if there.facts(file.name) is None]

@@ -19,11 +19,11 @@ from monocontext.errors import MonocontextError, NotFound
 from monocontext.format import codec, inline
 from monocontext.format.filters.case_folding import fold_bytes
 from monocontext.format.filters.checking import Checker, describe_lacking
-from monocontext.format.folding import opened
 from monocontext.format.generations import find_root, read_generation
 from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame, FrameRecord, Page
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
+from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, field, replace
 from monocontext.stores.parallel import in_order
@@ -111,7 +111,7 @@ def verify(
         report = Report(store.url, manifest.generation)
         _check_commit(store, manifest, report)
         try:
-            manifest = opened(manifest, lambda ref: store.get(ref.key).data)
+            manifest = expand(manifest, lambda ref: store.get(ref.key).data)
         except MonocontextError as error:
             report.problems.append(f"{error}: nothing that it names was checked")
             context.close()
@@ -288,7 +288,7 @@ def _check_part(place: tuple[Any, ...], part: _Part) -> _Checked:
     them."""
     url, options, allow, generation = place
     with open_store_at(url, options) as store:
-        manifest = opened(read_generation(store, generation), lambda ref: store.get(ref.key).data)
+        manifest = expand(read_generation(store, generation), lambda ref: store.get(ref.key).data)
         context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=options, owns_store=False)
         report = Report(store.url, generation)
         page = load_page(store, manifest.pages, part.page)

@@ -13,11 +13,12 @@ from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
 from monocontext.errors import NotFound
 from monocontext.format.document_refs import DocumentsRef, documents_key
-from monocontext.format.folding import opened
 from monocontext.format.generations import commit, read_generation, read_newest
+from monocontext.format.history import History
 from monocontext.format.index import Frame, FrameRecord
-from monocontext.format.manifest import History, Manifest
+from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
+from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
@@ -83,7 +84,7 @@ def restore(
 
         def build(base: Manifest | None) -> Manifest:
             assert base is not None  # generations are never taken back
-            return _restored(work, *(opened(root, lambda ref: work.get(ref.key)) for root in (base, wanted)))
+            return _restored(work, *(expand(root, lambda ref: work.get(ref.key)) for root in (base, wanted)))
 
         try:
             return commit(store, newest, build)

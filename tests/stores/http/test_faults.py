@@ -71,7 +71,7 @@ def test_a_connection_that_was_closed_while_it_waited() -> None:
         assert [read(store) == WANTED for _ in range(3)] == [True] * 3
         assert (server.connections, len(server.asked)) == (3, 4)
         transport = store._connection.transport("bucket")
-        assert repr(transport.budget if transport else None) == "<Budget 64.0/64 retries>"
+        assert repr(transport.budget if transport else None) == "<RetryBudget 64.0 of 64 retries>"
 
 
 def test_a_connection_that_the_server_says_will_close() -> None:
@@ -163,7 +163,7 @@ def test_a_line_that_breaks_again_and_again_is_used_as_long_as_it_brings_bytes(
         assert len(server.asked) == len(set(ranges(server))) == 10
         transport = store._connection.transport("bucket")
         assert transport is not None
-        assert repr(transport.budget) == "<Budget 64.0/64 retries>"
+        assert repr(transport.budget) == "<RetryBudget 64.0 of 64 retries>"
 
 
 def test_an_object_replaced_between_two_parts_of_one_read() -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import DamagedData
-from monocontext.format.filters import building
+from monocontext.format.filters import building, frame_column, joining
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import filter_key
@@ -187,8 +187,9 @@ def test_another_block_of_the_same_length_is_damage(
 def writers_of_grams_3() -> Iterator[None]:
     """Filters are written as by earlier versions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "FILTER_KIND", "grams-3")
-        patch.setattr(building, "set_column", partial(building.set_column, kind="grams-3"))
+        for module in (building, joining):
+            patch.setattr(module, "FILTER_KIND", "grams-3")
+        patch.setattr(frame_column, "set_column", partial(frame_column.set_column, kind="grams-3"))
         patch.setattr(building, "set_rows", partial(building.set_rows, kind="grams-3"))
         yield
 

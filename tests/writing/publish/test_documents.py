@@ -275,10 +275,10 @@ def test_an_append_whose_pages_were_collected_changes_nothing(store: MemoryStore
         (["fine", 7], "document 1: expected a text, .name, text."),
         ([(1, "text")], "document 0: a name must be a str, not int"),
         ([("a", "half \ud83d")], "document 'a': a lone surrogate U.D83D at character 5"),
-        ([("\ud83d", "text")], "document 0: its name holds a lone surrogate"),
-        ([("n" * 5000, "text")], "a name of 5,000 bytes"),
+        ([("\ud83d", "text")], "document 0: its name has a lone surrogate"),
+        ([("n" * 5000, "text")], "its name has 5,000 bytes"),
         ([("a", "text", {"k": object()})], "document 0: its metadata is not a JSON object"),
-        ([("a", "text", {"k": "v" * 70_000})], "metadata of 70,008 bytes"),
+        ([("a", "text", {"k": "v" * 70_000})], "its metadata has 70,008 bytes"),
         ([("a", "text", {"k": float("nan")})], "document 0: its metadata is not a JSON object"),
     ],
 )

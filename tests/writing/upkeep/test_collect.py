@@ -15,7 +15,8 @@ import pytest
 from monocontext import Monocontext
 from monocontext.errors import AlreadyExists, DamagedData, NotAContext, NotFound, UnsupportedFormat
 from monocontext.format.generations import find_root, read_generation
-from monocontext.format.manifest import ROOT_KEY, Manifest, _checksum, generation_key
+from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
+from monocontext.format.root_json import checksum
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
@@ -172,7 +173,7 @@ def test_objects_that_only_a_later_version_understands(random: Random) -> None:
     data = json.loads(manifest.to_bytes())
     data["filters"] = [{"kind": "grams-9", "objects": [kept["filters"]]}]
     data["dictionary"] = {"key": f"segments/{kept['segments']}.seg"}
-    data["crc32c"] = _checksum(data)
+    data["crc32c"] = checksum(data)
     store.put(ROOT_KEY, json.dumps(data).encode())
     store.put(generation_key(1), json.dumps(data).encode())
     store.put(f"filters/{kept['filters']}.flt", b"?")

@@ -116,7 +116,7 @@ def test_a_border_that_lacks_a_gram(store: Store) -> None:
         bits[:, ref.frames] = 0
 
     tamper(store, 1, clear)
-    assert "its border lacks grams" in problem(store)
+    assert "its border column lacks grams" in problem(store)
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_records_that_promise_too_much(store: Store) -> None:
     manifest = root(many)
     assert manifest.filters[1].border_frames == 10
     rewrite(many, manifest, 1, border_frames=9)
-    assert "its border covers 9 frames, expected 10" in problem(many)
+    assert "expected a border of 10 frames, found 9" in problem(many)
 
 
 def test_damaged_objects(store: Store) -> None:
