@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
 from monocontext.engine.fetch.fetcher import Fetcher
-from monocontext.engine.fetch.scheduler import FetchItem
+from monocontext.engine.fetch.requests import FetchItem
 from monocontext.errors import DamagedData
 from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
 from monocontext.format.documents import (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Narrowing
-from monocontext.engine.fetch.scheduler import FILTER_GAP_BYTES, FetchItem, Missing
+from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
 from monocontext.format.directories import filters_in
 from monocontext.format.filters.query import Literal, literals
 from monocontext.format.filters.query import Query as Query

@@ -30,7 +30,7 @@ from weakref import ref
 from cachetools import Cache as BaseCache
 from cachetools import LRUCache
 
-from monocontext.engine.fetch.scheduler import FetchItem, RangeRequest
+from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.records import dataclass, field
 
 MOST_BYTES = 4

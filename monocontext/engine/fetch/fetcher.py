@@ -23,7 +23,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_check
 from monocontext.engine.fetch.cache import Cache, StoredBytes, forget_warm, keep_warm
 from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.listeners import Counting, Hedge, Hedging, Link, Listeners
-from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, RangeRequest, Scheduler, Token
+from monocontext.engine.fetch.requests import FetchItem, RangeRequest
+from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
 from monocontext.engine.fetch.threads import LOCK
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.frame import FrameText
