@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from monocontext.engine.candidates import Candidates, Narrowing
 from monocontext.engine.fetch.cache import reserved_bytes
 from monocontext.engine.fetch.fetcher import Fetcher, Places, refuse_foreign
-from monocontext.engine.fetch.listeners import Hedge
+from monocontext.engine.fetch.hedging import Hedge
 from monocontext.engine.fetch.scheduler import Fetch, Token
 from monocontext.engine.fetch.workers import InlineWorkers, Workers
 from monocontext.engine.filter_lookup import FilterLookup
@@ -121,7 +121,7 @@ class Reader:
             text_bytes=self._text_bytes,
             has_tail=self.ends.tail_start < self.characters,
         )
-        fetcher.listeners.add(self.ahead)
+        fetcher.listeners.append(self.ahead)
         self.log: ReadLog | None = None
         """The log of reads, once a caller has started it."""
         self.handed: PieceLog | None = None

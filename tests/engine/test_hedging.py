@@ -12,7 +12,7 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.listeners import BURST, RULES, SAMPLES, Hedge, Hedging, Latencies
+from monocontext.engine.fetch.hedging import BURST, RULES, SAMPLES, Hedge, Hedging, Latencies
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority
 from monocontext.errors import ContextClosed, StoreFailure
@@ -59,16 +59,16 @@ def test_percentiles_are_those_of_the_last_samples() -> None:
 
 
 def test_nothing_is_known_at_first() -> None:
-    assert taught("p99", samples=3).trigger(1000) is None
-    assert taught("p99", samples=4).trigger(1000) == pytest.approx(0.3)
-    assert taught("p95", samples=19).trigger(1000) is None
-    assert taught("p95", samples=20).trigger(1000) == 0.1
+    assert taught("p99", samples=3).late_after(1000) is None
+    assert taught("p99", samples=4).late_after(1000) == pytest.approx(0.3)
+    assert taught("p95", samples=19).late_after(1000) is None
+    assert taught("p95", samples=20).late_after(1000) == 0.1
 
 
 def test_sizes_are_told_apart() -> None:
     hedging = taught("p99")
-    assert hedging.trigger(1) == hedging.trigger(65_535)
-    assert hedging.trigger(1 << 20) is None
+    assert hedging.late_after(1) == hedging.late_after(65_535)
+    assert hedging.late_after(1 << 20) is None
 
 
 def test_a_size_with_few_answers_is_late_when_a_larger_one_would_be() -> None:
@@ -80,15 +80,15 @@ def test_a_size_with_few_answers_is_late_when_a_larger_one_would_be() -> None:
             hedging.answered(one, ANSWER, seconds)
     small = fetch(1000)
     hedging.sent([small], 10.0, False)
-    assert hedging.trigger(1000) == 0.2
-    assert hedging.trigger(64 << 20) is None
+    assert hedging.late_after(1000) == 0.2
+    assert hedging.late_after(64 << 20) is None
     assert hedging.next_due() == 10.2
     assert hedging.overdue(10.19) == []
     assert hedging.overdue(10.2) == [small]
 
 
 def test_what_answers_at_once_is_not_hedged() -> None:
-    assert taught("p95", seconds=0.0005).trigger(1000) is None
+    assert taught("p95", seconds=0.0005).late_after(1000) is None
 
 
 def test_an_unknown_rule() -> None:
@@ -116,7 +116,7 @@ def test_what_was_answered_is_not_late() -> None:
     hedging.sent([one], 10.0, False)
     hedging.sent([other], 10.0, False)
     hedging.answered(one, ANSWER, 0.05)
-    hedging.landed(other, 10.1, True)
+    hedging.ended(other, 10.1, True)
     assert (hedging.next_due(), hedging.overdue(20.0)) == (None, [])
 
 

@@ -22,7 +22,9 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_check
 
 from monocontext.engine.fetch.cache import Cache, StoredBytes, forget_warm, keep_warm
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.listeners import Counting, Hedge, Hedging, Link, Listeners
+from monocontext.engine.fetch.hedging import Hedge, Hedging
+from monocontext.engine.fetch.link import Link
+from monocontext.engine.fetch.listeners import Counting, Listener
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
 from monocontext.engine.fetch.threads import LOCK
@@ -112,7 +114,7 @@ class Fetcher:
         self.scheduler = Scheduler(workers.max_running, self.window_bytes, self.stats.prefetch, pressure)
         self.hedging = Hedging(hedge, pressure) if hedge is not None else None
         self.link = Link(round_trip_seconds)
-        self.listeners = Listeners(Counting(self.stats), self.link, *([self.hedging] if self.hedging else []))
+        self.listeners: list[Listener] = [Counting(self.stats), self.link, *([self.hedging] if self.hedging else [])]
         self.expected: Container[Hashable] = ()
         """Keys that were planned ahead of any caller and are not used yet: the cache keeps such an entry as unused."""
         self.workers = workers
@@ -241,8 +243,8 @@ class Fetcher:
             self.stats.bytes_used += text.frame.stored_bytes
             if text.ahead:
                 self.stats.prefetch.bytes_used += text.frame.stored_bytes
-            for used in self.listeners.used:
-                used(text)
+            for listener in self.listeners:
+                listener.used(text)
         if step and not self.is_closed:
             step()
         self._start()
@@ -313,12 +315,12 @@ class Fetcher:
         started = self.scheduler.start()
         # A request that started alone is carried out by the call that waits for it, unless it may be hedged.
         alone = started[0] if is_all and len(started) == 1 and self.workers.runs_inline else None
-        if alone and self.hedging and self.hedging.trigger(alone.request.stored_bytes) is not None:
+        if alone and self.hedging and self.hedging.late_after(alone.request.stored_bytes) is not None:
             alone = None
         if alone and token in alone.wanted_by:
             self.scheduler.run_in_caller(alone, token)
-            for sent in self.listeners.sent:
-                sent(started, self.workers.now(), is_first)
+            for listener in self.listeners:
+                listener.sent(started, self.workers.now(), is_first)
         elif started:
             self._send(started, is_first)
             self._start()
@@ -347,8 +349,8 @@ class Fetcher:
             return False
         is_first = not self.scheduler.running
         self.scheduler.take(fetch, token)
-        for sent in self.listeners.sent:
-            sent([fetch], self.workers.now(), is_first)
+        for listener in self.listeners:
+            listener.sent([fetch], self.workers.now(), is_first)
         return True
 
     @change
@@ -365,7 +367,7 @@ class Fetcher:
         for fetch in self.scheduler.drop_queued():  # they will never start, and threads may wait for them
             fetch.error = self._closed_error()
             fetch.done = True
-        for listener in self.listeners.all:
+        for listener in self.listeners:
             listener.reset_state()
         self.listeners.clear()  # they hold this, which is to go with its last reference
         self.workers.notify()
@@ -375,8 +377,8 @@ class Fetcher:
         if self._pid == os.getpid():
             return  # another thread of the child was faster
         lost = self.scheduler.restart()
-        for listener in self.listeners.all:
-            listener.lost()
+        for listener in self.listeners:
+            listener.forked()
         self._send(lost, False)
         self._pid = os.getpid()
 
@@ -388,7 +390,7 @@ class Fetcher:
         """
         self.scheduler = self.scheduler.restarted()
         self.cache.expect_nothing()
-        for listener in self.listeners.all:
+        for listener in self.listeners:
             listener.reset_state()
         self.workers.notify()
 
@@ -396,8 +398,8 @@ class Fetcher:
         """Within a change: remove what interrupted calls left behind."""
         if self.scheduler.left:
             for fetch in self.scheduler.sweep():
-                for landed in self.listeners.landed:
-                    landed(fetch, self.workers.now(), not self.scheduler.running)
+                for listener in self.listeners:
+                    listener.ended(fetch, self.workers.now(), not self.scheduler.running)
 
     def _start(self) -> None:
         """Within a change: start and send every request that may start now."""
@@ -424,8 +426,8 @@ class Fetcher:
         if sent := away[:taken]:
             if self.hedging is not None:
                 self.stats.hedges += sum(fetch.attempts > 1 for fetch in sent)
-            for tell in self.listeners.sent:
-                tell(sent, now, is_first)
+            for listener in self.listeners:
+                listener.sent(sent, now, is_first)
 
     def _is_cached(self, request: RangeRequest) -> bool:
         """Whether a request needs no waiting. Then its caller is faster than a thread that has to wake up."""
@@ -484,8 +486,8 @@ class Fetcher:
             fetch.done = True
         if fetch.home is self.scheduler:  # else it started before the state was reset
             self.scheduler.finish(fetch)
-            for landed in self.listeners.landed:
-                landed(fetch, self.workers.now(), not self.scheduler.running)
+            for listener in self.listeners:
+                listener.ended(fetch, self.workers.now(), not self.scheduler.running)
         self.workers.notify()
         self._start()
 
@@ -551,8 +553,8 @@ class Fetcher:
         if not blob.local:
             self._apply_backpressure(blob.refusals, began)
         seconds = None if began is None else self.workers.now() - began
-        for answered in self.listeners.answered:
-            answered(fetch, blob, seconds)
+        for listener in self.listeners:
+            listener.answered(fetch, blob, seconds)
 
     def _apply_backpressure(self, refusals: int, sent: float | None) -> None:
         """Within a change: adapt the limit of concurrent requests to an answer of the store."""

@@ -1,7 +1,7 @@
 """Read ahead for one reader: expected reads become fetches, within a budget, behind every read that a caller waits for.
 
 Reads that code announces come as routes (`routes`), predictions from earlier reads come from `prefetch.streams`. Both
-are plans here, and are walked a little at a time: when a model begins to think, when a fetch has landed, when a
+are plans here, and are walked a little at a time: when a model begins to think, when a fetch has ended, when a
 prefetched frame is used. So little is queued at any time, and there is little to cancel.
 
 Invariants:
@@ -265,7 +265,7 @@ class ReadAhead(Listener):
 
     # -- what requests do ------------------------------------------------------------------------------------------
 
-    def landed(self, fetch: Fetch, now: float, is_last: bool) -> None:
+    def ended(self, fetch: Fetch, now: float, is_last: bool) -> None:
         if not fetch.forgotten:
             return  # another attempt is under way
         if self._under_way:  # also for a fetch of a caller, which takes frames out of queued speculation
@@ -291,8 +291,7 @@ class ReadAhead(Listener):
             self._hoped_bytes -= self._hoped.pop(number)
             self._walk()
 
-    def lost(self) -> None:
-        """Other threads are not here either."""
+    def forked(self) -> None:
         self.think.forget()
         for number in [number for number in self._under_way if number not in self._fetcher.scheduler]:
             self._arrive(number)
