@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
 from monocontext.engine.fetch.cache import reserved_bytes
-from monocontext.engine.fetch.fetcher import Fetcher, Places, refuse_foreign
+from monocontext.engine.fetch.fetcher import Fetcher
 from monocontext.engine.fetch.hedging import Hedge
+from monocontext.engine.fetch.object_reader import Places, refuse_foreign
 from monocontext.engine.fetch.scheduler import Fetch, Token
 from monocontext.engine.fetch.workers import InlineWorkers, Workers
 from monocontext.engine.filter_lookup import FilterLookup

@@ -14,7 +14,7 @@ from monocontext import Monocontext
 from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.hedging import BURST, RULES, SAMPLES, Hedge, Hedging, Latencies
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
-from monocontext.engine.fetch.scheduler import Fetch, Priority
+from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
 from monocontext.errors import ContextClosed, StoreFailure
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, SimulatedWorkers, WrappedStore, profile
@@ -31,7 +31,8 @@ ANSWER = Blob(b"", "etag", 0)
 
 
 def fetch(size: int = 1000, priority: Priority = Priority.DEMAND, waiters: int = 1) -> Fetch:
-    found = Fetch(RangeRequest("object", 0, size, (FetchItem("key", "object", 0, size, 0, bytes),)), priority)
+    request = RangeRequest("object", 0, size, (FetchItem("key", "object", 0, size, 0, bytes),))
+    found = Fetch(request, priority, Scheduler(1, size))
     found.waiters = waiters
     return found
 
@@ -406,7 +407,7 @@ def test_memory_and_disks_are_not_asked_twice() -> None:
 def test_many_callers_of_one_stalled_request() -> None:
     store, context = stalling()
     counting = CountingStore(store)
-    context._reader.fetcher._store = counting  # type: ignore[union-attr]
+    context._reader.fetcher._objects._store = counting  # type: ignore[union-attr]
     store.stall = 1
     found: list[str] = []
     threads = [threading.Thread(target=lambda: found.append(context[5:15])) for _ in range(8)]
