@@ -19,7 +19,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from monocontext.engine.fetch.cache import Cache, StoredBytes, forget_warm, keep_warm
+from monocontext.engine.fetch.cache import Cache, forget_warm, keep_warm
 from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.hedging import Hedge, Hedging
 from monocontext.engine.fetch.link import Link
@@ -27,6 +27,7 @@ from monocontext.engine.fetch.listeners import Counting, Listener
 from monocontext.engine.fetch.object_reader import ObjectReader, Places, refuse_foreign
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
+from monocontext.engine.fetch.stored_bytes import StoredBytes
 from monocontext.engine.fetch.threads import LOCK
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.frame import FrameText

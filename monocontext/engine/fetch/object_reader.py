@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from monocontext.engine.fetch.cache import StoredBytes
 from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.stored_bytes import StoredBytes
 from monocontext.engine.fetch.workers import Workers
 from monocontext.errors import ContextChanged, DamagedData, ForeignObject
 from monocontext.records import dataclass
