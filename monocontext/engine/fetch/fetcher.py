@@ -25,10 +25,10 @@ from monocontext.engine.fetch.hedging import Hedge, Hedging
 from monocontext.engine.fetch.link import Link
 from monocontext.engine.fetch.listeners import Counting, Listener
 from monocontext.engine.fetch.object_reader import ObjectReader, Places, refuse_foreign
+from monocontext.engine.fetch.pools import LOCK
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
 from monocontext.engine.fetch.stored_bytes import StoredBytes
-from monocontext.engine.fetch.threads import LOCK
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.frame import FrameText
 from monocontext.engine.stats import Stats
@@ -388,18 +388,14 @@ class Fetcher:
 
     def _send(self, fetches: Iterable[Fetch], is_first: bool) -> None:
         """Within a change: have attempts carried out by threads, or leave them to callers."""
-        now, remote = self.workers.now(), []
+        now, sent = self.workers.now(), []
         for fetch in fetches:
-            if self._is_cached(fetch.request):
-                self.scheduler.leave(fetch)
+            request, job = fetch.request, partial(self._run, fetch, now)
+            if not self._is_cached(request) and self.workers.submit(request, job):
+                sent.append(fetch)
             else:
-                remote.append(fetch)
-        if not remote:
-            return
-        taken = self.workers.submit_all([(fetch.request, partial(self._run, fetch, now)) for fetch in remote])
-        for fetch in remote[taken:]:
-            self.scheduler.leave(fetch)
-        if sent := remote[:taken]:
+                self.scheduler.leave(fetch)
+        if sent:
             if self.hedging is not None:
                 self.stats.hedges += sum(fetch.attempts > 1 for fetch in sent)
             self._tell_sent(sent, is_first)

@@ -12,7 +12,8 @@ MOST_SHARE = 0.5
 
 
 def reserved_bytes(text_bytes: int, stored_bytes: int, cache_bytes: int) -> int:
-    """The bytes of a cache to reserve for stored frames: for all of a text or none, since a pass returns to all of it."""
+    """The bytes of a cache to reserve for stored frames: for all of a text or none, since a pass returns to all of
+    it."""
     fits = stored_bytes <= cache_bytes * MOST_SHARE
     return stored_bytes if text_bytes > cache_bytes and fits else 0
 
