@@ -430,7 +430,7 @@ class Reader:
 
     def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
         """Like `candidates`, also if most frames are candidates; None if no filter can tell, or if they are more than
-        `MOST_MANY`.
+        `MOST_LISTED`.
 
         The cost is that of `candidates`, without the index pages of these frames.
         """
@@ -480,7 +480,7 @@ class Reader:
         if stop <= start or not self.manifest.filter_directories:
             return []
         within = self.table.numbers(start, stop)
-        numbers = self._filters.beginnings(within.start, within.stop)
+        numbers = self._filters.beginnings(within)
         self.table.prefetch_pages(numbers)
         return [self.frame(number).start for number in numbers]
 
