@@ -22,7 +22,7 @@ from monocontext.engine.fetch.stored_bytes import reserved_bytes
 from monocontext.engine.fetch.workers import InlineWorkers, Workers
 from monocontext.engine.filter_lookup import FilterLookup
 from monocontext.engine.frame import FrameText
-from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, frame_item, frame_items
+from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, frame_item
 from monocontext.engine.prefetch import Prefetch, Read
 from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.routes import Routes
@@ -366,7 +366,8 @@ class Reader:
                                 break
                             batch.append(frame)
                             ahead_bytes += _memory_bytes(frame, eager)
-                        ahead.extend(zip(batch, fetcher.want(frame_items(batch, needles or ()), token), strict=True))
+                        items = [frame_item(frame, needles or ()) for frame in batch]
+                        ahead.extend(zip(batch, fetcher.want(items, token), strict=True))
                     if not ahead:
                         return
                     frame, found = ahead[0]
