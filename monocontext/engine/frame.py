@@ -9,6 +9,8 @@ from itertools import accumulate
 from monocontext.errors import DamagedData
 from monocontext.format.index import ASCII, Frame
 
+FRAME_BYTES = 600
+"""The memory that a frame takes in the cache and in an index page, without its text."""
 MARK_EVERY = 1024
 """Bytes between two checkpoints, a multiple of 8: a short slice decodes 2 KB instead of 256 KiB, for 4 bytes of memory
 in 1024. Denser gains little, 4096 costs three times as much a slice."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from monocontext.engine.fetch.listeners import Listener
 from monocontext.engine.fetch.requests import FetchItem, Missing
 from monocontext.engine.fetch.scheduler import Fetch, Priority
-from monocontext.engine.frame import FrameText
+from monocontext.engine.frame import FRAME_BYTES, FrameText
 from monocontext.engine.frame_table import Frames, frame_item
 from monocontext.engine.prefetch import HitWindows, Kind, Ledger, Prefetch, Read, Streams, ThinkTime
 from monocontext.engine.prefetch.hits import AFTER, BEFORE, names_in, rarest_in
@@ -47,8 +47,6 @@ NAMES_BYTES = 64 << 10
 GB is 5 KB long."""
 LEAST_UNDER_WAY_BYTES = 16 << 20
 """The most bytes in flight: what 100 MB/s transfer in a round trip of 150 ms; on a faster link, half a second of it."""
-_FRAME_BYTES = 600
-"""Bytes that a frame takes in the cache and in an index page, without its text."""
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +100,7 @@ class ReadAhead(Listener):
 
     def reset_state(self) -> None:
         """Only `think` stays: a call of a model goes on."""
-        self.ledger = Ledger(self._cache.capacity_bytes, self._text_bytes + _FRAME_BYTES * self._frames)
+        self.ledger = Ledger(self._cache.capacity_bytes, self._text_bytes + FRAME_BYTES * self._frames)
         self._fetcher.expected = self.ledger.kinds
         self.streams = Streams(self.routes.characters, self._frames)
         self.hits = HitWindows(self.routes.characters)
@@ -342,7 +340,7 @@ class ReadAhead(Listener):
             elif plan.free_bytes is not None and not self._may_go_on(plan, step):
                 return
             elif not self._is_cached(step, plan):
-                size = step.bytes + _FRAME_BYTES
+                size = step.bytes + FRAME_BYTES
                 if size <= self.ledger.share_bytes[plan.kind]:
                     if self._under_way_bytes + size > limit or not self._reserve(step, size, plan):
                         return
@@ -437,7 +435,7 @@ class ReadAhead(Listener):
         missing = [step for step in steps if isinstance(step, Frame) and not self._is_cached(step, plan)]
         if any(isinstance(step, Missing) for step in steps):  # its index page comes first, in time for the next reads
             plan.route = iter([step for step in steps if isinstance(step, Missing)])
-        elif sum(frame.bytes + _FRAME_BYTES for frame in missing) > self._room_bytes(Kind.GUESSED):
+        elif sum(frame.bytes + FRAME_BYTES for frame in missing) > self._room_bytes(Kind.GUESSED):
             return
         else:
             plan.route = iter(missing)
@@ -450,7 +448,7 @@ class ReadAhead(Listener):
 
     def _hold(self, frame: Frame, plan: PrefetchPlan) -> None:
         """Keep this part of an expected read in memory, to save another request."""
-        size = frame.bytes + _FRAME_BYTES
+        size = frame.bytes + FRAME_BYTES
         if frame.number in self.ledger or size > self._room_bytes(Kind.GUESSED):
             return
         if self._cache.expect(frame.number):
