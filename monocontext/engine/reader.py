@@ -394,7 +394,7 @@ class Reader:
         self._repeats = self._repeats + 1 if query == self._last_query else 0
         self._last_query = query
         if isinstance(query, Literal):
-            self.ahead.searched(query.text)
+            self.ahead.names.searched(query.text)
         narrowed = self.narrow(query, start, stop, within_line)
         runs = narrowed.runs
         if runs is None:

@@ -74,13 +74,6 @@ class Ledger:
         self._entries[kind][frame] = _LedgerEntry(size_bytes, stream, self._reads)
         self.outstanding_bytes[kind] += size_bytes
 
-    def reserve(self, frame: int, kind: Kind, size_bytes: int, stream: int | None, kept_bytes: int) -> bool:
-        """Expect a frame if this much room is left after it. Returns whether it is expected."""
-        if size_bytes > self.room_bytes(kind) - kept_bytes:
-            return False
-        self.expect(frame, kind, size_bytes, stream)
-        return True
-
     def settle(self, frame: int) -> bool:
         """It was used, or will not come; whether it was expected."""
         kind = self.kinds.pop(frame, None)
