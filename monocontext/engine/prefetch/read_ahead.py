@@ -24,7 +24,7 @@ from monocontext.engine.frame import FRAME_BYTES, FrameText
 from monocontext.engine.frame_table import Frames, frame_item
 from monocontext.engine.prefetch import HitWindows, Kind, Ledger, Prefetch, Read, Streams, ThinkTime
 from monocontext.engine.prefetch.names import Names
-from monocontext.engine.prefetch.streams import Ahead
+from monocontext.engine.prefetch.streams import ExpectedRead
 from monocontext.errors import MonocontextError
 from monocontext.format.index import Frame
 from monocontext.records import KW_ONLY, dataclass
@@ -130,8 +130,8 @@ class ReadAhead(Listener):
                     self._guess(self.routes.name(name), free_bytes=0)
                 for start, stop in self.hits.windows():
                     self._guess(self.routes.whole(start, stop))
-            for ahead in self.streams.think(THINK_READS, self._room):
-                self._follow(ahead)
+            for expected in self.streams.think(THINK_READS, self._room):
+                self._follow(expected)
         self._walk()
 
     def end_thinking(self) -> bool:
@@ -188,8 +188,8 @@ class ReadAhead(Listener):
         if stale:
             self._give_up(stale)
             self.streams.unused(streams)
-        for ahead in self.streams.read(read, self.late != late, self._room):
-            self._follow(ahead)
+        for expected in self.streams.read(read, self.late != late, self._room):
+            self._follow(expected)
         self._walk()
 
     def before_read(self, start: int, stop: int, frame: int) -> None:
@@ -394,11 +394,11 @@ class ReadAhead(Listener):
             numbers = (0,) if self._has_tail else (0, self._frames - 1)
             self._guess(self.routes.frames(dict.fromkeys(numbers)), Priority.WARM_UP)
 
-    def _follow(self, ahead: Ahead) -> None:
+    def _follow(self, expected: ExpectedRead) -> None:
         """Fetch an expected read of a stream, all or nothing: a part of it would save no request."""
-        start, stop = ahead.start, ahead.stop
-        route = self.routes.frames(range(start, stop)) if ahead.in_frames else self.routes.whole(start, stop)
-        plan = PrefetchPlan(route, Priority.SEQUENTIAL, Kind.GUESSED, stream=ahead.stream)
+        start, stop = expected.start, expected.stop
+        route = self.routes.frames(range(start, stop)) if expected.in_frames else self.routes.whole(start, stop)
+        plan = PrefetchPlan(route, Priority.SEQUENTIAL, Kind.GUESSED, stream=expected.stream)
         steps = list(route)
         frames = [step for step in steps if isinstance(step, Frame)]
         missing = [frame for frame in frames if not self._is_cached(frame, plan)]
