@@ -210,7 +210,8 @@ class BlockSource:
         self._clear()
 
     def split(self, line: str, fence: str) -> tuple[str, str]:
-        """The code of the next line without its comment, and the rest of the line if that begins with a closing fence."""
+        """The code of the next line without its comment, and the rest of the line if that begins with a closing
+        fence."""
         at = 0
         while at < len(line):
             if self._quote:
