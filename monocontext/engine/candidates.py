@@ -1,4 +1,4 @@
-"""Hold the frames in which matches of a search may begin, as runs in the order of the text."""
+"""Represent the frames in which matches of a search may begin, as runs in the order of the text."""
 
 from __future__ import annotations
 
@@ -11,36 +11,37 @@ from monocontext.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Neighbouring frames that are candidates, as characters [start, stop) of the text."""
+    """Neighbouring candidate frames, as characters [start, stop) of the text."""
 
     start: int
     stop: int
     begins_line: bool
-    r"""It begins a line: a `\n` precedes it, or nothing does."""
+    r"""Whether it begins a line: a `\n` precedes it, or nothing does."""
     ends_line: bool
-    r"""Its last character is `\n`."""
+    r"""Whether its last character is `\n`."""
     frames: int
+    """The number of its frames."""
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """The answer of search filters to a search."""
+    """The frames that search filters leave for a search."""
 
     frames: int
     """The number of frames that filters covered; 0 without filters."""
     runs: list[tuple[int, int]] | None
-    """The frames in which a match may begin, as rising half-open runs; None means all."""
+    """The frames in which a match may begin, as rising half-open runs of frame numbers; None: in any."""
     reason: str
-    """Why in any; else empty."""
+    """Why `runs` is None; else empty."""
     dense_runs: list[tuple[int, int]] | None = None
-    """Candidate runs even if too dense to skip frames; None if there are too many to list."""
+    """The same frames, if they are too dense for a search to skip others, and few enough to list."""
 
 
 class Candidates:
     """The frames of a stored text in which a match may begin; none begins elsewhere.
 
-    After `moved`, offsets are those of a text derived from the stored one. The search reports each match (`found`), so
-    that statistics know which frames were read in vain.
+    After `moved` or `through`, characters are those of a text derived from the stored one. The search reports each
+    match (`found`), so statistics tell the frames that were read in vain.
     """
 
     def __init__(
@@ -53,11 +54,11 @@ class Candidates:
         stats: SearchStats,
     ):
         self.runs = runs
-        """Numbers of frames, half-open, rising."""
+        """Half-open runs of frame numbers, rising."""
         self.start, self.stop = start, stop
-        """Characters that the search is confined to."""
+        """The characters in which the search looks."""
         self.ends_at_first = False
-        """Whether the search looks for one match alone."""
+        """Whether the search looks for only one match."""
         self._frame = frame
         self._locate = locate
         self._stats = stats
@@ -67,14 +68,15 @@ class Candidates:
 
     @property
     def frames(self) -> int:
+        """The number of candidates."""
         return sum(stop - start for start, stop in self.runs)
 
     def moved(self, characters: int) -> Candidates:
-        """The candidates of a text that begins at this character of the original."""
+        """The same candidates for a text that begins at this character of the one before."""
         return self.through(lambda at: at - characters, lambda at: at + characters)
 
     def through(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
-        """The candidates of a text with other offsets; both maps must rise."""
+        """The same candidates for a text with other offsets; both functions must be monotonic."""
         found, inner_to_here, inner_to_stored = self._copy(), self._to_here, self._to_stored
         found._to_here = lambda at: to_here(inner_to_here(at))
         found._to_stored = lambda at: inner_to_stored(to_stored(at))
@@ -87,7 +89,7 @@ class Candidates:
         return copy(self)
 
     def regions(self) -> Iterator[Region]:
-        """Where to look, in order (index pages of the ends of runs, 1 GET each)."""
+        """The runs as characters, in order (1 GET for each index page of their ends)."""
         for first, stop in self.runs:
             head, last = self._frame(first), self._frame(stop - 1)
             before = self._frame(first - 1) if first else None
@@ -101,8 +103,8 @@ class Candidates:
             )
 
     def with_neighbours(self, within_line: bool) -> Candidates:
-        """These, and the neighbouring frames needed to decide: the one before where it does not end a line, the one
-        after where a match may reach into it. They are not counted as looked at."""
+        """These candidates, and the neighbouring frames that decide a match: the one before if it does not end a line,
+        the one after if a match may reach into it. They do not count as looked at."""
         runs: list[tuple[int, int]] = []
         for first, stop in self.runs:
             last = self._frame(stop - 1)
@@ -122,7 +124,7 @@ class Candidates:
         return self._locate(self._to_stored(character)).number
 
     def found(self, character: int) -> None:
-        """A match begins here. Called in the order of the text, or backwards."""
+        """Record that a match begins at this character. Called in the order of the text, or backwards."""
         character = self._to_stored(character)
         last = self._last
         if last is None or not last.start <= character < last.stop:

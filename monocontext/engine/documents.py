@@ -1,4 +1,4 @@
-"""Find the documents of a text: by number, by character, by name. Pages are fetched when they are needed."""
+"""Find the documents of a text by number, character or name. Their records are in pages, fetched when needed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
 from monocontext.engine.fetch.fetcher import Fetcher
-from monocontext.engine.fetch.scheduler import FetchItem
+from monocontext.engine.fetch.requests import FetchItem
 from monocontext.errors import DamagedData
 from monocontext.format.document_names import (
     bucket_bytes,
@@ -24,9 +24,9 @@ from monocontext.format.root_directories import Directory, expand_documents
 from monocontext.records import dataclass
 
 MOST_AHEAD = 16
-"""Pages that are fetched at once: 65,536 documents, some 10 MB in memory."""
+"""The most pages that are fetched at once: 65,536 documents, some 10 MB in memory."""
 
-Bring = Callable[[Sequence[int]], list[DocumentPage]]
+LoadPages = Callable[[Sequence[int]], list[DocumentPage]]
 """Returns pages by number; fetches the missing ones together."""
 
 
@@ -36,34 +36,35 @@ class DocumentTable:
     def __init__(
         self,
         pages: Sequence[DocumentPageRef],
-        prefetch_pages: Bring,
+        load_pages: LoadPages,
         find: Callable[[str], int | None],
         *,
         names: int | None,
         doubled: int | None,
     ):
-        """`names`: the number of distinct names if it is known. `find`: the last document with a name. `doubled`: the
-        first document whose name an earlier one of the same upload has."""
+        """`find`: returns the last document with a name. `names`: the number of distinct names, if known. `doubled`:
+        the first document with the name of an earlier one of the same upload."""
         self.refs = tuple(pages)
         self.count = pages[-1].documents if pages else 0
         self.text_bytes = pages[-1].bytes if pages else 0
         self.names, self.doubled = names, doubled
         self.find = find
-        self._bring = prefetch_pages
+        self._load_pages = load_pages
         self._counts = [page.documents for page in pages]
         self._ends = [page.characters for page in pages]
         self._last: DocumentPage | None = None
         self._ahead: dict[int, DocumentPage] = {}
-        self._next, self._size = -1, 1
+        """Pages that were fetched with the page before them, by number."""
+        self._next, self._group_size = -1, 1
 
     def page(self, number: int) -> DocumentPage:
         """A page (at most 1 GET; consecutive pages are fetched in growing groups)."""
         found = self._ahead.pop(number, None)
         if found is not None:
             return found
-        self._size = min(2 * self._size, MOST_AHEAD) if number == self._next else 1
-        numbers = range(number, min(number + self._size, len(self.refs)))
-        page, *more = self._bring(numbers)
+        self._group_size = min(2 * self._group_size, MOST_AHEAD) if number == self._next else 1
+        numbers = range(number, min(number + self._group_size, len(self.refs)))
+        page, *more = self._load_pages(numbers)
         self._ahead = dict(zip(numbers[1:], more, strict=True))
         self._next = numbers.stop
         return page
@@ -85,56 +86,55 @@ class DocumentTable:
         return page[number - page.first]
 
     def first_ending_after(self, characters: Sequence[int]) -> list[int]:
-        """For each character, the first document that ends after it, or the number of documents if none does (1 GET a
-        page, many at once)."""
+        """For each character, the number of the first document that ends after it, or the number of documents if none
+        does (1 GET a page, many at once)."""
         pages = [bisect_right(self._ends, character) for character in characters]
         found: dict[int, int] = {}
         wanted = [number for number in dict.fromkeys(pages) if number < len(self.refs)]
         for i in range(0, len(wanted), MOST_AHEAD):
-            brought = dict(zip(wanted[i : i + MOST_AHEAD], self._bring(wanted[i : i + MOST_AHEAD]), strict=True))
+            some = wanted[i : i + MOST_AHEAD]
+            loaded = dict(zip(some, self._load_pages(some), strict=True))
             for number, character in zip(pages, characters, strict=True):
-                if number in brought:
-                    page = brought[number]
+                if number in loaded:
+                    page = loaded[number]
                     found[character] = page.first + page.first_ending_after(character)
         return [found.get(character, self.count) for character in characters]
 
 
 @dataclass(frozen=True, slots=True)
 class _Bucket:
-    """A bucket of a table of names or a directory of pages, as the cache keeps it."""
+    """A bucket of a table of names, or a directory of pages, in the cache."""
 
     body: bytes
     size_bytes: int
 
 
 def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTable:
-    """The documents that a root names (no GET; where directories name their pages, 1 each, of 8 million documents)."""
+    """The documents that a root names (no GET; above 8 million documents 1 for each directory of their pages)."""
     if ref is None:
         return DocumentTable((), lambda numbers: [], lambda name: None, names=0, doubled=None)
     ref = expand_documents(ref, lambda directory: _directory(directory, fetcher))
     assert ref is not None
     stored = _Stored(ref, fetcher)
-    whole = len(ref.names) == 1 and ref.named == ref.documents
-    table = DocumentTable(
-        ref.pages, stored.prefetch_pages, stored.find, names=ref.names[0].names if whole else None, doubled=ref.doubled
-    )
+    names = ref.names[0].names if len(ref.names) == 1 and ref.named == ref.documents else None
+    table = DocumentTable(ref.pages, stored.load_pages, stored.find, names=names, doubled=ref.doubled)
     stored.table = table
     return table
 
 
 def _directory(ref: Directory, fetcher: Fetcher) -> bytes:
-    """A directory as it is stored (1 GET)."""
-    item = FetchItem(("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes, _directory_body)
+    """The stored bytes of a directory (1 GET)."""
+
+    def decode(body: memoryview) -> _Bucket:
+        return _Bucket(bytes(body), len(body) + 200)
+
+    item = FetchItem(("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes, decode)
     found: _Bucket = fetcher.fetch_one(item)
     return found.body
 
 
-def _directory_body(body: memoryview) -> _Bucket:
-    return _Bucket(bytes(body), len(body) + 200)
-
-
 class _Stored:
-    """Fetches the pages of a `DocumentTable`."""
+    """Fetches the pages of a `DocumentTable`, and looks up names in its stored tables."""
 
     table: DocumentTable
 
@@ -143,10 +143,12 @@ class _Stored:
         self._fetcher = fetcher
         self._last: DocumentPage | None = None
         self._unnamed: dict[int, dict[bytes, int]] = {}
+        """Documents by name, of each page that no stored table of names covers."""
         if ref.last_page is not None:
             self._last = DocumentPage(ref.last_page, ref.pages[-1], ref.pages[-2] if len(ref.pages) > 1 else None)
 
-    def prefetch_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
+    def load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
+        """Pages by number (1 GET for each that is not in memory, in parallel)."""
         last = len(self._ref.pages) - 1 if self._last else -1
         self._fetcher.check_open()
         wanted = [number for number in numbers if number != last]
@@ -156,7 +158,7 @@ class _Stored:
         return [found[number] for number in numbers]
 
     def find(self, name: str) -> int | None:
-        """The last document of a name (at most 2 GETs where the documents were stored in one go)."""
+        """The last document with a name; None if there is none (at most 2 GETs if one upload stored all documents)."""
         raw = name.encode("utf-8", "surrogatepass")
         ref, refs = self._ref, self._ref.pages
         for number in range(len(refs) - 1, -1, -1):

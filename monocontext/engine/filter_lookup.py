@@ -1,5 +1,7 @@
-"""Look up a query in the search filters, and turn the rows into candidate frames. Fetches nothing itself: a walk yields
-what is missing (`frame_table`)."""
+"""Look up a query in the search filters, and turn the rows into candidate frames.
+
+A look-up is a walk (see `frame_table`): it yields the items that it needs, and fetches nothing itself.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Narrowing
-from monocontext.engine.fetch.scheduler import FILTER_GAP_BYTES, FetchItem, Missing
+from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
 from monocontext.format.directories import filters_in
-from monocontext.format.filters.query import Literal, literals
-from monocontext.format.filters.query import Query as Query
+from monocontext.format.filters.query import Literal, Query, literals
 from monocontext.format.index import Frame, Page
 from monocontext.format.refs import FilterDirectory, FilterRef
 from monocontext.records import dataclass
@@ -24,26 +25,28 @@ if TYPE_CHECKING:
     from monocontext.format.filters.planner import Planner, Records
 
 LEAST_FRAMES = 8
-"""A search in fewer frames uses no filter: the lookup would be a round trip of its own."""
+"""A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
 FEW = 4
-"""The most frames that a lookup of some of the rows may leave: they are requested together anyway."""
+"""The most candidates for which a part of the rows is enough: so few frames are requested at once."""
 IN_VAIN = 0.1
-"""The most frames that those rows may name by chance: a round trip costs as much as half a frame."""
-PAGES_BESIDE = 16
-"""The most index pages that a search requests with its rows: 1.4 MB, the pages of 16 GB of text. For more of them, the
-rows say which ones are needed."""
+"""The most candidates that such a part may name by chance: a round trip costs as much as half a frame."""
+PAGES_WITH_ROWS = 16
+"""The most index pages that a search requests with its rows: 1.4 MB, the pages of 16 GB of text. Of more pages, the
+rows say which are needed."""
 SECTIONS_AT_ONCE = 64
 """Directories of filters that are fetched at once: 4 MB, for 64 TB of text."""
 DENSE = 0.4
-"""Share of frames from which on candidates are no candidates: a pass without gaps is cheaper."""
-MOST_MANY = 1 << 17
-"""The most candidates that are still listed for a caller that chooses among them: 32 GB of text. To list them takes 0.2
-s."""
+"""The share of frames above which a search reads all of them: a pass without gaps is cheaper."""
+MOST_LISTED = 1 << 17
+"""The most candidates that are listed if they are dense: 32 GB of text. Listing them takes 0.2 s."""
+
+Runs = tuple[tuple[int, int], ...]
+"""Half-open runs of frame numbers, rising."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterBlock:
-    """A block of a filter, as the cache keeps it."""
+    """A block of a filter in the cache."""
 
     rows: bytes
     size_bytes: int
@@ -51,11 +54,12 @@ class FilterBlock:
 
 @dataclass(frozen=True, slots=True)
 class FilterHits:
-    """The answer of filters to a query, as the cache keeps it: a loop of `find` looks it up again and again."""
+    """The answer of filters to a query, in the cache: a loop of `find` needs it again and again."""
 
-    runs: tuple[tuple[int, int], ...]
+    runs: Runs
+    """The frames in which a match may begin."""
     has_rows: bool
-    """Whether there are rows for the query."""
+    """Whether the filters have rows for the query."""
     size_bytes: int
     """The approximate size of the answer and its query in memory."""
 
@@ -65,17 +69,18 @@ class _Section:
 
     def __init__(self, first: int, stop: int, directory: FilterDirectory | None, planner: Planner | None):
         self.first, self.stop = first, stop
-        """The frames that it answers for."""
+        """The frames that the filters cover."""
         self.directory, self.planner = directory, planner
         self.parts: list[_Section] = []
-        """Open directories of directories."""
+        """The sections that a directory of directories names."""
 
     @property
     def is_open(self) -> bool:
+        """Whether its filters, or its parts, are known."""
         return self.planner is not None or bool(self.parts)
 
     def item(self, frames: int) -> FetchItem:
-        """The directory, to fetch; once it is decoded the section is open."""
+        """The directory to fetch, in a text of so many frames; decoding it opens the section."""
         directory = self.directory
         assert directory is not None
 
@@ -92,7 +97,7 @@ class _Section:
         return FetchItem(("directory", directory.id), directory.key, 0, size, 10 * size, decode)
 
     def within(self, first: int, stop: int) -> Iterator[_Section]:
-        """The sections that answer for frames [first, stop), in order, or the directories that name them."""
+        """The smallest known sections that cover frames [first, stop), in order."""
         if self.first < stop and first < self.stop:
             if self.parts:
                 for part in self.parts:
@@ -102,13 +107,13 @@ class _Section:
 
 
 def _planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> Planner:
-    from monocontext.format.filters.planner import Planner  # which a process that never searches has no use for
+    from monocontext.format.filters.planner import Planner  # not loaded by a process that never searches
 
     return Planner(refs, frames, first, stop)
 
 
 def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int) -> list[_Section]:
-    """Sections that answer for frames [first, stop): one for each directory, and one for the filters after them."""
+    """The sections that cover frames [first, stop): one for each directory, and one for the filters after them."""
     directories = [entry for entry in entries if isinstance(entry, FilterDirectory)]
     refs = [entry for entry in entries if isinstance(entry, FilterRef)]
     starts = [first, *(entry.first_frame for entry in directories[1:])]
@@ -123,15 +128,40 @@ def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: 
     return found
 
 
+class _RowLookup:
+    """The rows of filters that a query needs, and the stored blocks that contain them."""
+
+    def __init__(self, planner: Planner, query: Query):
+        self.rows: dict[FilterLayout, list[int]] = {}
+        for layout, row in planner.rows_to_read(query):
+            self.rows.setdefault(layout, []).append(row)
+        self.blocks: dict[tuple[FilterLayout, int], FetchItem] = {}
+        for layout, rows in self.rows.items():
+            for block, (key, offset) in layout.addresses(rows).items():
+                self.blocks[layout, block] = _block_item(layout, block, key, offset)
+
+    def rows_in(self, found: Mapping[Hashable, Any]) -> dict[tuple[FilterLayout, int], bytes]:
+        """The rows whose blocks were found; `found` has blocks by the keys of their items."""
+        by_layout: dict[FilterLayout, dict[int, bytes]] = {layout: {} for layout in self.rows}
+        for (layout, number), item in self.blocks.items():
+            if item.key in found:
+                by_layout[layout][number] = found[item.key].rows
+        rows: dict[tuple[FilterLayout, int], bytes] = {}
+        for layout, numbers in self.rows.items():
+            rows |= layout.rows_in(by_layout[layout], numbers)
+        return rows
+
+
 class FilterLookup:
-    """The search filters of one text: which of their blocks a query takes, and where they let a search look."""
+    """The search filters of one text: which of their blocks a query needs, and the frames in which its matches begin.
 
-    elsewhere: Callable[[Query, bool], tuple[tuple[int, int], ...] | None] | None = None
-    """Looks up filters outside of this text, with requests of its own.
-
-    Returns the frames of a query as half-open runs, and whether its matches stay within a line; None if the filters
-    cannot tell.
+    Parameters of its methods: `within_line` says that a match, and what decides it, stays within a line. `records` has
+    the records of frames: the frame table, which fetches index pages, or `RecordsInMemory`.
     """
+
+    elsewhere: Callable[[Query, bool], Runs | None] | None = None
+    """Looks up a query, and `within_line`, in filters outside of this text, with requests of its own. Returns the
+    candidate frames; None if the filters cannot tell."""
 
     def __init__(self, table: FrameTable, fetcher: Fetcher):
         self._table = table
@@ -149,131 +179,102 @@ class FilterLookup:
                 self._planned = _sections((*manifest.filter_directories, *manifest.filters), 0, frames, frames)
         return self._planned
 
-    @property
-    def _last(self) -> _Section:
-        """All filters of a text without directories, else the last ones."""
-        return self._sections[-1]
-
     def narrow(
         self, query: Query | None, start: int, stop: int, within_line: bool, records: Records, needs_text: bool
     ) -> Finding[Narrowing | None]:
         """Where matches may begin in characters [start, stop), a non-empty range.
 
-        `needs_text`: filters are not worth a lookup where all of that text is in memory. None if something missing
-        cannot be fetched.
+        `needs_text`: the text is read next, so filters are not worth a look-up if all of it is in memory. None if a
+        missing item cannot be fetched.
         """
-        frames = self._table.frames
-        if reason := self._useless(query, frames):
+        if reason := self._useless(query, self._table.frames):
             return Narrowing(0, None, reason)
         assert query is not None
         if self.elsewhere is not None:
             return (yield from self._narrow_elsewhere(query, start, stop, within_line))
-        if len(self._sections) > 1 or self._last.planner is None:
+        if len(self._sections) > 1 or self._sections[0].planner is None:
             return (yield from self._narrow_by_sections(query, start, stop, within_line, records))
-        key = ("told", query, within_line)
-        beside = self._pages_beside(start, stop)
-        if beside:
-            with self._fetcher.lock:
-                hits = self._fetcher.cache.get(key)
-            if hits is None:
-                hits = yield from self._look_up(self._whole, query, within_line, records, beside)
-                if hits is None:
-                    return None
-                with self._fetcher.lock:
-                    self._fetcher.cache.put(key, hits)
+        [section] = self._sections
+        pages = self._pages_to_fetch_with_rows(start, stop)
+        if pages and (yield from self._hits(section, query, within_line, records, pages)) is None:
+            return None
         within = yield from self._table.find_range(start, stop)
         if within is None:
             return None
         if reason := self._useless(query, len(within)):
             return Narrowing(0, None, reason)
-        with self._fetcher.lock:
-            if self._fetcher.is_closed:
-                self._fetcher.check_open()
-            cache = self._fetcher.cache
-            hits = cache.get(key)
-            if hits is None and needs_text and cache.has_all(within):
-                return Narrowing(0, None, "all of the text is in memory")
-        if not isinstance(hits, FilterHits):
-            hits = yield from self._look_up(self._whole, query, within_line, records)
-            if hits is None:
-                return None
+        hits = self._remembered(query, within_line)
+        if hits is None and needs_text:
             with self._fetcher.lock:
-                cache.put(key, hits)
-        return self._narrow_to(hits.runs, hits.has_rows, within)
-
-    @property
-    def _whole(self) -> Planner:
-        planner = self._last.planner
-        assert planner is not None
-        return planner
+                if self._fetcher.cache.has_all(within):
+                    return Narrowing(0, None, "all of the text is in memory")
+        if hits is None:
+            hits = yield from self._hits(section, query, within_line, records)
+        return None if hits is None else _narrow_to(hits.runs, hits.has_rows, within)
 
     def _narrow_by_sections(
         self, query: Query, start: int, stop: int, within_line: bool, records: Records
     ) -> Finding[Narrowing | None]:
-        """Like `narrow`, for a text with directories of filters: one directory after the other, if they cover these
-        characters. Each takes one wave, or two if its directory is not in memory."""
+        """Like `narrow`, for a text with directories of filters: one section after the other, each in one wave, or two
+        if its directory is not in memory."""
         within = yield from self._table.find_range(start, stop)
         if within is None:
             return None
+        while closed := [section for section in self._sections_of(within) if not section.is_open]:
+            some = closed[:SECTIONS_AT_ONCE]
+            yield Missing(tuple(section.item(self._table.frames) for section in some))
+            if not all(section.is_open for section in some):
+                return None
         runs: list[tuple[int, int]] = []
         has_rows = False
-        while closed := [one for one in self._sections_of(within) if not one.is_open]:
-            yield Missing(tuple(one.item(self._table.frames) for one in closed[:SECTIONS_AT_ONCE]))
-            if not all(one.is_open for one in closed[:SECTIONS_AT_ONCE]):
-                return None
         for section in self._sections_of(within):
-            assert section.planner is not None
-            key = ("told", query, within_line, section.first)
-            with self._fetcher.lock:
-                self._fetcher.check_open()
-                hits = self._fetcher.cache.get(key)
-            if not isinstance(hits, FilterHits):
-                hits = yield from self._look_up(section.planner, query, within_line, records)
-                if hits is None:
-                    return None
-                with self._fetcher.lock:
-                    self._fetcher.cache.put(key, hits)
+            hits = yield from self._hits(section, query, within_line, records)
+            if hits is None:
+                return None
             has_rows = has_rows or hits.has_rows
             runs += hits.runs
-        return self._narrow_to(runs, has_rows, within)
-
-    def beginnings(self, first: int, stop: int) -> list[int]:
-        """The frames between `first` and `stop` at which the filters of another directory begin; none for a text
-        without directories."""
-        within = (one for section in self._sections for one in section.within(first, stop))
-        return [one.first for one in within if one.first > first]
-
-    def _sections_of(self, within: range) -> list[_Section]:
-        return [part for one in self._sections for part in one.within(within.start, within.stop)]
-
-    def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
-        """Whether `narrow` would send requests of its own. A thread that holds the lock may not wait for them."""
-        if self.elsewhere is None or query is None:
-            return False
-        with self._fetcher.lock:
-            return ("told", query, within_line) not in self._fetcher.cache
+        return _narrow_to(runs, has_rows, within)
 
     def _narrow_elsewhere(self, query: Query, start: int, stop: int, within_line: bool) -> Finding[Narrowing | None]:
         """Like `narrow`, with filters outside of this text, for any layout of its pages and filters."""
         assert self.elsewhere is not None
-        key = ("told", query, within_line)
-        with self._fetcher.lock:
-            self._fetcher.check_open()
-            hits = self._fetcher.cache.get(key)
-        if not isinstance(hits, FilterHits):
+        hits = self._remembered(query, within_line)
+        if hits is None:
             runs = self.elsewhere(query, within_line)
-            hits = _hits(((0, self._table.frames),) if runs is None else runs, runs is not None)
-            with self._fetcher.lock:
-                self._fetcher.cache.put(key, hits)
+            hits = _filter_hits(((0, self._table.frames),) if runs is None else runs, runs is not None)
+            self._remember(hits, query, within_line)
         within = yield from self._table.find_range(start, stop)
         if within is None:
             return None
         if reason := self._useless(query, len(within)):
             return Narrowing(0, None, reason)
-        return self._narrow_to(hits.runs, hits.has_rows, within)
+        return _narrow_to(hits.runs, hits.has_rows, within)
+
+    def _sections_of(self, frames: range) -> list[_Section]:
+        return [part for section in self._sections for part in section.within(frames.start, frames.stop)]
+
+    def beginnings(self, frames: range) -> list[int]:
+        """The numbers of the frames, after the first, at which other filters begin to apply; none without
+        directories."""
+        return [section.first for section in self._sections_of(frames) if section.first > frames.start]
+
+    def _remembered(self, query: Query, within_line: bool, first: int = 0) -> FilterHits | None:
+        """The answer of the section that begins at frame `first`, if it is in memory."""
+        with self._fetcher.lock:
+            self._fetcher.check_open()
+            hits = self._fetcher.cache.get(("hits", query, within_line, first))
+        return hits if isinstance(hits, FilterHits) else None
+
+    def _remember(self, hits: FilterHits, query: Query, within_line: bool, first: int = 0) -> None:
+        with self._fetcher.lock:
+            self._fetcher.cache.put(("hits", query, within_line, first), hits)
+
+    def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
+        """Whether `narrow` would send requests of its own. A thread that holds the lock may not wait for them."""
+        return self.elsewhere is not None and query is not None and self._remembered(query, within_line) is None
 
     def _useless(self, query: Query | None, frames: int) -> str:
-        """Why filters do not help in this many frames; empty if they do."""
+        """The reason why filters do not help in this many frames; empty if they do."""
         if query is None:
             return "it has no text that every match holds"
         if not self._has_filters and self.elsewhere is None:
@@ -282,139 +283,129 @@ class FilterLookup:
             return f"filters are asked where a text has {LEAST_FRAMES} frames or more"
         return ""
 
-    def _pages_beside(self, start: int, stop: int) -> list[FetchItem]:
+    def _pages_to_fetch_with_rows(self, start: int, stop: int) -> list[FetchItem]:
         """The index pages that a search in characters [start, stop) will need, if none of them is in memory.
 
-        They are requested together with the rows, so that the offsets of candidates are known at once. None where there
-        are many or unknown pages, where a round trip costs nothing, or where so short a search may use no filter.
+        They are requested together with the rows, so that the offsets of candidates are known at once. None if there
+        are many or unknown pages, if round trips cost nothing, or if so short a search may use no filter.
         """
         frames = (stop - start) * self._table.frames // max(self._table.characters, 1)
         if not self._fetcher.link.is_far or frames < 2 * LEAST_FRAMES:
             return []
-        return self._table.pages_missing(start, stop, PAGES_BESIDE)
+        return self._table.pages_missing(start, stop, PAGES_WITH_ROWS)
+
+    def _hits(
+        self, section: _Section, query: Query, within_line: bool, records: Records, pages: Sequence[FetchItem] = ()
+    ) -> Finding[FilterHits | None]:
+        """The answer of a section's filters, remembered or looked up; a look-up also fetches `pages`."""
+        hits = self._remembered(query, within_line, section.first)
+        if hits is None:
+            assert section.planner is not None
+            hits = yield from self._look_up(section.planner, query, within_line, records, pages)
+            if hits is not None:
+                self._remember(hits, query, within_line, section.first)
+        return hits
 
     def _look_up(
-        self, planner: Planner, query: Query, within_line: bool, records: Records, beside: Sequence[FetchItem] = ()
+        self, planner: Planner, query: Query, within_line: bool, records: Records, pages: Sequence[FetchItem]
     ) -> Finding[FilterHits | None]:
         """The answer of some filters. Only literals far after a match's beginning take records of frames."""
-        asked: dict[FilterLayout, list[int]] = {}
-        for layout, row in planner.rows_to_read(query):
-            asked.setdefault(layout, []).append(row)
-        places = [
-            (layout, block, *address)
-            for layout, rows in asked.items()
-            for block, address in layout.addresses(rows).items()
-        ]
-        items = [_block_item(*place) for place in places]
-        if (
-            not beside
-            and (early := self._look_in_memory(planner, query, within_line, records, asked, places)) is not None
-        ):
+        lookup = _RowLookup(planner, query)
+        if not pages and (early := self._look_in_memory(lookup, planner, query, within_line, records)) is not None:
             return early
-        brought = yield Missing((*items, *beside), some_will_do=True)
-        if brought is not None:  # for a waiting caller: None for what is still in progress
-            brought = brought[: len(items)]
-        while brought is None or None in brought:  # the slowest row of many takes half as long again as most
-            if (early := self._look_in_memory(planner, query, within_line, records, asked, places)) is not None:
-                return early
-            if brought is not None:
-                left = [i for i, found in enumerate(brought) if found is None]
-                more = yield Missing(tuple(items[i] for i in left), some_will_do=True)
-                assert more is not None  # a waiting caller continues to wait
-                for i, found in zip(left, more, strict=True):
-                    brought[i] = found
-                continue
+        found: dict[Hashable, Any] = {}
+        missing = list(lookup.blocks.values())
+        brought = yield Missing((*missing, *pages), some_will_do=True)
+        while True:
             with self._fetcher.lock:
-                here = [self._fetcher.cache.get(item.key) for item in items]
-                missing = tuple(item for item, entry in zip(items, here, strict=True) if entry is None)
-                if any(item.key not in self._fetcher.scheduler for item in missing):
-                    return None
-            if missing:
-                yield Missing(missing, some_will_do=True)
-            else:
-                brought = here
-        looked_up = _rows_in(asked, {place[:2]: found for place, found in zip(places, brought, strict=False)})
+                for i, item in enumerate(missing):
+                    block = self._fetcher.cache.get(item.key) if brought is None else brought[i]
+                    if block is not None:
+                        found[item.key] = block
+            missing = [item for item in missing if item.key not in found]
+            if not missing:
+                break
+            # The slowest of many rows takes half as long again as most; often the others are enough.
+            if (early := self._look_in_memory(lookup, planner, query, within_line, records)) is not None:
+                return early
+            if brought is None and any(item.key not in self._fetcher.scheduler for item in missing):
+                return None
+            brought = yield Missing(tuple(missing), some_will_do=True)
+        rows = lookup.rows_in(found)
         seen: set[Hashable] = set()
         while True:
             try:
-                frames = planner.candidates(query, looked_up, records, within_line)
-            except NotInMemory as missing:
-                if missing.item.key in seen:
+                frames = planner.candidates(query, rows, records, within_line)
+            except NotInMemory as error:
+                if error.item.key in seen:
                     return None
-                seen.add(missing.item.key)
-                yield Missing((missing.item,))
+                seen.add(error.item.key)
+                yield Missing((error.item,))
             else:
-                size = sum([len(literal.text) for literal in literals(query)])
+                literal_bytes = sum([len(literal.text) for literal in literals(query)])
                 runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
-                return _hits(runs, bool(asked), size)
+                return _filter_hits(runs, bool(lookup.rows), literal_bytes)
 
     def _look_in_memory(
-        self,
-        planner: Planner,
-        query: Query,
-        within_line: bool,
-        records: Records,
-        asked: Mapping[FilterLayout, Sequence[int]],
-        places: Sequence[tuple[FilterLayout, int, str, int]],
+        self, lookup: _RowLookup, planner: Planner, query: Query, within_line: bool, records: Records
     ) -> FilterHits | None:
-        """The candidates from the rows in memory, if these are enough: few frames, none of them by chance. A model
-        looks for words that it has just read, or for another ending of a word that it found."""
+        """The answer from the rows in memory if they leave few frames, hardly any by chance; else None.
+
+        A model looks for words that it has just read, or for another ending of a word that it found.
+        """
         if not isinstance(query, Literal) or query.latest:
             return None
         with self._fetcher.lock:
-            cache = self._fetcher.cache
-            blocks = {
-                (layout, block): found
-                for layout, block, key, _ in places
-                if isinstance(found := cache.peek((key, block)), FilterBlock)
-            }
-        if not blocks or len(blocks) == len(places):
+            entries = {item.key: self._fetcher.cache.peek(item.key) for item in lookup.blocks.values()}
+        found = {key: block for key, block in entries.items() if isinstance(block, FilterBlock)}
+        if not found or len(found) == len(entries):
             return None
-        rows = _rows_in(asked, blocks)
+        rows = lookup.rows_in(found)
         try:
             frames = planner.candidates(query, rows, records, within_line)
         except NotInMemory:
             return None
         if frames is None or int(frames.sum()) > FEW or planner.expected_false_positives(rows) > IN_VAIN:
             return None
-        return _hits(_runs(frames, planner.first), bool(asked), len(query.text))
+        return _filter_hits(_runs(frames, planner.first), bool(lookup.rows), len(query.text))
 
     def cost_bytes(self, query: Query) -> int:
-        """Bytes of the rows that a look-up takes."""
-        last = self._last
+        """The approximate bytes of the rows that a look-up fetches."""
+        last = self._sections[-1]
         if last.planner is None:
-            return self._table.frames  # some of them unseen: too much for a guess
-        told = sum(layout.block_bytes for layout, _ in last.planner.rows_to_read(query))
-        return told * self._table.frames // max(last.stop - last.first, 1)
-
-    def _narrow_to(self, hits: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
-        """The same candidates, restricted to a range of frames."""
-        first, last = within.start, within.stop
-        low = bisect_right(hits, first, key=lambda run: run[1])
-        high = bisect_left(hits, last, key=lambda run: run[0])
-        runs = [(max(a, first), min(b, last)) for a, b in hits[low:high]]
-        frames, left = len(within), sum(b - a for a, b in runs)
-        if left <= DENSE * frames:
-            return Narrowing(frames, runs, "")
-        reason = f"{left:,} of {frames:,} frames may hold it"
-        if not has_rows:
-            reason = "filters know of texts of 5 bytes or more, of 3 letters"
-        return Narrowing(frames, None, reason, runs if left <= MOST_MANY else None)
+            return self._table.frames  # the filters are unknown: too much for a guess
+        read_bytes = sum(layout.block_bytes for layout, _ in last.planner.rows_to_read(query))
+        return read_bytes * self._table.frames // max(last.stop - last.first, 1)
 
 
-def _hits(runs: tuple[tuple[int, int], ...], has_rows: bool, query_bytes: int = 0) -> FilterHits:
+def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
+    """The answer of filters, restricted to a range of frames."""
+    first, last = within.start, within.stop
+    low = bisect_right(runs, first, key=lambda run: run[1])
+    high = bisect_left(runs, last, key=lambda run: run[0])
+    candidates = [(max(start, first), min(stop, last)) for start, stop in runs[low:high]]
+    frames, left = len(within), sum(stop - start for start, stop in candidates)
+    if left <= DENSE * frames:
+        return Narrowing(frames, candidates, "")
+    reason = f"{left:,} of {frames:,} frames may hold it"
+    if not has_rows:
+        reason = "filters know of texts of 5 bytes or more, of 3 letters"
+    return Narrowing(frames, None, reason, candidates if left <= MOST_LISTED else None)
+
+
+def _filter_hits(runs: Runs, has_rows: bool, query_bytes: int = 0) -> FilterHits:
     return FilterHits(runs, has_rows, 150 * len(runs) + query_bytes + 200)
 
 
 class NotInMemory(Exception):
-    """The index page with the records of frames, or its directory."""
+    """An index page, or its directory, has to be fetched before a frame's record is known."""
 
     def __init__(self, item: FetchItem):
         self.item = item
 
 
 class RecordsInMemory:
-    """The records of frames, as far as their index pages are in memory; else `NotInMemory`."""
+    """The records of frames whose index pages are in memory. Raises `NotInMemory` for other frames."""
 
     def __init__(self, table: FrameTable):
         self._table = table
@@ -438,19 +429,6 @@ class RecordsInMemory:
         return page
 
 
-def _rows_in(
-    asked: Mapping[FilterLayout, Sequence[int]], blocks: Mapping[tuple[FilterLayout, int], FilterBlock]
-) -> dict[tuple[FilterLayout, int], bytes]:
-    """The requested rows whose blocks have arrived."""
-    by_layout: dict[FilterLayout, dict[int, bytes]] = {layout: {} for layout in asked}
-    for (layout, number), block in blocks.items():
-        by_layout[layout][number] = block.rows
-    found: dict[tuple[FilterLayout, int], bytes] = {}
-    for layout, rows in asked.items():
-        found |= layout.rows_in(by_layout[layout], rows)
-    return found
-
-
 def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> FetchItem:
     size = layout.block_bytes
 
@@ -460,8 +438,8 @@ def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> Fetc
     return FetchItem((key, block), key, offset, size, size, decode, gap_bytes=FILTER_GAP_BYTES)
 
 
-def _runs(frames: Any, first: int) -> tuple[tuple[int, int], ...]:
-    """The stretches of an array of booleans that are true, half-open, counted from `first`."""
+def _runs(frames: Any, first: int) -> Runs:
+    """The runs of true values in an array of booleans whose first index is `first`."""
     import numpy as np
 
     edges = np.flatnonzero(np.diff(frames.view(np.int8), prepend=0, append=0)) + first

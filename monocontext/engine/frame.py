@@ -1,4 +1,4 @@
-"""Hold one decoded frame and convert between its characters and its bytes."""
+"""Slice one decoded frame, and convert between its characters, bytes and newlines."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from itertools import accumulate
 from monocontext.errors import DamagedData
 from monocontext.format.index import ASCII, Frame
 
+FRAME_BYTES = 600
+"""The memory that a frame takes in the cache and in an index page, without its text."""
 MARK_EVERY = 1024
-"""Bytes between two checkpoints, a multiple of 8: a short slice decodes 2 KB instead of 256 KiB, for 4 bytes of memory
-in 1024. Denser gains little, 4096 costs three times as much a slice."""
+"""Bytes between two checkpoints of the count of characters, a multiple of 8: a short slice decodes 2 KB instead of 256
+KiB, for 4 bytes of memory in 1024. Denser checkpoints gain little, with 4096 a slice takes three times as long."""
 NEWLINES_EVERY = 4096
-"""The distance between counts of newlines: about 50 lines."""
+"""Bytes between two checkpoints of the count of newlines: about 50 lines."""
 LONG_SLICE = 64 << 10
-"""Characters from which on a slice decodes the whole frame."""
-
-
+"""A slice of more characters decodes the whole frame."""
 SHORT_SLICES = 16
-"""After this many short slices, the whole frame is decoded: by then, finding their offsets cost as much, 2 us each
-against 100 to 700. A smaller number would hold four bytes a character for a text that is looked at here and there."""
+"""After this many short slices, the whole frame is decoded: by then, finding their offsets took as long, 2 us each
+against 100 to 700. A smaller number would keep four bytes a character of a text with a few slices."""
 
 
 class FrameText:
-    """The text of one frame. Immutable; offsets are characters from the frame's start unless named `_byte`."""
+    """The text of one frame, which never changes. Offsets are characters from its start unless named `byte`."""
 
     __slots__ = (
         "_character_marks",
@@ -49,18 +49,18 @@ class FrameText:
         self._character_marks: array[int] | None = None
         self._newline_marks: array[int] | None = None
         self.whole: str | None = None
-        """The text decoded, while a cache keeps it and counts it (`fetch.hot_texts`)."""
+        """The decoded text, while a cache keeps and counts it (`fetch.cache.DecodedTexts`)."""
         self.spent = 0
-        """Work of slices for decoding, about 1 for a byte: a frame is worth keeping decoded from the 16th short slice
-        on; one of ASCII, a quarter of whose long slices is decoding, from its tenth or so."""
+        """The work of slices for decoding, about 1 for a byte: a frame is worth keeping decoded from the 16th short
+        slice on; one of ASCII, a quarter of whose long slices is decoding, from its tenth or so."""
         self.used = used
-        """Whether any caller has looked at it since it was fetched."""
+        """Whether a caller has looked at it since it was fetched."""
         self.ahead = False
         """Whether it was prefetched."""
         self.late = True
-        """Whether a caller still had to wait for it."""
+        """Whether a caller waited for it."""
         self.scanned: tuple[tuple[bytes, ...], tuple[int, ...]] = (), ()
-        """The needles of a pass, and the first byte of each in this frame, or -1; searched when it was decoded."""
+        """The needles that were looked for when it was decoded, and the first byte of each or -1."""
 
     @property
     def is_worth_keeping(self) -> bool:
@@ -69,7 +69,7 @@ class FrameText:
 
     @property
     def text(self) -> str:
-        """The whole frame as `str`."""
+        """The whole frame as `str`. Raises `DamagedData` if it does not have the recorded number of characters."""
         if self.whole is not None:
             return self.whole
         text = self._decode(0, len(self.data))
@@ -78,13 +78,13 @@ class FrameText:
         return text
 
     def read(self) -> str:
-        """The whole frame as `str` for a pass, which is a use of it as a slice is."""
+        """The whole frame as `str`, counted as work of decoding, as for a slice."""
         if self.whole is None and not self.is_ascii:
             self.spent += len(self.data)
         return self.text
 
     def slice(self, start: int, stop: int) -> str:
-        """Characters [start, stop) of the frame; both within it."""
+        """Characters [start, stop), both within the frame."""
         whole = self.whole
         if whole is not None:
             return whole[start:stop]
@@ -118,7 +118,7 @@ class FrameText:
             return byte
         i = byte // MARK_EVERY
         first = self._first_byte(i)
-        if first > byte:  # no character begins in this block before the requested one
+        if first > byte:  # no character begins between this checkpoint and the requested byte
             first, i = self._first_byte(i - 1), i - 1
         return self._characters()[i] + len(self._decode(first, byte))
 
@@ -127,12 +127,12 @@ class FrameText:
         return self.to_character(self._newline_byte(n))
 
     def between_newlines(self, n: int) -> str:
-        r"""The text between the `\n` with number n - 1 and the one with number n: no offset is converted."""
+        r"""The text between the `\n` with number n - 1 and the one with number n. Faster than a slice."""
         start = self._newline_byte(n - 1) + 1
         return self._decode(start, self.data.index(b"\n", start))
 
     def _newline_byte(self, n: int) -> int:
-        """Byte offset of the same."""
+        r"""Byte offset of the n-th `\n`, counted from 0."""
         if not 0 <= n < self.frame.newlines:
             raise self._damaged(f"expected {self.frame.newlines} newlines, found {self.data.count(10)}")
         marks = self._newlines()
@@ -166,10 +166,10 @@ class FrameText:
         return self._decode(self._first_byte(first), self._first_byte(after))
 
     def _characters(self) -> array[int]:
-        """The number of characters that begin before each checkpoint, and before the end: 25 us for 256 KiB.
+        """The number of characters that begin before each checkpoint, and before the end. Takes 25 us for 256 KiB.
 
         Eight bytes are added at once, as the lanes of a 64-bit number: numpy adds those four times as fast as bytes. A
-        lane holds up to 255, so a checkpoint comes at least every 2040 bytes.
+        lane counts to 255, so a checkpoint comes at least every 2040 bytes.
         """
         if self._character_marks is None:
             import numpy as np
@@ -187,7 +187,7 @@ class FrameText:
         return self._character_marks
 
     def _newlines(self) -> array[int]:
-        r"""The `\n` before each of their checkpoints, and before the end: 70 us for 256 KiB."""
+        r"""The number of `\n` before each of their checkpoints, and before the end. Takes 70 us for 256 KiB."""
         if self._newline_marks is None:
             data = self.data
             here = [data.count(b"\n", at, at + NEWLINES_EVERY) for at in range(0, len(data), NEWLINES_EVERY)]

@@ -1,19 +1,20 @@
-"""Find the frame that holds a character, and the place of a frame. Index pages are fetched when they are needed.
+"""Find the frame that holds a character, and the record of a frame. Index pages are fetched when they are needed.
 
-A walk is a generator that yields its results, and `Missing` items that it needs. For a waiting caller, each missing
-item is fetched and sent in (`FrameTable.finish`). The read-ahead instead resumes the walk once the item has arrived,
-and sends nothing: then the walk looks in memory, and ends where the item is still missing.
+A walk is a generator that can also run ahead of callers. It yields `Missing` items that it needs, and frames if it is a
+walk over frames. For a waiting caller, `FrameTable.finish` fetches missing items and sends their values in. The
+read-ahead resumes the walk once the items have arrived, and sends nothing: then the walk looks in memory, and ends if
+an item is still missing.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from monocontext.engine.candidates import Candidates
-from monocontext.engine.fetch.scheduler import FetchItem, Missing
+from monocontext.engine.fetch.requests import FetchItem, Missing
 from monocontext.engine.frame import FrameText
 from monocontext.engine.page_tree import Column, PageTree, Unopened
 from monocontext.engine.scan import find_apart
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
     from monocontext.format.manifest import Manifest
 
 BLOCK_FRAMES = 64
-"""Frames of a page that a pass looks up at once, a quarter of a millisecond."""
+"""The frames of a page that a pass looks up at once: a quarter of a millisecond."""
 PAGES_AHEAD = 64
-"""Index pages that are fetched at once where all are wanted."""
+"""The index pages that are fetched at once if all are wanted."""
 CANDIDATE_PAGES = 16
-"""The limit for pages with candidates, where the first match may be enough."""
+"""The index pages that are fetched at once for a search, for which the first match may be enough."""
 
 T = TypeVar("T")
 
 Finding = Generator[Missing, list[Any] | None, T]
-"""A walk to one thing, which it returns."""
+"""A walk that returns one result; None if it runs ahead and an item is missing."""
 Frames = Generator[Frame | Missing, list[Any] | None, None]
 """A walk over frames."""
 
@@ -48,20 +49,21 @@ class FrameTable:
         self.characters = manifest.characters
         self.frames = manifest.frames
         self._fetcher = fetcher
-        self._last_page: tuple[int, Page] | None = None  # kept whatever the cache's size: every read needs one
+        self._last_page: tuple[int, Page] | None = None
+        """The page that was used last, and its number. It is outside the cache, since every read needs one."""
         pages = manifest.pages
         self._tree = tree = PageTree(pages)
-        self._page_chars = tree.top("characters")
+        self._ends = tree.top("characters")
         if manifest.last_page is not None:
             before = pages[-2] if len(pages) > 1 else None
             self._last_page = (tree.count - 1, Page(manifest.last_page, pages[-1], before))
             fetcher.cache.put(-tree.count, self._last_page[1])
         self._directories, self._more_pages = tree.directories, tree.more
 
-    # -- for a caller who waits ------------------------------------------------------------------------------------
+    # -- for a waiting caller --------------------------------------------------------------------------------------
 
     def finish(self, walk: Finding[T]) -> T:
-        """Run a walk to its end, and fetch its missing items (their GETs)."""
+        """The result of a walk, whose missing items are fetched (their GETs)."""
         brought = None
         while True:
             try:
@@ -73,8 +75,8 @@ class FrameTable:
             brought = (self._fetcher.fetch_some if in_parts else self._fetcher.fetch_all)(missing.items)
 
     def blocks(self, start: int, stop: int, backward: bool = False) -> Iterator[list[Frame]]:
-        """The frames that hold characters [start, stop), in order or from the end: up to `BLOCK_FRAMES` of one page at
-        a time (1 GET for each index page, when the caller comes to it)."""
+        """The frames that hold characters [start, stop), in order or from the end, as lists of up to `BLOCK_FRAMES` of
+        one page (1 GET for each index page, when the caller comes to it)."""
         if stop <= start:
             return
         first, last = self._number("characters", start), self._number("characters", stop - 1)
@@ -91,7 +93,7 @@ class FrameTable:
 
     def frame(self, number: int) -> Frame:
         """The record of a frame (at most 1 GET, for its index page)."""
-        page = self.page(self.page_of_frame(number))
+        page = self.page(self._number("frames", number))
         return page[number - page.first_frame]
 
     def number_at(self, character: int) -> int:
@@ -99,10 +101,10 @@ class FrameTable:
         return self.locate(character).number
 
     def numbers(self, start: int, stop: int) -> range:
-        """The numbers of the frames that hold characters [start, stop), which is not empty (1 GET for the index page of
-        an end that is not the text's)."""
+        """The numbers of the frames that hold characters [start, stop), a non-empty range (1 GET for the index page of
+        each end that is not an end of the text)."""
         found = self.finish(self.find_range(start, stop))
-        assert found is not None  # what a caller waits for arrives or raises
+        assert found is not None  # an item that a caller waits for arrives or raises
         return found
 
     def byte_frame(self, byte: int) -> Frame:
@@ -117,32 +119,16 @@ class FrameTable:
 
     def page_at(self, character: int) -> Page:
         """The index page that covers a character (at most 1 GET)."""
-        at = bisect_right(self._page_chars, character)
+        at = bisect_right(self._ends, character)  # faster than the tree, for the path of a short read
         return self.page(at + self._more_pages if at >= self._directories else self._number("characters", character))
 
-    def page_of_frame(self, number: int) -> int:
-        """The number of the index page that has a frame's record (of a large text 1 GET for its directory)."""
-        return self._number("frames", number)
-
     def _number(self, column: Column, value: int) -> int:
+        """The number of the index page with a character, frame, byte or newline (1 GET for a directory)."""
         found = self._tree.number(column, value)
         while isinstance(found, Unopened):
             self._fetcher.fetch_one(found.item())
             found = self._tree.number(column, value)
         return found
-
-    def open_directories(self, frames: Iterable[int]) -> None:
-        """Fetch the directories that name the pages of some frames (1 GET each, in parallel; none for a small text)."""
-        while self._directories:
-            missing = {
-                item.key: item
-                for number in frames
-                if isinstance(found := self._tree.number("frames", number), Unopened)
-                for item in (found.item(),)
-            }
-            if not missing:
-                return
-            self._fetcher.fetch_all(list(missing.values()))
 
     def page(self, number: int) -> Page:
         """An index page (at most 1 GET)."""
@@ -163,38 +149,47 @@ class FrameTable:
         return page
 
     def prefetch_pages(self, numbers: Iterable[int], most: int = 1 << 16) -> None:
-        """Fetch at most `most` index pages of some frames, in one round trip (1 GET each)."""
+        """Fetch the index pages of some frames, at most `most`, in one round trip (1 GET each)."""
         self._load(list(dict.fromkeys(self._pages_of(list(numbers))))[:most])
 
     def chosen(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
         """The frames of these runs that hold any of characters [start, stop), in order or from the end (1 GET for each
-        index page, some at once)."""
+        index page, `CANDIDATE_PAGES` in parallel)."""
         numbers = [number for first, last in runs for number in range(first, last)]
         if reverse:
             numbers.reverse()
-        of_each = self._pages_of(numbers)
-        pages = list(dict.fromkeys(of_each))
-        loaded, page = 0, None
-        for number, at in zip(numbers, of_each, strict=True):
-            if loaded < len(pages) and at == pages[loaded]:
-                if loaded % CANDIDATE_PAGES == 0:
-                    self._load(pages[loaded : loaded + CANDIDATE_PAGES])
-                loaded, page = loaded + 1, self.page(at)
+        page_numbers = self._pages_of(numbers)
+        pages = list(dict.fromkeys(page_numbers))
+        used, page = 0, None
+        for number, page_number in zip(numbers, page_numbers, strict=True):
+            if used < len(pages) and page_number == pages[used]:  # the first frame of the next page
+                if used % CANDIDATE_PAGES == 0:
+                    self._load(pages[used : used + CANDIDATE_PAGES])
+                used, page = used + 1, self.page(page_number)
             assert page is not None
             frame = page[number - page.first_frame]
             if frame.stop > start and frame.start < stop:
                 yield frame
 
     def _pages_of(self, frames: Sequence[int]) -> list[int]:
-        """The numbers of the index pages that have the records of some frames (1 GET for each directory that is not
-        open, some at once)."""
-        self.open_directories(frames)
-        found = self._tree.numbers("frames", frames)
-        assert not isinstance(found, Unopened)  # or opening raised
-        return found
+        """The numbers of the index pages with the records of some frames (1 GET for each directory that is not open, in
+        parallel)."""
+        while True:
+            pages: list[int] = []
+            missing: dict[Hashable, FetchItem] = {}
+            for frame in frames:
+                page = self._tree.number("frames", frame)
+                if isinstance(page, Unopened):
+                    item = page.item()
+                    missing[item.key] = item
+                else:
+                    pages.append(page)
+            if not missing:
+                return pages
+            self._fetcher.fetch_all(list(missing.values()))
 
     def _load(self, numbers: Iterable[int]) -> None:
-        """Have index pages in memory (1 GET for each that is not, in one round trip)."""
+        """Fetch the index pages that are not in memory (1 GET each, in one round trip)."""
         fetcher = self._fetcher
         missing = []
         with fetcher.lock:
@@ -209,12 +204,12 @@ class FrameTable:
             self.fetch_pages(missing)
 
     def fetch_pages(self, numbers: Iterable[int]) -> list[Page]:
-        """Index pages, in one round trip (1 GET each)."""
+        """Index pages by number, in one round trip (1 GET each)."""
         return self._fetcher.fetch_all([self.page_item(number) for number in numbers])
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether every frame of characters [start, stop) has a flag of `index` (no GET where the root says so; else 1
-        an index page, many at once)."""
+        """Whether every frame of characters [start, stop) has a flag of `format.index` (no GET if the root says so;
+        else 1 for each index page, `PAGES_AHEAD` in parallel)."""
         if stop <= start or self.manifest.flags & flag:
             return True
         numbers = range(self._number("characters", start), self._number("characters", stop - 1) + 1)
@@ -226,8 +221,8 @@ class FrameTable:
         return True
 
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of characters [start, stop) that lack a flag; None: they are more than 64, and than 2 % of all
-        (1 GET an index page that `all_frames_have` has not read)."""
+        """The frames of characters [start, stop) that lack a flag; None if these are more than 64 and more than 2 % of
+        all (1 GET for each index page that is not in memory)."""
         most = max(64, self.frames // 50)
         frames = chain.from_iterable(self.blocks(start, stop))
         numbers = [frame.number for frame in frames if not frame.flags & flag]
@@ -239,6 +234,7 @@ class FrameTable:
     # -- in memory (no GET) ----------------------------------------------------------------------------------------
 
     def page_in_memory(self, number: int) -> Page | None:
+        """An index page, if it is in memory."""
         last, fetcher = self._last_page, self._fetcher
         if last is not None and last[0] == number:
             return last[1]
@@ -247,7 +243,8 @@ class FrameTable:
         return found if isinstance(found, Page) else None
 
     def is_in_memory(self, start: int, stop: int) -> bool:
-        """Whether the frames of characters [start, stop) and their pages are in memory; that is no use of them."""
+        """Whether the frames of characters [start, stop) and their index pages are in memory. The check does not count
+        as a use of the frames."""
         cache, last = self._fetcher.cache, self._last_page
         with self._fetcher.lock:
             while start < stop and not self._fetcher.is_closed:
@@ -264,11 +261,11 @@ class FrameTable:
         return True
 
     def forget_page(self) -> None:
-        """Drop the pages that are kept outside the cache."""
+        """Drop the page that is kept outside the cache."""
         self._last_page = None
 
     def cached_page_or_request(self, column: Column, value: int) -> Page | FetchItem:
-        """The page that holds a character or frame if it is in memory, else the item to fetch first."""
+        """The index page with a character or frame if it is in memory, else the item to fetch first."""
         number = self._tree.number(column, value)
         if isinstance(number, Unopened):
             return number.item()
@@ -288,27 +285,26 @@ class FrameTable:
     # -- walks -----------------------------------------------------------------------------------------------------
 
     def find_page(self, number: int) -> Finding[Page | None]:
-        """An index page."""
+        """An index page by number."""
         page: Page | None = self.page_in_memory(number)
         if page is None:
             if (yield from self._open(lambda: self._tree.page(number))) is None:
                 return None
             brought = yield Missing((self.page_item(number),))
-            if brought:
-                [page] = brought
-                self._last_page = (number, page)
-            else:
-                page = self.page_in_memory(number)
+            if brought is None:
+                return self.page_in_memory(number)
+            [page] = brought
+            self._last_page = (number, page)
         return page
 
     def _open(self, ask: Callable[[], T | Unopened]) -> Finding[T | None]:
         """The answer of the tree of pages, once the directories that it needs are open."""
-        before = None
+        requested = None
         while isinstance(found := ask(), Unopened):
             item = found.item()
-            if item.key == before:
-                return None
-            before = item.key
+            if item.key == requested:
+                return None  # it did not arrive
+            requested = item.key
             yield Missing((item,))
         return found
 
@@ -327,8 +323,8 @@ class FrameTable:
         return None if page is None else page.first_frame + page.at_newline(newline)
 
     def find_range(self, start: int, stop: int) -> Finding[range | None]:
-        """The numbers of the frames that hold characters [start, stop), which is not empty. Takes the index page of an
-        end that is not the text's."""
+        """The numbers of the frames that hold characters [start, stop), a non-empty range. Needs the index page of each
+        end that is not an end of the text."""
         first: int | None = 0
         last: int | None = self.frames - 1
         if start > 0:
@@ -363,7 +359,7 @@ class FrameTable:
     # -- items -----------------------------------------------------------------------------------------------------
 
     def page_item(self, number: int) -> FetchItem:
-        """An index page to fetch (of a large text 1 GET for its directory, unless that is open)."""
+        """The item to fetch for an index page (in a large text 1 GET for its directory, unless that is open)."""
         while isinstance(found := self._tree.page(number), Unopened):
             self._fetcher.fetch_one(found.item())
         ref, before = found
@@ -372,13 +368,9 @@ class FrameTable:
         )
 
 
-def frame_items(frames: Iterable[Frame], needles: tuple[bytes, ...] = ()) -> list[FetchItem]:
-    """Frames to fetch, for one pass."""
-    return [frame_item(frame, needles) for frame in frames]
-
-
 def frame_item(frame: Frame, needles: tuple[bytes, ...] = ()) -> FetchItem:
-    """A frame to fetch. Whoever decodes it then looks for the needles of the pass that wants it."""
+    """The item to fetch for a frame. The thread that decodes it then looks for the needles of the pass that wants
+    it."""
 
     def decode(body: memoryview) -> FrameText:
         return FrameText(frame, codec.decode(body, frame))

@@ -1,4 +1,4 @@
-"""Have the C library keep freed memory for the next large result, or give it back to the system."""
+"""Make the C library keep freed memory for the next large result, or give it back to the system."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ _MOST_BYTES = 1 << 30
 
 
 def keep_memory() -> bool:
-    """Make the C library keep freed blocks; returns whether it agreed. This package never calls it itself.
+    """Make the C library keep freed blocks. Returns whether it accepted. This package never calls it itself.
 
     glibc returns blocks above about 100 KB to the kernel when they are freed, and gets them back as fresh pages of 4
     KiB, 2 us each on a virtual machine: 50 MB of buffers and as much of `str` cost 63 ms of CPU before a byte is
     copied. With this setting large slices take about half of the time with any client (docs/benchmarks.md).
 
-    It costs memory: the process keeps what it once used, and all threads allocate from one heap, so that one can reuse
-    what another frees. So the program decides, once, at its start, before it starts threads. Without glibc (macOS,
-    Windows, musl) nothing happens.
+    It costs memory: the process keeps the memory that it once used, and all threads allocate from one heap, to reuse
+    blocks that others free. So the program decides, once, before it starts threads. Without glibc (macOS, Windows,
+    musl) nothing happens.
     """
     if sys.platform != "linux":
         return False
@@ -33,7 +33,7 @@ def keep_memory() -> bool:
 
 
 def give_back_memory() -> None:
-    """Give freed memory back to the system, where the C library can (glibc). A fraction of a millisecond."""
+    """Give freed memory back to the system, if the C library can (glibc). Takes a fraction of a millisecond."""
     if sys.platform != "linux":
         return
     import ctypes

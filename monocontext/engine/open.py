@@ -1,4 +1,4 @@
-"""Open a reader at a URL: its store, its root, and the places that the caller allows it to read."""
+"""Open a context: its store, its root, and the other places that it may be read from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from monocontext.engine.fetch.listeners import RULES, Hedge
+from monocontext.engine.fetch.hedging import RULES, Hedge
 from monocontext.engine.fetch.workers import MAX_THREADS, InlineWorkers, ThreadWorkers, Workers
 from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.reader import Reader
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class CacheOptions(TypedDict, total=False):
-    """How any text is read: options of `Monocontext.open` that need no place."""
+    """Options of `Monocontext.open` for the way in which any text is read."""
 
     cache_bytes: int
     """Memory for decoded text and index pages."""
     materialize_limit: int
-    """Characters up to which a result becomes one real `str`."""
+    """The most characters of a result that becomes one real `str`."""
     hedge: Hedge | None
-    """The late requests that are sent a second time."""
+    """The rule by which late requests are sent a second time; None: never."""
     cache_dir: str | os.PathLike[str] | None
     """A folder that keeps fetched data for the next process."""
     cache_dir_bytes: int
@@ -42,7 +42,7 @@ class CacheOptions(TypedDict, total=False):
 
 
 class TextOptions(CacheOptions, total=False):
-    """Options of a text made of pieces: those options of `Monocontext.open` that need no place."""
+    """Options of a text that is made of pieces, not opened at a place."""
 
     threads: bool
     """`False` starts no threads."""
@@ -56,9 +56,9 @@ class RootOptions(TypedDict, total=False):
     allow: Iterable[str | os.PathLike[str]]
     """Places outside the context that it may be read from."""
     generation: int | None
-    """Open this one instead of the newest."""
+    """The generation to open; None for the newest."""
     preload: bool
-    """Fetch everything now."""
+    """Whether to fetch the whole text at once."""
 
 
 class OpenOptions(TextOptions, RootOptions, StoreOptions, total=False):
@@ -66,7 +66,7 @@ class OpenOptions(TextOptions, RootOptions, StoreOptions, total=False):
 
 
 class OriginalOptions(TextOptions, RootOptions, ReachOptions, total=False):
-    """Options of `Monocontext.open` that DeepRecurse's constructor has no parameter for."""
+    """The options of `Monocontext.open` that the constructor of DeepRecurse's `Context` lacks."""
 
     transport: Literal["own", "boto3"] | None
     keep_alive: bool | None
@@ -91,8 +91,8 @@ def check_prefetch(prefetch: str) -> None:
 
 
 class ContextHandle:
-    """An open context: all that is needed to read it, to read a later generation of it, and to open it again
-    elsewhere."""
+    """The store and options of an open context, for its readers, for readers of later generations, and for opening it
+    in another process."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class ContextHandle:
         self._foreign: dict[str, Store] = {}
 
     def reader(self, generation: int | None = None) -> Reader:
-        """Read the root (1 GET, 2 where it is damaged) and make a reader of it."""
+        """A reader of a generation, by default the newest (1 GET for its root, 2 if that is damaged)."""
         now = self._workers.now if self._workers else time.monotonic
         began = now()
         root = find_root(self.store, generation)
@@ -164,11 +164,12 @@ class ContextHandle:
         return reader
 
     def place(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
-        """The store and key of a foreign object, if it may be read. `sources`: the objects that the root records.
+        """The store and key of a foreign object. Raises `ForeignObject` if it may not be read. `sources`: the objects
+        that the root records.
 
         Objects in the same bucket are allowed. In directories, the context's own folder and the sources in its root
         are: a root can only name a file whose exact version (inode, time, size) and checksums its writer knew, so no
-        reader gets text that its writer did not have. Anything else needs `allow=`.
+        reader gets text that its writer did not have. Any other place needs `allow=`.
         """
         own = self.store.url
         trusted = [own, *self.allow]
@@ -188,16 +189,16 @@ class ContextHandle:
         return self._with_disk_cache(self._foreign[root], root, is_own=False), key
 
     def _with_disk_cache(self, store: Store, url: str, *, is_own: bool) -> RangeReader:
-        """The store, behind the folder that keeps its answers."""
+        """The store, read through the folder that keeps its answers, if there is one."""
         if self.disk is None:
             return store
-        # The same URL at two servers is two places.
         from monocontext.stores.disk.cache import DiskCachedReader
 
+        # The name has the endpoint, since the same URL at two servers is two places.
         return DiskCachedReader(store, self.disk, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
 
     def _sibling(self, url: str) -> Store:
-        """A store elsewhere, reached as this one is: same endpoint, same client."""
+        """A store at another URL, with the endpoint and client of this one."""
         inner: Any = self.store
         while hasattr(inner, "store"):  # a store around a store
             inner = inner.store
@@ -222,6 +223,7 @@ class ContextHandle:
         return self.store.url, options | self.store_options
 
     def close(self) -> None:
+        """Close the foreign stores, and the own store if this owns it."""
         for store in [*self._foreign.values(), *([self.store] if self._owns_store else [])]:
             store.close()
         self._foreign.clear()

@@ -1,6 +1,7 @@
-"""Find the index page of a character, a frame, a byte or a newline, and open directories of pages as they are needed.
+"""Find the index page of a character, a frame, a byte or a newline in the tree of a large text's directories.
 
-What is opened stays: some 0.6 KB for each GB of text that was looked at. Fetches nothing by itself.
+Fetches nothing itself: it returns the directory that has to be fetched first. Open directories stay in memory: some 0.6
+KB for each GB of text that was looked at.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Literal
 
-from monocontext.engine.fetch.scheduler import FetchItem
+from monocontext.engine.fetch.requests import FetchItem
 from monocontext.format.directories import pages_in
 from monocontext.format.refs import PageDirectory, PageRef
 
@@ -19,13 +20,13 @@ Column = Literal["characters", "frames", "bytes", "newlines", "pages"]
 
 
 class Unopened:
-    """A directory that has to be fetched first."""
+    """A directory that has to be fetched before an index page is known."""
 
     def __init__(self, parent: _Node, at: int, entry: PageDirectory):
         self._parent, self._at, self._entry = parent, at, entry
 
     def item(self) -> FetchItem:
-        """The directory, to fetch; once it is decoded it is open."""
+        """The item to fetch for the directory; decoding it opens the directory."""
         size = self._entry.size_bytes
         return FetchItem(("directory", self._entry.id), self._entry.key, 0, size, 20 * size, self._open)
 
@@ -40,7 +41,7 @@ class Unopened:
 class _Node:
     """The entries of a root or of a directory."""
 
-    size_bytes = 1000  # the tree holds it anyway
+    size_bytes = 1000  # little for the cache: the tree keeps it anyway
 
     def __init__(self, entries: Sequence[PageRef], before: PageRef | None, first: int):
         self.entries, self.before = entries, before
@@ -66,10 +67,10 @@ class PageTree:
         """The number of directories, which are the first entries of the root."""
         self.count = self._top.firsts[-1]
         self.more = self.count - len(pages)
-        """By how much the number of a page is above its place in the root."""
+        """The difference between the number of a page that the root names and its place in the root."""
 
     def top(self, column: Column) -> list[int]:
-        """The counts of the entries of the root."""
+        """The counts up to the end of each entry of the root."""
         return self._top.columns[column]
 
     def number(self, column: Column, value: int) -> int | Unopened:
@@ -78,7 +79,7 @@ class PageTree:
         return found if isinstance(found, Unopened) else found[0].firsts[found[1]]
 
     def numbers(self, column: Column, values: Iterable[int]) -> list[int] | Unopened:
-        """Like `find`, for many values; or the first directory that is needed for one of them."""
+        """Like `number`, for many values; or the first directory that is needed for one of them."""
         found = []
         for value in values:
             number = self.number(column, value)

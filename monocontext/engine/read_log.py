@@ -1,4 +1,4 @@
-"""Record which characters were read or handed to code, and since when. Pure, safe for many threads."""
+"""Record which characters were read or passed to code, and when. Safe for use by many threads."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import threading
 from collections import deque
 
 MOST_RANGES = 10_000
-"""Between two marks; more are merged over ever larger gaps, so that the map errs towards more, never less."""
+"""The most ranges between two marks; more are merged over gaps, so the log may have more characters, never fewer."""
 MOST_PIECES = 1_000
 MOST_PIECE_CHARACTERS = 20_000
 """A longer piece is a part of a pass, and does not show what code used."""
 KEPT_MARKS = 1_000
-"""The number of marks kept. An older mark gives the reads that are still recorded."""
+"""The number of marks that are kept."""
 
 marks_made = 0
-"""A count over all logs. Code that keeps text for later reads compares it to see whether they must be recorded
-again."""
+"""The number of marks in all logs. Code that keeps text for later reads compares it: after a new mark, a read from that
+text has to be recorded again."""
 
 
 class ReadLog:
-    """Half-open ranges of characters in the order of reading, neighbours as one."""
+    """The ranges of characters that were read, with marks between them."""
 
     def __init__(self, most: int = MOST_RANGES) -> None:
         self._most = most
@@ -29,7 +29,7 @@ class ReadLog:
         self._marks = 0
 
     def add(self, start: int, stop: int) -> None:
-        """Characters [start, stop) are being read."""
+        """Record a read of characters [start, stop)."""
         with self._lock:
             now = self._now
             if now and now[-1][0] <= start <= now[-1][1]:
@@ -40,25 +40,28 @@ class ReadLog:
                 self._now = merge(now, self._most // 2)
 
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
-        """The mark for the next call, and the ranges read since `mark`, sorted and merged; no ranges for None."""
+        """Make a mark; return it, and the ranges read since the mark of an earlier call, sorted and merged.
+
+        No ranges for None; for a mark that is no longer kept, those that still are.
+        """
         global marks_made
         with self._lock:
             self._settled.append(merge(self._now, self._most))
             self._now = []
             self._marks += 1
             marks_made += 1
-            asked = 0 if mark is None else min(self._marks - mark, len(self._settled))
-            ranges = [one for settled in list(self._settled)[len(self._settled) - asked :] for one in settled]
+            spans = 0 if mark is None else min(self._marks - mark, len(self._settled))
+            ranges = [one for settled in list(self._settled)[len(self._settled) - spans :] for one in settled]
             return self._marks, merge(ranges, self._most)
 
     def kept(self) -> list[tuple[int, int]]:
-        """The ranges read since the log began, or as far back as it is kept, sorted and merged; makes no mark."""
+        """The ranges of all kept marks and since, sorted and merged. Makes no mark."""
         with self._lock:
             return merge([*(one for settled in self._settled for one in settled), *self._now], self._most)
 
 
 class PieceLog(ReadLog):
-    """The pieces that code was given, each of at most `MOST_PIECE_CHARACTERS`."""
+    """The pieces that code received, each of at most `MOST_PIECE_CHARACTERS`."""
 
     def __init__(self) -> None:
         super().__init__(MOST_PIECES)
@@ -69,7 +72,7 @@ class PieceLog(ReadLog):
 
 
 def merge(ranges: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
-    """Sorted, with neighbours as one; over gaps as large as it takes to be at most `most`."""
+    """At most `most` sorted ranges that cover these: adjacent ones are merged, and others over ever larger gaps."""
     gap = 0
     while True:
         merged: list[tuple[int, int]] = []

@@ -1,35 +1,35 @@
 """Read a context: a range of characters goes in, verified text comes out.
 
-A reader has a frame table (which frames a read needs), search filters (where a match may begin), a fetcher (gets stored
-data) and a read-ahead (requests likely next reads). It keeps one generation for life.
+A reader joins a frame table (the frames that a read needs), search filters (the frames in which a match may begin), a
+fetcher (stored data) and a read-ahead (likely next reads). It reads one generation, the same for life.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
-from monocontext.engine.fetch.cache import reserved_bytes
-from monocontext.engine.fetch.fetcher import Fetcher, Places, refuse_foreign
-from monocontext.engine.fetch.listeners import Hedge
-from monocontext.engine.fetch.scheduler import Fetch, Token
+from monocontext.engine.fetch.fetcher import Fetcher
+from monocontext.engine.fetch.hedging import Hedge
+from monocontext.engine.fetch.object_reader import Places, refuse_foreign
+from monocontext.engine.fetch.scheduler import Token
+from monocontext.engine.fetch.stored_bytes import reserved_bytes
 from monocontext.engine.fetch.workers import InlineWorkers, Workers
 from monocontext.engine.filter_lookup import FilterLookup
-from monocontext.engine.frame import FrameText
-from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, frame_item, frame_items
+from monocontext.engine.frame import FRAME_BYTES, FrameText
+from monocontext.engine.frame_pass import FramePass
+from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, frame_item
 from monocontext.engine.prefetch import Prefetch, Read
 from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.routes import Routes
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.stats import SearchStats, Stats
 from monocontext.engine.text_in_root import Ends, TextInRoot
-from monocontext.format.filters.query import Literal
-from monocontext.format.filters.query import Query as Query
+from monocontext.format.filters.query import Literal, Query
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
 from monocontext.records import dataclass, replace
@@ -40,25 +40,21 @@ if TYPE_CHECKING:
 
 FIRST_BATCH_BYTES = 1 << 20
 """A scan begins with this much ahead, and then has at most as much ahead as it has used. Most `find`s of a model end
-early, and such a one has read at most twice what it looked at."""
+early, and such a one has read at most twice the text that it looked at."""
 WAVE_GROWTH = 4
-"""The multiple of the used text that a scan has ahead where one wave carries it: 20 MB then take four round trips."""
+"""The multiple of the used text that a scan has ahead if one wave carries it: 20 MB then take four round trips."""
 FIRST_CANDIDATES_BYTES = 2 << 20
 """The start for candidates of a search: about six frames, since now and then one is read in vain."""
 ONE_CANDIDATE_BYTES = 1 << 20
 """The start for a search that ends at the first match: four frames, doubled each time it is repeated, as in a loop of
-`find`. With eight, a `find` and a window around its hit moved three to four times what they looked at."""
-REFILL = 7 / 8
-"""Refill threshold of the read-ahead window. Asking for each frame alone would make a request of each; waiting
-until a quarter is gone lets a link of 600 MB/s run dry behind one late answer (a pass over 10 GB, simulated: 18.7 s
-with three quarters, 18.1 with this, for a third more requests)."""
-FRAMES_AT_HAND = 64
-"""The most frames of a slice that is put together at once where all of them are in memory."""
+`find`. With eight, a `find` and a window around its hit moved three to four times the text that they looked at."""
+CACHED_FRAMES = 64
+"""The most frames of a slice that is put together at once if all of them are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextInfo:
-    """The facts of a text that need no read."""
+    """The sizes of a text, and the place and generation that it was read from."""
 
     url: str
     generation: int
@@ -86,8 +82,8 @@ class Reader:
         round_trip_seconds: float | None = None,
     ):
         self.ends = Ends(manifest)
-        """The parts of the text that came with the root."""
-        self.manifest = manifest = replace(manifest, head="", tail="")  # decoded by now: 14 KB a reader
+        """The two ends of the text that came with the root."""
+        self.manifest = manifest = replace(manifest, head="", tail="")  # 14 KB that `ends` has decoded
         self._store = store
         self.characters, self._text_bytes = manifest.characters, manifest.text_bytes
         self.fetcher = fetcher = Fetcher(
@@ -121,12 +117,13 @@ class Reader:
             text_bytes=self._text_bytes,
             has_tail=self.ends.tail_start < self.characters,
         )
-        fetcher.listeners.add(self.ahead)
+        fetcher.listeners.append(self.ahead)
         self.log: ReadLog | None = None
-        """The log of reads, once a caller has started it."""
+        """The log of reads; None until a caller starts it."""
         self.handed: PieceLog | None = None
         """The log of the pieces that code received: slices, lines of hits, matches, passages."""
         self._last_hit = range(0)
+        """The characters of the frame in which a search found its last hit."""
         self._last_query: Query | None = None
         self._repeats = 0
         """The number of times in a row that the last query was repeated."""
@@ -168,7 +165,7 @@ class Reader:
         return self.fetcher.is_closed
 
     def close(self) -> None:
-        """Drop the cache, and the text that rode in the root; later reads raise `ContextClosed`. Idempotent."""
+        """Drop the cache and the text of the root; later reads raise `ContextClosed`. Idempotent."""
         if isinstance(self._store, TextInRoot):
             self._store.close()
         self.manifest = self.table.manifest = replace(self.manifest, text=b"", head="", tail="")
@@ -181,8 +178,8 @@ class Reader:
     def read(self, start: int, stop: int) -> str:
         """Characters [start, stop) of the text as one `str`.
 
-        GETs: none for cached data; else at most one for each index page, then, for the frames, ceil(stored / part) + 1
-        for each object, with part = stored / 16 between 1 and 8 MiB; all in parallel.
+        GETs: none for cached data. Else at most one for each index page; then, for the frames, ceil(stored / part) + 1
+        for each object, in parallel, with part = stored / 16 between 1 and 8 MiB.
         """
         if stop <= start:
             return ""
@@ -206,10 +203,10 @@ class Reader:
         return "".join(pieces)
 
     def within(self, start: int, stop: int) -> FrameText | None:
-        """The frame, or the end of the text in the root object, that holds characters [start, stop).
+        """The frame, or the end of the text in the root, that holds all of characters [start, stop); None if neither
+        does (at most 1 GET each for the index page and the frame).
 
-        None if neither does (at most 1 GET each for the index page and the frame). This is the path of a short read: 2
-        us where both are cached.
+        This is the path of a short read: 2 us if both are cached.
         """
         ends = self.ends
         if ends.head_stop < stop and start < ends.tail_start:
@@ -250,11 +247,11 @@ class Reader:
         return text
 
     def _cached_texts(self, start: int, stop: int) -> list[FrameText] | None:
-        """The frames that hold characters [start, stop), if they are two or more, few and on one index page, and all of
-        them are in memory and were looked at before: a slice over their edges takes 5 us, where a pass takes 100."""
+        """The frames that hold characters [start, stop), if they are two to `CACHED_FRAMES` on one index page, and all
+        are in memory and were used before; else None. A slice over their edges takes 5 us, where a pass takes 100."""
         page, cache = self.table.page_at(start), self.cache
         first, last = page.at_character(start), bisect_left(page.starts, stop) - 1
-        if not first < last < min(first + FRAMES_AT_HAND, len(page)):
+        if not first < last < min(first + CACHED_FRAMES, len(page)):
             return None
         texts = []
         with self.fetcher.lock:
@@ -273,7 +270,7 @@ class Reader:
         return texts
 
     def _keep_decoded(self, text: FrameText) -> None:
-        """Keep a frame decoded that is sliced again and again, if the cache has room for that."""
+        """Keep the decoded text of a frame that is sliced again and again, if the cache has room for it."""
         if not text.is_worth_keeping:
             return
         text.spent = 0
@@ -304,7 +301,7 @@ class Reader:
         return self._use(text)
 
     def _in_memory(self, number: int) -> FrameText | None:
-        """A frame that is in memory; that is a use of it."""
+        """A frame, if it is in memory; the cache counts a use of it."""
         fetcher = self.fetcher
         with fetcher.lock:
             if fetcher.is_closed:
@@ -331,52 +328,37 @@ class Reader:
         logged: bool = True,
         needles: tuple[bytes, ...] | None = None,
     ) -> Iterator[FrameText]:
-        """The frames that hold characters [start, stop), in order (or backwards), fetched ahead of the caller.
+        """The frames that hold characters [start, stop), in order or backwards, fetched ahead of the caller.
 
-        With `eager` the caller takes all of them, so as much as the window allows is requested at once; else the
-        read-ahead grows while the caller continues. An abandoned iterator drops requests that have not started. `only`:
-        the candidates of a search among these frames. Without `logged`, the caller later reports which of them it
-        looked at. `needles`: the literals to look for, in the thread that decodes a frame; None for a caller that takes
-        text in order and may stop at any line. A search begins with as much as one wave carries.
+        - `eager`: the caller takes all of them, so as much as the window allows is requested at once; else the
+          read-ahead grows while the caller continues. An abandoned iterator drops requests that have not started.
+        - `only`: the candidates of a search among these frames.
+        - `logged=False`: the caller reports later which of them it looked at.
+        - `needles`: the literals to look for, in the thread that decodes a frame; None for a caller that takes text in
+          order and may stop at any line. A search begins with as much as one wave carries.
         """
         if stop <= start:
             return
         fetcher = self.fetcher
         if only:
-            wanted = self.table.chosen(only.runs, start, stop, reverse)
+            frames = self.table.chosen(only.runs, start, stop, reverse)
         else:
-            wanted = chain.from_iterable(self.table.blocks(start, stop, reverse))
+            frames = chain.from_iterable(self.table.blocks(start, stop, reverse))
         is_wave = only is None and not eager and self.is_one_wave(start, stop)
         is_whole = eager or (is_wave and needles is not None)
-        growth = WAVE_GROWTH if is_wave else 1
-        batch_bytes = fetcher.window_bytes if is_whole else self._first_bytes(only)
-        ahead: deque[tuple[Frame, FrameText | Fetch]] = deque()
-        ahead_bytes, taken_bytes, more = 0, 0, True
         token = Token()
         with token:
+            frame_pass = FramePass(
+                fetcher,
+                frames,
+                token,
+                first_bytes=fetcher.window_bytes if is_whole else self._first_bytes(only),
+                growth=WAVE_GROWTH if is_wave else 1,
+                eager=eager,
+                needles=needles or (),
+            )
             try:
-                while True:
-                    if more and ahead_bytes <= batch_bytes * REFILL:
-                        batch: list[Frame] = []
-                        while ahead_bytes < batch_bytes:
-                            frame = next(wanted, None)
-                            if frame is None:
-                                more = False
-                                break
-                            batch.append(frame)
-                            ahead_bytes += _memory_bytes(frame, eager)
-                        ahead.extend(zip(batch, fetcher.want(frame_items(batch, needles or ()), token), strict=True))
-                    if not ahead:
-                        return
-                    frame, found = ahead[0]
-                    if isinstance(found, Fetch):
-                        text = fetcher.wait_for_frame(frame.number, found, token)
-                    else:
-                        text = self._use(found)
-                    ahead.popleft()
-                    ahead_bytes -= _memory_bytes(frame, eager)
-                    taken_bytes += _memory_bytes(frame, eager)
-                    batch_bytes = min(max(batch_bytes, growth * taken_bytes), fetcher.window_bytes)
+                while (text := frame_pass.take()) is not None:
                     if self.log and logged:
                         self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
                     if text.spent:
@@ -385,62 +367,54 @@ class Reader:
                         pass
                     yield text
             finally:
-                self._end_pass(ahead, eager)
+                frame_pass.close()
+                if not eager:
+                    self.ahead.end_scan()
 
     def _first_bytes(self, only: Candidates | None) -> int:
-        """How far ahead a pass begins; its caller may not go to the end."""
+        """The bytes that a pass requests at first, since its caller may not go to the end."""
         if only is None:
             return FIRST_BATCH_BYTES
         if not only.ends_at_first:
             return FIRST_CANDIDATES_BYTES
         return min(ONE_CANDIDATE_BYTES << self._repeats, FIRST_CANDIDATES_BYTES)
 
-    def _end_pass(self, ahead: Iterable[tuple[Frame, FrameText | Fetch]], eager: bool) -> None:
-        """A pass has ended, or was given up."""
-        self.fetcher.release([found for _, found in ahead])
-        if not eager:
-            self.ahead.end_scan()
-
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """The frames in which a match that starts in [start, stop) may begin; None: anywhere, or a lookup is not worth
-        it.
+        """The frames in which a match that starts in [start, stop) may begin; None: in any, or filters are not worth a
+        look-up.
 
         `within_line`: neither a match nor its look-around crosses a newline. GETs: one for each row of each filter (up
         to 16 a literal and 16 GiB of text), all at once; for literals that may occur far after the beginning of a
-        match also the index pages around them. Answers are remembered; where all the text is in memory nothing is
-        looked up.
+        match also the index pages around them. Answers are remembered; no filter is read if all the text is in memory.
         """
         if stop <= start:
             return None
         self._repeats = self._repeats + 1 if query == self._last_query else 0
         self._last_query = query
         if isinstance(query, Literal):
-            self.ahead.searched(query.text)
+            self.ahead.names.searched(query.text)
         narrowed = self.narrow(query, start, stop, within_line)
         runs = narrowed.runs
         if runs is None:
             return None
-        if runs:  # a search looks at these first of all, and one by one they are a round trip each
+        if runs:  # a search needs these first, and one by one they are a round trip each
             ends = [number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1)]
             self.table.prefetch_pages(ends, CANDIDATE_PAGES)
-        return self._name(runs, start, stop, narrowed.frames)
+        return self._counted(runs, start, stop, narrowed.frames)
 
     def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
         """Like `candidates`, also if most frames are candidates; None if no filter can tell, or if they are more than
-        `MOST_MANY`.
-
-        The cost is that of `candidates`, without the index pages of these frames.
-        """
+        `filter_lookup.MOST_LISTED`. The cost is the same, without the index pages of these frames."""
         if stop <= start:
             return None
         found = self.narrow(query, start, stop)
         runs = found.dense_runs if found.runs is None else found.runs
-        return None if runs is None else self._name(runs, start, stop, found.frames)
+        return None if runs is None else self._counted(runs, start, stop, found.frames)
 
-    def _name(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
-        """The candidates of a search over `searched` frames, counted in the statistics."""
+    def _counted(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
+        """The candidates of a search in so many frames, counted in the statistics."""
         search = self.stats.search
         found = Candidates(runs, start, stop, self.frame, lambda at: self.found(at) or self.locate(at), search)
         with self.fetcher.lock:
@@ -450,7 +424,7 @@ class Reader:
         return found
 
     def holding_characters(self, characters: range) -> Candidates:
-        """The frames that hold these characters, which rise (1 GET for each index page)."""
+        """The frames that hold these characters, a rising range (1 GET for each index page)."""
         runs: list[tuple[int, int]] = []
         for character in characters:
             number = self.locate(character).number
@@ -463,23 +437,23 @@ class Reader:
         return Candidates(runs, characters[0], characters[-1] + 1, self.frame, self.locate, SearchStats())
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
-        """The answer of search filters for matches that begin in [start, stop), not an empty range. Costs as
-        `candidates`, but for the index pages of the frames that it names."""
+        """The answer of search filters for matches that begin in [start, stop), a non-empty range. The cost is that of
+        `candidates`, without the index pages of these frames."""
         if self.manifest.text:
             return Narrowing(0, None, "all of the text came with the root")
         if self.is_one_wave(start, stop):
             return Narrowing(0, None, "all of the text takes one round trip, as its filters do")
         narrowed = self.table.finish(self._filters.narrow(query, start, stop, within_line, self.table, needs_text=True))
-        assert narrowed is not None  # what a caller waits for arrives or raises
+        assert narrowed is not None  # an item that a caller waits for arrives or raises
         return narrowed
 
     def stretches(self, start: int, stop: int) -> list[int]:
-        """The characters between `start` and `stop` from which on a search uses other filters: every 1 TB of a text
-        with directories of filters, none for other texts (3 waves, 2 GETs each)."""
+        """The characters between `start` and `stop` at which other filters begin to apply: every 1 TB of a text with
+        directories of filters, none in other texts (3 waves, 2 GETs each)."""
         if stop <= start or not self.manifest.filter_directories:
             return []
         within = self.table.numbers(start, stop)
-        numbers = self._filters.beginnings(within.start, within.stop)
+        numbers = self._filters.beginnings(within)
         self.table.prefetch_pages(numbers)
         return [self.frame(number).start for number in numbers]
 
@@ -488,15 +462,15 @@ class Reader:
         if not self.characters:
             return None
         found = self.table.finish(self._filters.narrow(query, 0, self.characters, False, self.table, needs_text=False))
-        assert found is not None  # what a caller waits for arrives or raises
+        assert found is not None  # an item that a caller waits for arrives or raises
         if not found.frames:
             return None
         runs = found.dense_runs if found.runs is None else found.runs
-        # Where too many frames may hold it to name them, some two thirds do.
+        # If too many frames may hold it to list them, some two thirds do.
         return found.frames, found.frames * 2 // 3 if runs is None else sum(stop - start for start, stop in runs)
 
     def is_one_wave(self, start: int, stop: int) -> bool:
-        """Whether a pass asks for all of characters [start, stop) at once, and asks no filter (no GET)."""
+        """Whether a pass requests all of characters [start, stop) at once, and a search uses no filter (no GET)."""
         manifest, cache = self.manifest, self.cache
         share = (stop - start) / max(self.characters, 1)
         stored_bytes = int(manifest.stored_bytes * share)
@@ -504,8 +478,8 @@ class Reader:
         return 4 * memory_bytes <= cache.capacity_bytes and self.fetcher.link.carries(stored_bytes)
 
     def found(self, character: int) -> Frame | None:
-        """Record that a search found something at this character; returns its frame (1 GET for its index page), or None
-        if it is the frame of the hit before."""
+        """Record a hit of a search at this character, and return its frame (1 GET for its index page); None if it is
+        the frame of the hit before."""
         if character in self._last_hit:
             return None
         page = self.table.page_at(character)
@@ -531,8 +505,8 @@ class Reader:
         return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
 
     def cached_newline(self, newline: int) -> FrameText | None:
-        r"""The frame that holds the `\n` with this number (from 0), if it is in memory and was looked at before (no GET
-        but for an index page)."""
+        r"""The frame that holds the `\n` with this number (from 0), if it is in memory and was used before (at most 1
+        GET, for its index page)."""
         if not 0 <= newline < self.manifest.newlines:
             return None
         text = self._in_memory(self.table.newline_frame(newline).number)
@@ -553,16 +527,15 @@ class Reader:
     # -- the whole text --------------------------------------------------------------------------------------------
 
     def made_real(self, size_bytes: int) -> None:
-        """A text became a `str` for a function that knows no lazy text."""
+        """Count a text that became a real `str`, because a function does not support lazy texts."""
         with self.fetcher.lock:
             self.stats.real.texts += 1
             self.stats.real.bytes += size_bytes
 
     def preload(self) -> None:
-        """Fetch everything into the cache, in parallel. Raises `ValueError` when the cache cannot hold the text."""
+        """Fetch the whole text into the cache, in parallel. Raises `ValueError` if the cache cannot hold it."""
         manifest, capacity = self.manifest, self.cache.capacity_bytes
-        # The second term is the size of frames and their page entries without the text.
-        needed = manifest.text_bytes + 600 * manifest.frames
+        needed = manifest.text_bytes + FRAME_BYTES * manifest.frames
         if needed > capacity:
             raise ValueError(f"preload needs a cache of {needed:,} bytes, it has {capacity:,}: raise cache_bytes")
         for _ in self.frames(0, self.manifest.characters, eager=True):
@@ -570,9 +543,3 @@ class Reader:
 
     def __repr__(self) -> str:
         return f"<Reader {self.url} generation {self.manifest.generation}, {self.cache!r}, {self.fetcher.scheduler!r}>"
-
-
-def _memory_bytes(frame: Frame, eager: bool) -> int:
-    """The memory of a frame that is read ahead: its stored form and its text, which are one where raw frames are
-    received in place."""
-    return frame.bytes if eager and frame.codec == "raw" else frame.bytes + frame.stored_bytes

@@ -1,8 +1,8 @@
-"""Find a literal in much text: `find` of `bytes` and `str`, by the C library where that is faster.
+"""Find a literal in a large `bytes` or `str`, by the C library if that is faster.
 
 `memmem` of glibc finds a rare literal in 256 KiB in 20 to 30 us, `bytes.find` in 50 to 120 (CPython 3.11, 2026-11-22),
-and one of two or three bytes in 80. So the first character is looked for before: `memchr` takes 5 us where it is
-absent, as letters of ASCII are in other scripts.
+and one of two or three bytes in 80. So its first character is looked for first: `memchr` takes 5 us if that is absent,
+as letters of ASCII are in other scripts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:
 
 
 def find_apart(hay: bytes, needle: bytes) -> int:
-    """`hay.find(needle)` for threads that only look: others run meanwhile, where the C library can."""
+    """`hay.find(needle)`, without the interpreter's lock if the C library can: other threads run meanwhile."""
     search, first = _searches()[1], hay.find(needle[:1])
     if first < 0:
         return -1
@@ -51,9 +51,9 @@ Search = Callable[[Any, Any, int, int], int]
 
 @cache
 def _searches() -> tuple[Search | None, Search | None]:
-    """A search that keeps the interpreter's lock, and one that lets others have it; None: not with this C library.
+    """A search that keeps the interpreter's lock, and one that releases it; None without glibc.
 
-    A caller keeps it: to give it up for 20 us can cost 5 ms where another thread computes.
+    A thread that computes can delay one that released the lock by 5 ms, so a caller keeps it for a search of 20 us.
     """
     try:
         if not (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc"):

@@ -39,11 +39,11 @@ class SearchStats:
     searches: int = 0
     """Searches that a filter could narrow."""
     frames: int = 0
-    """Frames that those searches would have read without filters, had they gone to the end."""
+    """Frames that those searches would have read without filters, up to the end of the text."""
     pruned: int = 0
     """Frames excluded by the filters."""
     looked_at: int = 0
-    """Candidate frames actually searched: a search that finds its match ends early."""
+    """Candidate frames that were searched: a search that finds its match ends early."""
     hits: int = 0
     """Searched frames in which a match began."""
     filter_gets: int = 0
@@ -53,7 +53,7 @@ class SearchStats:
 
     @property
     def false_positives(self) -> int:
-        """Frames that were looked at in vain."""
+        """Candidate frames that were searched in vain."""
         return self.looked_at - self.hits
 
     def __str__(self) -> str:
@@ -66,12 +66,11 @@ class SearchStats:
 
 @dataclass(slots=True)
 class RealStats:
-    """Counts of texts that cells passed to functions without support for lazy texts (see `namespace.foreign`)."""
+    """Counts of lazy texts that became a real `str`, for functions that do not support them."""
 
     texts: int = 0
-    """Times that a text became a real `str`."""
     bytes: int = 0
-    """UTF-8 bytes of these; how many of them were fetched for it is in `Stats.bytes_fetched`, as for any read."""
+    """UTF-8 bytes of these texts; the bytes fetched for them are in `Stats.bytes_fetched`, as for any read."""
 
     def __str__(self) -> str:
         return f"{self.texts:,} texts of {self.bytes:,} bytes made real"
@@ -101,7 +100,7 @@ class Stats:
     wait_seconds: float = 0.0
     """Time that callers waited for storage, summed over threads."""
     credentials_source: str = ""
-    """The source of the credentials that sign requests to S3, and the reason if it was botocore."""
+    """The source of the credentials for S3; if that is botocore, also the reason for using it."""
     prefetch: PrefetchStats = field(default_factory=PrefetchStats)
     search: SearchStats = field(default_factory=SearchStats)
     real: RealStats = field(default_factory=RealStats)

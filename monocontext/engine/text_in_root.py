@@ -1,5 +1,4 @@
-"""Read the text inside a root object: the frames of a small text, as if they were in the store, and the two ends of a
-larger one."""
+"""Read text from a root object: all frames of a small text, or the two ends of a larger one."""
 
 from __future__ import annotations
 
@@ -14,9 +13,10 @@ from monocontext.stores.protocol import Blob, RangeReader
 
 
 class TextInRoot:
-    """Reads the frames that a root has copies of, and everything else from the store below. Safe for many threads.
+    """A store that answers from the copies of frames in a root, and else asks the store below. Safe for use by many
+    threads.
 
-    What it gives is checked like any answer. A copy that fails is not looked at again: the frame itself is.
+    Its answers are verified like any other. After damage, no copy is used any more.
     """
 
     def __init__(self, store: RangeReader, manifest: Manifest) -> None:
@@ -24,9 +24,10 @@ class TextInRoot:
         """The store below."""
         self._manifest = manifest
         self._stretches: dict[str, list[tuple[int, int, int]]] | None = None
+        """By object, the stretches that the root has: start and stop in the object, and start in the copy."""
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        """Read a range, like `RangeReader.get_range` (no request if the root holds it)."""
+        """Read a range, like `RangeReader.get_range` (no request if the root has it)."""
         if (found := self._find(key, start, length)) is not None:
             at, total_bytes = found
             try:
@@ -38,11 +39,11 @@ class TextInRoot:
         return self.store.get_range(key, start, length, etag=etag)
 
     def holds(self, key: str, start: int, length: int) -> bool:
-        """Whether the root holds the range."""
+        """Whether the root has the range."""
         return self._find(key, start, length) is not None
 
     def _find(self, key: str, start: int, length: int) -> tuple[int, int] | None:
-        """Where the range begins in the copy, and where the stretch that has it ends in the object."""
+        """The start of the range in the copy, and the end of its stretch in the object; None if the root lacks it."""
         if self._stretches is None:
             self._stretches = self._locate()
         for first, last, at in self._stretches.get(key, ()):
@@ -51,7 +52,7 @@ class TextInRoot:
         return None
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
-        """These bytes were damaged: read no copy any more."""
+        """Read no copy any more, because these bytes were damaged."""
         self._stretches = {}
         forget = getattr(self.store, "forget", None)
         if forget is not None:
@@ -63,13 +64,12 @@ class TextInRoot:
         self._manifest = replace(self._manifest, text=b"")
 
     def _locate(self) -> dict[str, list[tuple[int, int, int]]]:
-        """By object the stretches of it that the root has: offset, end, and where it begins in the copy."""
         root, found, frames = self._manifest, dict[str, list[tuple[int, int, int]]](), 0
-        assert root.last_page is not None  # `Manifest.check`
+        assert root.last_page is not None  # by `Manifest.check`
         try:
             page = Page(root.last_page, root.pages[-1], None)
         except DamagedData:
-            return {}  # the page itself says so; there is no copy without it
+            return {}  # reading the page raises the same error
         for run in page.runs:
             at, stop = page.stored_starts[frames], page.stored_starts[frames + run.frames]
             found.setdefault(run.object, []).append((run.offset, run.offset + stop - at, at))
@@ -78,7 +78,7 @@ class TextInRoot:
 
 
 class Ends:
-    """The first and the last characters of a text, as far as its root has them (no request)."""
+    """The head and the tail of a text, as far as its root has them (no request)."""
 
     def __init__(self, manifest: Manifest) -> None:
         """Raises `DamagedData` for ends that do not fit this text."""
@@ -96,20 +96,21 @@ class Ends:
         """The first character of the tail."""
 
     def within(self, start: int, stop: int) -> FrameText | None:
-        """The end that holds characters [start, stop), not an empty range. It is no frame of the text."""
+        """The head or tail that holds characters [start, stop), a non-empty range; None if neither does. It is not a
+        frame of the text."""
         if stop <= self.head_stop:
             return self._head
         return self._tail if start >= self.tail_start else None
 
     def line_start(self, line: int) -> int | None:
-        r"""The first character after `line` newlines, at least 1; None if neither end knows it."""
+        r"""The first character after `line` newlines, at least 1; None if that is in neither end."""
         for end in (self._head, self._tail):
             if end and 0 <= (n := line - 1 - end.frame.start_newline) < end.frame.newlines:
                 return end.frame.start + end.nth_newline(n) + 1
         return None
 
     def line_of(self, character: int) -> int | None:
-        """The number of newlines before a character; None if neither end knows it."""
+        """The number of newlines before a character; None if that is in neither end."""
         for end in (self._head, self._tail):
             if end and end.frame.start <= character <= end.frame.stop:
                 return end.frame.start_newline + end.data.count(b"\n", 0, end.to_byte(character - end.frame.start))
@@ -117,8 +118,8 @@ class Ends:
 
 
 def _counts(data: bytes, text: PageRef) -> tuple[int, int, int, int, int, int]:
-    """The counts of an end, as for a frame. Raises `DamagedData` where they exceed those of the whole text."""
+    """The counts of a `Frame` for a head or tail. Raises `DamagedData` if they exceed those of the whole text."""
     size, characters, newlines = len(data), len(data.decode()), data.count(b"\n")
     if size > text.bytes or characters > text.characters or newlines > text.newlines:
-        raise DamagedData(f"{ROOT_KEY}: an end of {characters} characters, in a text of {text.characters}")
+        raise DamagedData(f"{ROOT_KEY}: expected an end of at most {text.characters} characters, found {characters}")
     return 0, size, characters, newlines, 0, ASCII if size == characters else 0

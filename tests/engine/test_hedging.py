@@ -12,8 +12,9 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.listeners import BURST, RULES, SAMPLES, Hedge, Hedging, Latencies
-from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, RangeRequest
+from monocontext.engine.fetch.hedging import BURST, RULES, SAMPLES, Hedge, Hedging, Latencies
+from monocontext.engine.fetch.requests import FetchItem, RangeRequest
+from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
 from monocontext.errors import ContextClosed, StoreFailure
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, SimulatedWorkers, WrappedStore, profile
@@ -30,7 +31,8 @@ ANSWER = Blob(b"", "etag", 0)
 
 
 def fetch(size: int = 1000, priority: Priority = Priority.DEMAND, waiters: int = 1) -> Fetch:
-    found = Fetch(RangeRequest("object", 0, size, (FetchItem("key", "object", 0, size, 0, bytes),)), priority)
+    request = RangeRequest("object", 0, size, (FetchItem("key", "object", 0, size, 0, bytes),))
+    found = Fetch(request, priority, Scheduler(1, size))
     found.waiters = waiters
     return found
 
@@ -58,16 +60,16 @@ def test_percentiles_are_those_of_the_last_samples() -> None:
 
 
 def test_nothing_is_known_at_first() -> None:
-    assert taught("p99", samples=3).trigger(1000) is None
-    assert taught("p99", samples=4).trigger(1000) == pytest.approx(0.3)
-    assert taught("p95", samples=19).trigger(1000) is None
-    assert taught("p95", samples=20).trigger(1000) == 0.1
+    assert taught("p99", samples=3).late_after(1000) is None
+    assert taught("p99", samples=4).late_after(1000) == pytest.approx(0.3)
+    assert taught("p95", samples=19).late_after(1000) is None
+    assert taught("p95", samples=20).late_after(1000) == 0.1
 
 
 def test_sizes_are_told_apart() -> None:
     hedging = taught("p99")
-    assert hedging.trigger(1) == hedging.trigger(65_535)
-    assert hedging.trigger(1 << 20) is None
+    assert hedging.late_after(1) == hedging.late_after(65_535)
+    assert hedging.late_after(1 << 20) is None
 
 
 def test_a_size_with_few_answers_is_late_when_a_larger_one_would_be() -> None:
@@ -79,15 +81,15 @@ def test_a_size_with_few_answers_is_late_when_a_larger_one_would_be() -> None:
             hedging.answered(one, ANSWER, seconds)
     small = fetch(1000)
     hedging.sent([small], 10.0, False)
-    assert hedging.trigger(1000) == 0.2
-    assert hedging.trigger(64 << 20) is None
+    assert hedging.late_after(1000) == 0.2
+    assert hedging.late_after(64 << 20) is None
     assert hedging.next_due() == 10.2
     assert hedging.overdue(10.19) == []
     assert hedging.overdue(10.2) == [small]
 
 
 def test_what_answers_at_once_is_not_hedged() -> None:
-    assert taught("p95", seconds=0.0005).trigger(1000) is None
+    assert taught("p95", seconds=0.0005).late_after(1000) is None
 
 
 def test_an_unknown_rule() -> None:
@@ -115,7 +117,7 @@ def test_what_was_answered_is_not_late() -> None:
     hedging.sent([one], 10.0, False)
     hedging.sent([other], 10.0, False)
     hedging.answered(one, ANSWER, 0.05)
-    hedging.landed(other, 10.1, True)
+    hedging.ended(other, 10.1, True)
     assert (hedging.next_due(), hedging.overdue(20.0)) == (None, [])
 
 
@@ -405,7 +407,7 @@ def test_memory_and_disks_are_not_asked_twice() -> None:
 def test_many_callers_of_one_stalled_request() -> None:
     store, context = stalling()
     counting = CountingStore(store)
-    context._reader.fetcher._store = counting  # type: ignore[union-attr]
+    context._reader.fetcher._objects._store = counting  # type: ignore[union-attr]
     store.stall = 1
     found: list[str] = []
     threads = [threading.Thread(target=lambda: found.append(context[5:15])) for _ in range(8)]

@@ -11,8 +11,9 @@ import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.listeners import RULES, Hedging
-from monocontext.engine.fetch.scheduler import FetchItem, Priority, Scheduler
+from monocontext.engine.fetch.hedging import RULES, Hedging
+from monocontext.engine.fetch.requests import FetchItem
+from monocontext.engine.fetch.scheduler import Priority, Scheduler
 from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import StoreFailure
 from monocontext.stores.memory import MemoryStore
@@ -85,9 +86,9 @@ def test_nothing_is_hedged_while_throttled() -> None:
     for _ in range(RULES["p95"].least_samples):
         hedging.answered(fetch, Blob(b"", "etag", 0), 0.1)
     hedging.sent([fetch], 0.0, True)
-    assert (hedging.trigger(100), hedging.next_due()) == (0.1, 0.1)
+    assert (hedging.late_after(100), hedging.next_due()) == (0.1, 0.1)
     pressure.refused(0.0, 0.0, running=4)
-    assert (hedging.trigger(100), hedging.next_due(), hedging.overdue(9.0)) == (None, None, [])
+    assert (hedging.late_after(100), hedging.next_due(), hedging.overdue(9.0)) == (None, None, [])
     pressure.answered(60.0)
     assert hedging.overdue(60.0) == [fetch]
 

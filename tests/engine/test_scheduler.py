@@ -6,7 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, Scheduler
+from monocontext.engine.fetch.requests import FetchItem
+from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
 from tests.budget import examples
 
 BUDGET = 1000
@@ -175,7 +176,7 @@ def test_a_second_attempt_goes_first_and_is_counted() -> None:
     late, other = (scheduler.want([need(i)], Priority.DEMAND)[i] for i in range(2))
     assert scheduler.start() == [late, other]
     queued = scheduler.want([need(2)], Priority.DEMAND)[2]
-    scheduler.again(late)
+    scheduler.repeat(late)
     assert scheduler.start() == []
     finish(scheduler, other)
     assert scheduler.start() == [late]
@@ -192,7 +193,7 @@ def test_a_failed_attempt_leaves_the_fetch_to_the_other() -> None:
     scheduler = Scheduler(2, BUDGET)
     late = scheduler.want([need(0)], Priority.DEMAND)[0]
     scheduler.start()
-    scheduler.again(late)
+    scheduler.repeat(late)
     assert scheduler.start() == [late]
     scheduler.finish(late)  # without values
     assert scheduler.want([need(0)], Priority.DEMAND)[0] is late
@@ -205,7 +206,7 @@ def test_a_second_attempt_of_what_is_done_is_not_started() -> None:
     scheduler = Scheduler(1, BUDGET)
     late = scheduler.want([need(0)], Priority.DEMAND)[0]
     scheduler.start()
-    scheduler.again(late)
+    scheduler.repeat(late)
     finish(scheduler, late)
     assert scheduler.start() == []
     assert at_rest(scheduler)
@@ -215,12 +216,12 @@ def test_after_a_fork_each_fetch_has_one_attempt() -> None:
     scheduler = Scheduler(5, BUDGET)
     done, late, plain = (scheduler.want([need(i)], Priority.DEMAND)[i] for i in range(3))
     scheduler.start()
-    scheduler.again(done)
-    scheduler.again(late)
+    scheduler.repeat(done)
+    scheduler.repeat(late)
     assert scheduler.start() == [done, late]
     finish(scheduler, done)
     queued = scheduler.want([need(3)], Priority.DEMAND)[3]
-    assert scheduler.restart() == [late, plain]
+    assert scheduler.restart_after_fork() == [late, plain]
     assert (scheduler.running, scheduler.reserved_bytes) == (2, 200)
     assert scheduler.start() == [queued]
     for fetch in (late, plain, queued):
@@ -289,7 +290,7 @@ class AnyOrderOfEvents(RuleBasedStateMachine):
         fetch = self.running[which % len(self.running)]
         if fetch.attempts == 1 and not fetch.done and id(fetch) not in self.hedged:
             self.hedged[id(fetch)] = fetch
-            self.scheduler.again(fetch)
+            self.scheduler.repeat(fetch)
 
     @precondition(lambda self: self.running)
     @rule(which=st.integers(0, 99), fails=st.booleans())

@@ -13,9 +13,10 @@ from dataclasses import replace
 import pytest
 
 from monocontext import Monocontext
-from monocontext.engine.fetch import cache
+from monocontext.engine.fetch import cache, pools
 from monocontext.engine.fetch import threads as daemon_threads
-from monocontext.engine.fetch.threads import LOCK, DaemonThreads, Outcome, ThreadPools, in_threads, shared_pools
+from monocontext.engine.fetch.pools import LOCK, ThreadPools, shared_pools
+from monocontext.engine.fetch.threads import DaemonThreads, Outcome, in_threads
 from monocontext.errors import DamagedData
 from monocontext.stores.protocol import Blob
 from monocontext.testing import CountingStore, WrappedStore
@@ -40,9 +41,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> ThreadPools:
     """A crew with one helper, whatever this machine has."""
-    monkeypatch.setattr(daemon_threads, "cores", lambda: 2)
+    monkeypatch.setattr(pools, "cores", lambda: 2)
     made = ThreadPools()
-    monkeypatch.setattr(daemon_threads, "_current", lambda: made)
+    monkeypatch.setattr(pools, "_current", lambda: made)
     return made
 
 
@@ -53,7 +54,7 @@ def test_contexts_share_threads_which_end_after_the_last_close(
     contexts = [Monocontext.open(stored(TEXT, frame_bytes=1000, codec="zstd")) for _ in range(20)]
     for context in contexts:
         assert context.count("漢") == TEXT.count("漢")
-    assert len({id(context._reader.fetcher.workers._thread_pools) for context in contexts}) == 1  # type: ignore[union-attr]
+    assert len({id(context._reader.fetcher.workers._pools) for context in contexts}) == 1  # type: ignore[union-attr]
     threads = (
         two_cores.fetching._shared.threads | two_cores.decoding._shared.threads | two_cores._helping._shared.threads
     )

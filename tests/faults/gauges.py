@@ -82,9 +82,9 @@ def watch_budget(context: Monocontext, budget_bytes: int) -> Callable[[], tuple[
     broken: list[str] = []
 
     def count(name: str, arguments: tuple[Any, ...], done: Any) -> None:
-        if name == "restart":
+        if name == "restart_after_fork":
             attempts.clear()
-        begun = done if name in ("start", "restart") else arguments[:1] if name == "take" else ()
+        begun = done if name in ("start", "restart_after_fork") else arguments[:1] if name == "claim" else ()
         for fetch in begun:
             attempts[id(fetch)] += 1
             sizes[id(fetch)] = fetch.request.memory_bytes
@@ -112,7 +112,7 @@ def watch_budget(context: Monocontext, budget_bytes: int) -> Callable[[], tuple[
 
         return run
 
-    for name in ("want", "start", "again", "finish", "leave", "take", "release", "restart", "drop_queued"):
+    for name in ("want", "start", "repeat", "finish", "leave", "claim", "release", "restart_after_fork", "drop_queued"):
         setattr(plan, name, checked(name, getattr(plan, name)))
 
     def told() -> tuple[int, int]:

@@ -109,7 +109,7 @@ def served(threads: bool, folder: Path) -> Iterator[Any]:
     publish(TEXT, f"memory://{name}", codec="raw", frame_bytes=4_000)
     with Monocontext.open(f"memory://{name}", threads=threads) as context:
         text = served_text(context.serve().answer)
-        text._reader._shelf = FrameCache(30_000)
+        text._reader._cache = FrameCache(30_000)
         yield text
     forget(name)
 

@@ -245,7 +245,7 @@ class Counter:
         self.one += len([1])
         self.other += len([1])
 
-    def _begin_anew(self) -> None:
+    def _reset_state(self) -> None:
         self.one = self.other = 0
 
 

@@ -1,13 +1,13 @@
 """Cache decoded frames and pages: bounded in bytes, resistant to scans.
 
 A new entry joins the probation queue, in order of arrival. A second use moves it to the main part, where the least
-recently used entry is evicted first. When the cache is too large, probation gives up entries while it holds more than
-its share, so a scan evicts what the same scan fetched before (after S3-FIFO: Yang et al., SOSP 2023; 2Q: Johnson and
-Shasha, VLDB 1994). The names of entries evicted from probation are remembered for a while, and such an entry returns
-straight to the main part. Otherwise a new working set could not get in where a few frames fill a tenth of the cache.
+recently used entry is evicted first. A full cache evicts from probation while that is larger than its share, so a scan
+evicts the entries that the same scan fetched before (after S3-FIFO: Yang et al., SOSP 2023; 2Q: Johnson and Shasha,
+VLDB 1994). The keys of entries evicted from probation are remembered for a while, and such an entry returns straight to
+the main part. Otherwise a new working set could not get in where a few frames fill a tenth of the cache.
 
 Prefetched entries wait in a third part for their first use, which moves them to probation. They are evicted last: the
-read-ahead keeps to a share of the cache, and what is fetched first is wanted first.
+read-ahead keeps to a share of the cache, and the entry that is fetched first is wanted first.
 
 Invariants:
 
@@ -15,7 +15,8 @@ Invariants:
 - an entry is expected, on probation or in the main part, and never in two of these
 - a decoded text belongs to a frame in the cache
 
-Not thread-safe: the reader holds a lock around it. The next change repairs a change that an exception interrupted.
+Not thread-safe: the reader holds a lock around each call. A change that an exception interrupts is repaired by the
+next one.
 """
 
 from __future__ import annotations
@@ -30,26 +31,27 @@ from weakref import ref
 from cachetools import Cache as BaseCache
 from cachetools import LRUCache
 
-from monocontext.engine.fetch.scheduler import FetchItem, RangeRequest
-from monocontext.records import dataclass, field
+from monocontext.records import NamedTuple, dataclass, field
 
 MOST_BYTES = 4
 """Maximum bytes per character of a `str`."""
 
 
 class Decodable(Protocol):
-    """A frame, its decoded text while that is kept, and the time that slices spent on decoding it."""
+    """A frame whose decoded text may be kept."""
 
     whole: str | None
+    """The decoded text while it is kept."""
     spent: int
+    """The work that slices spent on decoding it since."""
 
 
 @dataclass(slots=True)
 class DecodedTexts:
-    """The decoded texts of some frames, in the order in which they came. Not thread-safe: its cache is not either."""
+    """The decoded texts of some frames, oldest first. Not thread-safe."""
 
     size_bytes: int = 0
-    """A `str` takes one, two or four bytes a character, as its largest character asks for."""
+    """A `str` takes one, two or four bytes a character, depending on its largest character."""
     _kept: OrderedDict[Hashable, tuple[Decodable, int]] = field(default_factory=OrderedDict)
 
     def keep(self, key: Hashable, frame: Decodable, whole: str) -> None:
@@ -60,7 +62,7 @@ class DecodedTexts:
         frame.whole = whole
 
     def drop(self, key: Hashable) -> None:
-        """Give up the text of a frame, if it is kept."""
+        """Drop the text of a frame, if it is kept."""
         found = self._kept.pop(key, None)
         if found is not None:
             frame, size_bytes = found
@@ -76,7 +78,7 @@ class DecodedTexts:
 
 
 PROBATION_SHARE = 0.1
-"""Share of the capacity; the figure of S3-FIFO. Anything from a twentieth to a fifth does nearly as well."""
+"""The share of the capacity for probation, as in S3-FIFO. Anything from a twentieth to a fifth does nearly as well."""
 ONE_USE = 2
 """Repeated uses of an entry count as one use until this many other entries have arrived.
 
@@ -92,23 +94,22 @@ class Sized(Protocol):
     def size_bytes(self) -> int: ...
 
 
-class _Probation:
-    """An entry on probation, and when it was first used: how many had arrived by then."""
-
-    __slots__ = ("entry", "first_used", "size_bytes")
-
-    def __init__(self, entry: Sized, size_bytes: int, first_used: int):
-        self.entry = entry
-        self.size_bytes = size_bytes
-        self.first_used = first_used
+class _OnProbation(NamedTuple):
+    entry: Sized
+    size_bytes: int
+    first_used: int
+    """The number of entries that had arrived at its first use."""
 
 
 class Recoverable(Protocol):
-    """Has a state that a change may leave torn."""
+    """An object whose state an interrupted change may leave inconsistent."""
 
     _is_dirty: bool
+    """Whether a change is running, or the last one was interrupted."""
 
-    def _recover(self) -> None: ...
+    def _recover(self) -> None:
+        """Make the state consistent again."""
+        ...
 
 
 M = TypeVar("M", bound=Recoverable)
@@ -117,16 +118,16 @@ T = TypeVar("T")
 
 
 def change(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
-    """Carry out a method over a state that is whole, and note when it does not come to its end."""
+    """Run a method, and before it repair the state if the change before was interrupted."""
 
     @wraps(method)
     def changed(self: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
         if self._is_dirty:
             self._recover()
         self._is_dirty = True
-        done = method(self, *args, **kwargs)
+        result = method(self, *args, **kwargs)
         self._is_dirty = False
-        return done
+        return result
 
     return changed
 
@@ -134,8 +135,8 @@ def change(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P]
 class Cache:
     """Byte-bounded cache of index pages and decoded frames: probation, and a least-recently-used main part.
 
-    Frames are kept as bytes: one emoji makes a `str` four bytes a character. What is sliced again and again is kept
-    decoded next to them, in free memory.
+    Frames are kept as UTF-8: one emoji makes a `str` four bytes a character. Frames that are sliced again and again are
+    kept as `str` too, in memory that is free.
     """
 
     def __init__(self, capacity_bytes: int):
@@ -144,12 +145,13 @@ class Cache:
         self._main: LRUCache[Hashable, Sized] = LRUCache(
             max(capacity_bytes, 0), getsizeof=lambda entry: entry.size_bytes
         )
-        self._probation: OrderedDict[Hashable, _Probation] = OrderedDict()
+        self._probation: OrderedDict[Hashable, _OnProbation] = OrderedDict()
         self._probation_bytes = 0
         self._expected: OrderedDict[Hashable, tuple[Sized, int]] = OrderedDict()
         self.expected_bytes = 0
         """Bytes that no caller has read yet."""
         self._given_up: OrderedDict[Hashable, None] = OrderedDict()
+        """The keys of entries evicted from probation."""
         self._decoded = DecodedTexts()
         self._arrivals = 0
         self._is_dirty = False
@@ -157,14 +159,14 @@ class Cache:
         self.misses = 0
 
     def get(self, key: Hashable) -> Sized | None:
-        """The entry, which counts as used; 0.1 us on probation, 0.6 us in the main part."""
+        """The entry, which counts as used; None if there is none. 0.1 us on probation, 0.6 us in the main part."""
         if self._is_dirty:
             self._recover()
         found = self._probation.get(key)
         if found is not None:
             self.hits += 1
             if self._arrivals - found.first_used >= ONE_USE:
-                self._use_again(key, found)
+                self.hold(key)
             return found.entry
         entry = self._main.get(key)
         if entry is None and key in self._expected:
@@ -176,7 +178,7 @@ class Cache:
         return entry
 
     def peek(self, key: Hashable) -> Sized | None:
-        """The entry; that is no use of it."""
+        """The entry, which does not count as used."""
         if (found := self._probation.get(key)) is not None:
             return found.entry
         if (expected := self._expected.get(key)) is not None:
@@ -185,10 +187,7 @@ class Cache:
 
     @change
     def put(self, key: Hashable, entry: Sized, *, used: bool = True) -> None:
-        """Keep an entry; one that is larger than the whole cache is not kept.
-
-        `used=False` for speculative entries: their first use is still to come.
-        """
+        """Keep an entry, unless it is larger than the whole cache. `used=False`: it was prefetched for a later use."""
         size_bytes = entry.size_bytes
         if size_bytes > self.capacity_bytes:
             return
@@ -205,13 +204,13 @@ class Cache:
             self._make_room(size_bytes)
             self._main[key] = entry
         else:
-            self._probation[key] = _Probation(entry, size_bytes, self._arrivals)
+            self._probation[key] = _OnProbation(entry, size_bytes, self._arrivals)
             self._probation_bytes += size_bytes
             self._make_room(0, key)
 
     @change
     def expect(self, key: Hashable) -> bool:
-        """Keep an entry on probation as long as a prefetched one, since it will be used again soon. Returns whether it
+        """Keep an entry on probation as long as a prefetched one, since a use of it is predicted. Returns whether it
         was on probation."""
         found = self._probation.get(key)
         if found is None:
@@ -223,17 +222,18 @@ class Cache:
 
     @change
     def give_up_first(self, key: Hashable) -> None:
-        """Mark an item as no longer expected: it is evicted first."""
+        """Evict a prefetched entry first, since its use is no longer expected."""
         found = self._expected.get(key)
         if found is not None:
             self._drop(key)
-            self._probation[key] = _Probation(*found, self._arrivals)
+            entry, size_bytes = found
+            self._probation[key] = _OnProbation(entry, size_bytes, self._arrivals)
             self._probation.move_to_end(key, last=False)
-            self._probation_bytes += found[1]
+            self._probation_bytes += size_bytes
 
     @change
     def hold(self, key: Hashable) -> None:
-        """Keep an item as if it had been used twice."""
+        """Move an entry from probation to the main part, as a second use does."""
         found = self._probation.get(key)
         if found is not None:
             self._drop(key)
@@ -246,7 +246,7 @@ class Cache:
 
     @change
     def keep_decoded(self, key: Hashable, frame: Decodable, whole: str) -> None:
-        """Keep the decoded text of a frame that is here."""
+        """Keep the decoded text of a frame, if the frame is in the cache."""
         if key in self:
             self._decoded.keep(key, frame, whole)
             self._make_room(0)
@@ -273,12 +273,12 @@ class Cache:
         return int(self._main.currsize) + self._probation_bytes + self.expected_bytes + self._decoded.size_bytes
 
     def __contains__(self, key: Hashable) -> bool:
-        """Whether the cache holds an entry. The check does not count as a use."""
+        """Whether the cache has an entry. The check does not count as a use."""
         return key in self._probation or key in self._main or key in self._expected
 
     def has_all(self, keys: Iterable[Hashable]) -> bool:
-        """Whether all of them are there; that is no use of them."""
-        return all(key in self._probation or key in self._main or key in self._expected for key in keys)
+        """Whether the cache has all of these. The check does not count as a use."""
+        return all(key in self for key in keys)
 
     def __len__(self) -> int:
         return len(self._probation) + len(self._main) + len(self._expected)
@@ -291,25 +291,20 @@ class Cache:
         )
 
     def expect_nothing(self) -> None:
-        """Forget which entries were expected: they are evicted first."""
+        """Evict all prefetched entries first, since their use is no longer expected."""
         for key in list(self._expected):
             self.give_up_first(key)
-
-    @change
-    def _use_again(self, key: Hashable, found: _Probation) -> None:
-        self._drop(key)
-        self._main[key] = found.entry
 
     @change
     def _use_expected(self, key: Hashable) -> Sized:
         entry, size_bytes = self._expected[key]
         self._drop(key)
-        self._probation[key] = _Probation(entry, size_bytes, self._arrivals)
+        self._probation[key] = _OnProbation(entry, size_bytes, self._arrivals)
         self._probation_bytes += size_bytes
         return entry
 
     def _recover(self) -> None:
-        """Recount the entries. Entries that an interrupted change held are lost."""
+        """Recount the entries after an interrupted change, which may have lost the entry that it moved."""
         self._is_dirty = True
         self._decoded.clear()
         main = {key: BaseCache.__getitem__(self._main, key) for key in self._main}
@@ -340,26 +335,28 @@ class Cache:
             if self._decoded.size_bytes:
                 self._decoded.drop_oldest()
             elif others and (not self._main or self._probation_bytes > self._share_bytes):
-                key, given = self._probation.popitem(last=False)
-                self._probation_bytes -= given.size_bytes
+                key, oldest = self._probation.popitem(last=False)
+                self._probation_bytes -= oldest.size_bytes
                 self._given_up[key] = None
             elif self._main:
                 self._main.popitem()
             else:
                 self._drop(next(iter(self._expected)))
-        # As many names as entries: what returns later than that was not part of a working set.
+        # As many keys as entries: an entry that returns later than that was not part of a working set.
         while len(self._given_up) > len(self):
             self._given_up.popitem(last=False)
 
 
 MOST_WARM = 256
-"""The number of contexts that keep what they read: a look at a thousand leaves 64 MiB of frames instead of 256."""
+"""The number of contexts that keep the frames that they used: a look at a thousand contexts leaves 64 MiB of frames
+instead of 256."""
 
 _warm: OrderedDict[int, ref[Cache]] = OrderedDict()
+"""The caches that were filled last, oldest first. Guarded by the one lock of all these caches."""
 
 
 def keep_warm(cache: Cache) -> None:
-    """A context has just filed something in its cache. Called under the lock of all these caches."""
+    """Record that a cache was filled just now, and `cool` the one that was filled longest ago."""
     _warm[id(cache)] = ref(cache)
     _warm.move_to_end(id(cache))
     while len(_warm) > MOST_WARM:
@@ -370,57 +367,5 @@ def keep_warm(cache: Cache) -> None:
 
 
 def forget_warm(cache: Cache) -> None:
-    """A context is closed."""
+    """Drop the record of a cache, since its context is closed."""
     _warm.pop(id(cache), None)
-
-
-MOST_SHARE = 0.5
-"""Share of the cache for stored bytes: the other half holds decoded frames, which most reads want."""
-
-
-def reserved_bytes(text_bytes: int, stored_bytes: int, cache_bytes: int) -> int:
-    """The share of a cache to reserve for stored bytes: all of the stored text or nothing, since a pass returns to all
-    of it."""
-    fits = stored_bytes <= cache_bytes * MOST_SHARE
-    return stored_bytes if text_bytes > cache_bytes and fits else 0
-
-
-@dataclass(slots=True, eq=False)
-class StoredBytes:
-    """The stored bytes of frames, up to a limit. Its owner holds the lock."""
-
-    limit_bytes: int
-    used_bytes: int = 0
-    _kept: dict[Hashable, bytes] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return f"<StoredBytes {self.used_bytes:,}/{self.limit_bytes:,} bytes of {len(self._kept)} frames>"
-
-    def keep(self, request: RangeRequest, body: memoryview) -> None:
-        """The frames of an answer that proved right."""
-        for item in request.items:
-            if isinstance(item.key, int) and item.key >= 0 and item.key not in self._kept:
-                if self.used_bytes + item.stored_bytes > self.limit_bytes:
-                    return
-                at = item.offset - request.start
-                self._kept[item.key] = bytes(body[at : at + item.stored_bytes])
-                self.used_bytes += item.stored_bytes
-
-    def body_of(self, request: RangeRequest) -> bytes | None:
-        """The answer to a request, without unwanted parts; None if a part is missing."""
-        if not self._kept or not all(item.key in self._kept for item in request.items):
-            return None
-        body = bytearray(request.stored_bytes)
-        for item in request.items:
-            at = item.offset - request.start
-            body[at : at + item.stored_bytes] = self._kept[item.key]
-        return bytes(body)
-
-    def forget(self, items: Iterable[FetchItem]) -> None:
-        """These are to be fetched."""
-        for item in items:
-            self.used_bytes -= len(self._kept.pop(item.key, b""))
-
-    def clear(self) -> None:
-        self._kept.clear()
-        self.used_bytes = 0

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 DECREASE = 0.5
 GROWTH_PER_SECOND = 1.0
-"""Where fewer answers come than would raise the limit by one in a second, the second does: a reader that asks for a
-frame now and then is back at its maximum, and hedges again, after half a minute instead of 1,500 answers."""
+"""The limit also grows by this much a second, if the answers raise it less: a reader that asks for a frame now and then
+is back at its maximum, and hedges again, after half a minute instead of 1,500 answers."""
 
 
 class Pressure:
@@ -25,9 +25,9 @@ class Pressure:
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
-        """Requests at once when nothing is refused."""
+        """The most requests at once when nothing is refused."""
         self.limit = maximum
-        """Requests that may run now."""
+        """The most requests that may run now."""
         self.is_throttled = False
         """Whether a recent refusal still limits speculative requests."""
         self._exact = float(maximum)
@@ -35,9 +35,9 @@ class Pressure:
         self._grown = float("-inf")
 
     def refused(self, sent: float, now: float, running: int) -> bool:
-        """Record that the store refused a request, sent at `sent`, because `running` requests were too many.
+        """Record that the store refused a request of the time `sent`, because `running` requests were too many.
 
-        Returns whether the limit fell: to half of `running`, if that was below the limit.
+        The limit falls to half of `running`, or of the limit if that is lower. Returns whether it fell.
         """
         if sent < self._decreased:
             return False
@@ -46,14 +46,14 @@ class Pressure:
         return True
 
     def answered(self, now: float) -> None:
-        """A request was answered at once: the limit grows by one for as many answers as it allows at a time."""
+        """Record an answer without a refusal: the limit grows by one for each `limit` answers."""
         if self.is_throttled:
             seconds = max(0.0, now - self._grown)
             self._set(min(self.maximum, self._exact + max(1 / self._exact, seconds * GROWTH_PER_SECOND)))
         self._grown = now
 
     def _set(self, limit: float) -> None:
-        self.is_throttled = True  # until this has come to its end, should an exception cut it short
+        self.is_throttled = True  # in case an exception interrupts this
         self._exact = limit
         self.limit = int(limit)
         self.is_throttled = limit < self.maximum

@@ -1,14 +1,13 @@
-"""Fetch stored items: look each up in the cache, request the missing ones, verify, decode and keep them.
+"""Fetch stored items: look each up in the cache, request the missing ones, and keep what `object_reader` has verified.
 
-Only bytes that passed every check enter the cache. Invariants:
+Invariants:
 
-- every object is pinned to the ETag first seen or recorded
 - memory is the cache, plus at most `window_bytes` of requests in flight, plus what callers hold
 - no lock is held while a request runs or a caller waits
 - a registered request is carried out or withdrawn, even if its caller is interrupted: one `change` registers and sends
   it, and requests left to callers belong to calls that hold a token (`scheduler`)
 - an exception may interrupt a change at any moment: Ctrl-C, the time limit of a cell, a signal handler that raises. It
-  can strike between any two lines, also in a `finally`, so nothing relies on later lines. The next change notices and
+  can strike between any two lines, also in a `finally`, so no line relies on a later one. The next change notices and
   first resets the state; requests that were in flight then no longer count towards the window
 """
 
@@ -18,17 +17,22 @@ import os
 import threading
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from monocontext.engine.fetch.cache import Cache, StoredBytes, forget_warm, keep_warm
+from monocontext.engine.fetch.cache import Cache, forget_warm, keep_warm
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.listeners import Counting, Hedge, Hedging, Link, Listeners
-from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, RangeRequest, Scheduler, Token
-from monocontext.engine.fetch.threads import LOCK
+from monocontext.engine.fetch.hedging import Hedge, Hedging
+from monocontext.engine.fetch.link import Link
+from monocontext.engine.fetch.listeners import Counting, Listener
+from monocontext.engine.fetch.object_reader import ObjectReader, Places, refuse_foreign
+from monocontext.engine.fetch.pools import LOCK
+from monocontext.engine.fetch.requests import FetchItem, RangeRequest
+from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
+from monocontext.engine.fetch.stored_bytes import StoredBytes
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.frame import FrameText
 from monocontext.engine.stats import Stats
-from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject, MonocontextError, StoreFailure
+from monocontext.errors import ContextClosed, DamagedData, MonocontextError, StoreFailure
 from monocontext.stores import log
 from monocontext.stores.protocol import Blob, RangeReader
 
@@ -36,33 +40,18 @@ MIN_WINDOW_BYTES = 24 << 20
 """Requests in flight may take this much memory whatever the cache's size: without it an uncached reader of a far store
 would fetch one frame after another."""
 
-Places = Callable[[str], tuple[RangeReader, str]]
-"""Maps a foreign object's URL to a store and key; raises `ForeignObject` for a place that the caller does not allow."""
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@runtime_checkable
-class InvalidatableStore(RangeReader, Protocol):
-    """A store that may answer from memory."""
-
-    def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
-        """Report that the kept copy of these bytes, under the requested ETag, is damaged."""
-        ...
-
-
-def refuse_foreign(url: str) -> tuple[RangeReader, str]:
-    raise ForeignObject(f"{url} lies outside the context; open it with allow=[...] to read there")
-
-
 def change(method: Callable[Concatenate[Fetcher, P], T]) -> Callable[Concatenate[Fetcher, P], T]:
-    """Carry out a method under the lock, over a state that is whole. An error of ours leaves it whole: such errors are
-    raised before anything is changed.
+    """Run a method under the lock, and first reset the state if the change before was interrupted.
+
+    A `MonocontextError` is raised before anything is changed, and so is no interruption. Changes may nest.
 
     On CPython 3.11 to 3.13 `with` on a lock of `_thread` itself neither misses the body's end nor keeps the lock, since
-    nothing is interrupted between the lock's C function and the block (tests/faults/test_interrupts.py). It is not so
-    with `threading.Condition`, whose methods are Python.
+    nothing is interrupted between the lock's C function and the block (tests/faults/test_interrupts.py). This does not
+    hold for `threading.Condition`, whose methods are Python.
     """
 
     @wraps(method)
@@ -72,7 +61,7 @@ def change(method: Callable[Concatenate[Fetcher, P], T]) -> Callable[Concatenate
                 return method(self, *args, **kwargs)
             with self._inside:
                 if self._is_dirty:
-                    self._begin_anew()
+                    self._reset_state()
                 self._is_dirty = True
                 try:
                     done = method(self, *args, **kwargs)
@@ -105,87 +94,86 @@ class Fetcher:
         self.stats = stats or Stats()
         self.cache = Cache(cache_bytes - kept_bytes)
         self.stored = StoredBytes(kept_bytes)
-        """The part of the cache that holds frames as they are stored."""
+        """The part of the cache for frames in their stored form."""
         self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)
         pressure = Pressure(workers.max_running)
         self.scheduler = Scheduler(workers.max_running, self.window_bytes, self.stats.prefetch, pressure)
         self.hedging = Hedging(hedge, pressure) if hedge is not None else None
         self.link = Link(round_trip_seconds)
-        self.listeners = Listeners(Counting(self.stats), self.link, *([self.hedging] if self.hedging else []))
+        self.listeners: list[Listener] = [Counting(self.stats), self.link, *([self.hedging] if self.hedging else [])]
         self.expected: Container[Hashable] = ()
-        """Keys that were planned ahead of any caller and are not used yet: the cache keeps such an entry as unused."""
+        """Keys that read-ahead expects a caller to use: the cache keeps their entries as unused."""
         self.workers = workers
         self.lock = workers.lock
-        """Held while a state of the reader is touched, and over a fork. Who holds it may take it again: the collector
-        closes iterators where it likes."""
+        """Held while any state of the reader is touched, and during a fork. It is reentrant, because the garbage
+        collector closes iterators at any line."""
         self.is_closed = False
         self._inside = threading.Lock()
-        """Held during a change, by a `with`: so it is free after one that was cut short."""
+        """Held during a change by a `with`, so it is free after an interrupted one."""
         self._is_dirty = False
-        self._store = store
+        """Whether a change is running, or the last one was interrupted."""
         self._holds: Callable[[str, int, int], bool] | None = getattr(store, "holds", None)
-        """Tells whether a store has these bytes in memory; None for a store without memory. `isinstance` with a
+        """Returns whether the store has a range in memory; None for a store without memory. `isinstance` with a
         protocol would import `inspect` on Python 3.12."""
-        self._places = places
-        self._etags: dict[str, str] = {}
+        self._objects = ObjectReader(store, places, workers, self.stored)
         self._pid = os.getpid()
 
-    # -- what callers do -------------------------------------------------------------------------------------------
+    # -- for callers -----------------------------------------------------------------------------------------------
 
     def fetch_all(self, items: Sequence[FetchItem]) -> list[Any]:
-        """All items, fetched at once."""
+        """The values of all items, fetched in parallel."""
         token = Token()
         with token:
-            wanted = self.want(items, token, is_all=len(items) == 1)
+            wanted = self.want(items, token, inline=len(items) == 1)
             try:
                 return [
-                    self.wait(item.key, one, token) if isinstance(one, Fetch) else one
-                    for item, one in zip(items, wanted, strict=True)
+                    self.wait(item.key, found, token) if isinstance(found, Fetch) else found
+                    for item, found in zip(items, wanted, strict=True)
                 ]
             finally:
-                if any(isinstance(one, Fetch) and not one.done for one in wanted):  # the wait was interrupted
+                if any(isinstance(found, Fetch) and not found.done for found in wanted):  # the wait was interrupted
                     self.release(wanted)
 
     def fetch_some(self, items: Sequence[FetchItem]) -> list[Any | None]:
-        """Like `fetch_all`, until one item more has come; None for each that is still under way."""
+        """The values of cached items, and of at least one more; None for each that is still under way."""
         token = Token()
         with token:
             wanted = self.want(items, token)
-            fetches = [one for one in wanted if isinstance(one, Fetch)]
+            fetches = [found for found in wanted if isinstance(found, Fetch)]
 
-            def has_moved() -> bool:
-                return any(map(self._has_moved, fetches))
+            def is_one_ready() -> bool:
+                return any(map(self._is_ready, fetches))
 
             try:
-                while fetches and not has_moved():
-                    if not self.workers.wait(has_moved, self.hedging.next_due if self.hedging else None):
-                        self.hedge()
-                return [
-                    one
-                    if not isinstance(one, Fetch)
-                    else self.wait(item.key, one, token)
-                    if self._has_moved(one)
-                    else None
-                    for item, one in zip(items, wanted, strict=True)
-                ]
+                while fetches and not is_one_ready():
+                    self._wait_or_hedge(is_one_ready)
+                values: list[Any | None] = []
+                for item, found in zip(items, wanted, strict=True):
+                    if not isinstance(found, Fetch):
+                        values.append(found)
+                    elif self._is_ready(found):
+                        values.append(self.wait(item.key, found, token))
+                    else:
+                        values.append(None)
+                return values
             finally:
-                if not all(one.done for one in fetches):
+                if not all(fetch.done for fetch in fetches):
                     self.release(wanted)
 
     def fetch_one(self, item: FetchItem) -> Any:
-        """Fetch one item now."""
+        """The value of one item."""
         [value] = self.fetch_all([item])
         return value
 
-    def want(self, items: Sequence[FetchItem], token: Token, *, is_all: bool = False) -> list[Any]:
+    def want(self, items: Sequence[FetchItem], token: Token, *, inline: bool = False) -> list[Any]:
         """The value of each cached item, and the `Fetch` of each other one.
 
-        The call holds `token` until it needs none of them any more. `is_all`: it waits only for these. Then a request
-        that can start at once runs in the caller's own thread, unless it may be hedged, which needs a second thread to
-        watch it.
+        The call holds `token` until it needs none of them any more. `inline`: it waits for nothing else. Then a single
+        request that can start at once runs in the caller's own thread, unless it may be hedged, which needs a second
+        thread to watch it.
         """
         self.resume()
-        return self._register(items, token, is_all)
+        return self._look_up_or_request(items, token, inline)
 
     def wait(self, key: Hashable, fetch: Fetch, token: Token) -> Any:
         """The value that a fetch gives for one of its keys.
@@ -198,18 +186,15 @@ class Fetcher:
             began = self.workers.now()
             while not fetch.done:
                 if fetch.claimed_by is token:
-                    self._carry_here(fetch)
+                    self._run_in_caller(fetch)
                 elif not self._is_active(fetch):
                     item = next(item for item in fetch.request.items if item.key == key)
-                    [again] = self.want([item], token, is_all=True)
-                    if not isinstance(again, Fetch):
-                        return again
-                    fetch = again
-                elif not self._take(fetch, token) and not self.workers.wait(
-                    lambda: self._has_moved(fetch),  # noqa: B023
-                    self.hedging.next_due if self.hedging else None,
-                ):
-                    self.hedge()
+                    [found] = self.want([item], token, inline=True)
+                    if not isinstance(found, Fetch):
+                        return found
+                    fetch = found
+                elif fetch not in self.scheduler.left or not self._claim(fetch, token):
+                    self._wait_or_hedge(partial(self._is_ready, fetch))
             with self.lock:
                 self.stats.wait_seconds += self.workers.now() - began
         if log.pending:
@@ -220,65 +205,71 @@ class Fetcher:
         return fetch.values[key]
 
     def wait_for_frame(self, number: int, fetch: Fetch, token: Token) -> FrameText:
-        """The same for a frame that the caller looks at then."""
+        """A fetched frame, which counts as used."""
         text: FrameText = self.wait(number, fetch, token)
         if not text.used:
             self.use(text)
         return text
 
+    def _wait_or_hedge(self, is_ready: Callable[[], bool]) -> None:
+        """Wait until `is_ready()`, or until a request is late; then send late requests a second time."""
+        if not self.workers.wait(is_ready, self.hedging.next_due if self.hedging else None):
+            self.hedge()
+
     @change
     def release(self, wanted: Iterable[Any]) -> None:
-        """Release what a call wanted and did not receive, since it has ended. On an event loop, other tasks may run
-        here, as wherever the lock is taken."""
-        self.scheduler.release([one for one in wanted if isinstance(one, Fetch) and not one.done])
+        """Give up the fetches that a call did not wait for to the end. On an event loop, other tasks may run here, as
+        wherever the lock is taken."""
+        self.scheduler.release([found for found in wanted if isinstance(found, Fetch) and not found.done])
 
     @change
     def use(self, text: FrameText, step: Callable[[], None] | None = None) -> None:
-        """A caller looks at a frame; then take a step as `act` does."""
+        """Record that a caller looks at a frame, and run `step` as `act` does."""
         if not text.used:
             text.used = True
             self.stats.bytes_used += text.frame.stored_bytes
             if text.ahead:
                 self.stats.prefetch.bytes_used += text.frame.stored_bytes
-            for used in self.listeners.used:
-                used(text)
+            for listener in self.listeners:
+                listener.used(text)
         if step and not self.is_closed:
             step()
         self._start()
 
     @change
     def act(self, step: Callable[[], T]) -> T | None:
-        """Run a step that changes the plan, and send the requests that it starts. A closed reader runs none."""
+        """Run a step that changes what is wanted, send the requests that may start then, and return its result. None
+        for a closed reader, which runs no step."""
         self.resume()
         if self.is_closed:
             return None
-        done = step()
+        result = step()
         self._start()
-        return done
+        return result
 
     @change
     def hedge(self) -> None:
         """Send late requests a second time."""
         for fetch in self.hedging.overdue(self.workers.now()) if self.hedging else ():
-            self.scheduler.again(fetch)
+            self.scheduler.repeat(fetch)
             log.note(log.DEBUG, "%s is late: bytes %d to %d asked for twice", *_place(fetch.request))
         self._start()
 
     def unwanted(self) -> list[RangeRequest]:
-        """The number of running requests whose callers have given up (no GET)."""
+        """The running requests whose callers have given up (no GET)."""
         with self.lock:
             return [fetch.request for fetch in self.scheduler.unwanted()]
 
     @change
     def under_way(self) -> tuple[int, int]:
-        """Requests under way, and the bytes that they reserve."""
-        self._sweep()
+        """The number of running requests, and the bytes that they reserve."""
+        self._withdraw_abandoned()
         return self.scheduler.running, self.scheduler.reserved_bytes
 
     def close(self) -> None:
         """Drop the cache; later reads raise `ContextClosed`. Idempotent."""
         self.is_closed = True
-        self._end()
+        self._drop_all()
         self.workers.close()
 
     def check_open(self) -> None:
@@ -288,66 +279,55 @@ class Fetcher:
     def resume(self) -> None:
         """In the child of a fork: carry out the requests of the parent's threads, which do not exist here."""
         if self._pid != os.getpid():
-            self._carry_on()
+            self._resume_after_fork()
 
     # -- changes ---------------------------------------------------------------------------------------------------
 
     @change
-    def _register(self, items: Sequence[FetchItem], token: Token, is_all: bool) -> list[Any]:
+    def _look_up_or_request(self, items: Sequence[FetchItem], token: Token, inline: bool) -> list[Any]:
         self.check_open()
-        self._sweep()
-        found: list[Any] = []
-        missing: list[FetchItem] = []
-        for item in items:
-            entry = self.cache.get(item.key)
-            found.append(entry)
-            if entry is None:
-                missing.append(item)
+        self._withdraw_abandoned()
+        cached = [self.cache.get(item.key) for item in items]
+        missing = [item for item, entry in zip(items, cached, strict=True) if entry is None]
         self.stats.hits += len(items) - len(missing)
         self.stats.misses += len(missing)
         if not missing:
-            return found
+            return cached
         fetches = self.scheduler.want(missing, Priority.DEMAND, token)
         is_first = not self.scheduler.running
         started = self.scheduler.start()
-        # A request that started alone is carried out by the call that waits for it, unless it may be hedged.
-        alone = started[0] if is_all and len(started) == 1 and self.workers.runs_inline else None
-        if alone and self.hedging and self.hedging.trigger(alone.request.stored_bytes) is not None:
-            alone = None
-        if alone and token in alone.wanted_by:
-            self.scheduler.run_in_caller(alone, token)
-            for sent in self.listeners.sent:
-                sent(started, self.workers.now(), is_first)
+        if (
+            inline
+            and self.workers.runs_inline
+            and len(started) == 1
+            and token in started[0].wanted_by
+            and not (self.hedging and self.hedging.late_after(started[0].request.stored_bytes) is not None)
+        ):
+            self.scheduler.run_in_caller(started[0], token)
+            self._tell_sent(started, is_first)
         elif started:
             self._send(started, is_first)
             self._start()
-        return [fetches[item.key] if entry is None else entry for item, entry in zip(items, found, strict=True)]
+        return [fetches[item.key] if entry is None else entry for item, entry in zip(items, cached, strict=True)]
 
-    def _has_moved(self, fetch: Fetch) -> bool:
+    def _is_ready(self, fetch: Fetch) -> bool:
+        """Whether a waiting caller has something to do: take the value, carry the fetch out, or ask again."""
         if log.pending:  # a wait may be long
             log.emit()
-        if fetch.done or not self._is_active(fetch):
-            return True
-        return fetch in self.scheduler.left and self.scheduler.may_take(fetch)
+        return fetch.done or not self._is_active(fetch) or self.scheduler.may_claim(fetch)
 
     def _is_active(self, fetch: Fetch) -> bool:
-        """Whether it is queued, left to callers, or running. A fetch that is none of these and not done will never be
-        done."""
         return fetch.home is self.scheduler and not fetch.forgotten
 
-    def _take(self, fetch: Fetch, token: Token) -> bool:
-        """Whether the caller now carries it out itself."""
-        return fetch in self.scheduler.left and self._take_left(fetch, token)
-
     @change
-    def _take_left(self, fetch: Fetch, token: Token) -> bool:
+    def _claim(self, fetch: Fetch, token: Token) -> bool:
+        """Let the caller carry out a fetch, if it may; returns whether it may."""
         self.check_open()
-        if not self.scheduler.may_take(fetch):
+        if not self.scheduler.may_claim(fetch):
             return False
         is_first = not self.scheduler.running
-        self.scheduler.take(fetch, token)
-        for sent in self.listeners.sent:
-            sent([fetch], self.workers.now(), is_first)
+        self.scheduler.claim(fetch, token)
+        self._tell_sent([fetch], is_first)
         return True
 
     @change
@@ -357,46 +337,45 @@ class Fetcher:
         self._start()
 
     @change
-    def _end(self) -> None:
+    def _drop_all(self) -> None:
         self.cache.clear()
         self.stored.clear()
         forget_warm(self.cache)
         for fetch in self.scheduler.drop_queued():  # they will never start, and threads may wait for them
             fetch.error = self._closed_error()
             fetch.done = True
-        for listener in self.listeners.all:
+        for listener in self.listeners:
             listener.reset_state()
-        self.listeners.clear()  # they hold this, which is to go with its last reference
+        self.listeners.clear()  # they refer to this object, which is to go with its last reference
         self.workers.notify()
 
     @change
-    def _carry_on(self) -> None:
+    def _resume_after_fork(self) -> None:
         if self._pid == os.getpid():
             return  # another thread of the child was faster
-        lost = self.scheduler.restart()
-        for listener in self.listeners.all:
-            listener.lost()
+        lost = self.scheduler.restart_after_fork()
+        for listener in self.listeners:
+            listener.forked()
         self._send(lost, False)
         self._pid = os.getpid()
 
-    def _begin_anew(self) -> None:
+    def _reset_state(self) -> None:
         """Reset the state after an interrupted change, since it may be half done.
 
         Running requests of the old state end there, and callers that wait for them ask again. A reset may be
         interrupted too; then it runs again.
         """
-        self.scheduler = self.scheduler.restarted()
+        self.scheduler = self.scheduler.emptied()
         self.cache.expect_nothing()
-        for listener in self.listeners.all:
+        for listener in self.listeners:
             listener.reset_state()
         self.workers.notify()
 
-    def _sweep(self) -> None:
-        """Within a change: remove what interrupted calls left behind."""
+    def _withdraw_abandoned(self) -> None:
+        """Within a change: withdraw the requests that interrupted calls left behind."""
         if self.scheduler.left:
-            for fetch in self.scheduler.sweep():
-                for landed in self.listeners.landed:
-                    landed(fetch, self.workers.now(), not self.scheduler.running)
+            for fetch in self.scheduler.withdraw_abandoned():
+                self._tell_ended(fetch)
 
     def _start(self) -> None:
         """Within a change: start and send every request that may start now."""
@@ -408,53 +387,61 @@ class Fetcher:
             self._send(started, is_first)
 
     def _send(self, fetches: Iterable[Fetch], is_first: bool) -> None:
-        """Within a change: have attempts carried out, or leave them to callers."""
-        now, away = self.workers.now(), []
+        """Within a change: have attempts carried out by threads, or leave them to callers."""
+        now, sent = self.workers.now(), []
         for fetch in fetches:
-            if self._is_cached(fetch.request):
-                self.scheduler.leave(fetch)
+            request, job = fetch.request, partial(self._run, fetch, now)
+            if not self._is_cached(request) and self.workers.submit(request, job):
+                sent.append(fetch)
             else:
-                away.append(fetch)
-        if not away:
-            return
-        taken = self.workers.submit_all([(fetch.request, partial(self._carry, fetch, now)) for fetch in away])
-        for fetch in away[taken:]:
-            self.scheduler.leave(fetch)
-        if sent := away[:taken]:
+                self.scheduler.leave(fetch)
+        if sent:
             if self.hedging is not None:
                 self.stats.hedges += sum(fetch.attempts > 1 for fetch in sent)
-            for tell in self.listeners.sent:
-                tell(sent, now, is_first)
+            self._tell_sent(sent, is_first)
+
+    def _tell_sent(self, fetches: Sequence[Fetch], is_first: bool) -> None:
+        now = self.workers.now()
+        for listener in self.listeners:
+            listener.sent(fetches, now, is_first)
+
+    def _tell_ended(self, fetch: Fetch) -> None:
+        now, is_last = self.workers.now(), not self.scheduler.running
+        for listener in self.listeners:
+            listener.ended(fetch, now, is_last)
 
     def _is_cached(self, request: RangeRequest) -> bool:
-        """Whether a request needs no waiting. Then its caller is faster than a thread that has to wake up."""
-        holds = self._holds
-        return holds is not None and holds(request.object, request.start, request.stored_bytes)
+        """Whether the store has a request's bytes in memory. Then its caller is faster than a thread that has to wake
+        up."""
+        return self._holds is not None and self._holds(request.object, request.start, request.stored_bytes)
 
-    # -- carrying out ----------------------------------------------------------------------------------------------
+    # -- running an attempt ----------------------------------------------------------------------------------------
 
-    def _carry(self, fetch: Fetch, began: float) -> None:
-        """In a worker: carry out one attempt, keep its values, and start what may start after it. Never raises."""
+    def _run(self, fetch: Fetch, began: float) -> None:
+        """In a worker: run one attempt, keep its values, and start what may start after it. Never raises."""
+        values: dict[Hashable, Any] = {}
+        error: BaseException | None = None
         try:
-            values, failed = self._get_again(fetch, began), None
-        except BaseException as error:  # handed to the waiting callers
-            values, failed = {}, error
-        self._file(fetch, values, failed, began)
+            values = self._get_with_retry(fetch, began)
+        except BaseException as raised:  # handed to the waiting callers
+            error = raised
+        self._finish(fetch, values, error, began)
 
-    def _carry_here(self, fetch: Fetch) -> None:
-        """Like `_work`, in the caller's thread. An interrupt of the caller is not an error of the fetch."""
+    def _run_in_caller(self, fetch: Fetch) -> None:
+        """Like `_run`, in the caller's thread. An interrupt of the caller is not an error of the fetch."""
         began = self.workers.now()
-        failed: BaseException | None = None
+        values: dict[Hashable, Any] = {}
+        error: BaseException | None = None
         try:
-            values = self._get_again(fetch, began)
-        except MonocontextError as error:
-            values, failed = {}, error
+            values = self._get_with_retry(fetch, began)
+        except MonocontextError as raised:
+            error = raised
         except BaseException:
             self._unclaim(fetch)
             raise
-        self._file(fetch, values, failed, began)
+        self._finish(fetch, values, error, began)
 
-    def _get_again(self, fetch: Fetch, began: float) -> dict[Hashable, Any]:
+    def _get_with_retry(self, fetch: Fetch, began: float) -> dict[Hashable, Any]:
         try:
             return self._get(fetch, began)
         except DamagedData:  # a second read: damage in transit leaves the stored object whole
@@ -462,13 +449,13 @@ class Fetcher:
             return self._get(fetch, None)
 
     @change
-    def _file(self, fetch: Fetch, values: dict[Hashable, Any], failed: BaseException | None, began: float) -> None:
+    def _finish(self, fetch: Fetch, values: dict[Hashable, Any], error: BaseException | None, began: float) -> None:
         """Keep the values of an attempt that has ended, wake its callers, and start what may start after it."""
-        if isinstance(failed, StoreFailure) and failed.refusals:
-            self._apply_backpressure(failed.refusals, began)
+        if isinstance(error, StoreFailure) and error.refusals:
+            self._apply_backpressure(error.refusals, began)
         if fetch.done:
             pass  # the other attempt was faster
-        elif failed is None:
+        elif error is None:
             for key, value in values.items():
                 if isinstance(value, FrameText):
                     value.ahead = fetch.sent_ahead
@@ -479,79 +466,39 @@ class Fetcher:
             fetch.values = values
             fetch.done = True
         elif fetch.attempts == 1:  # otherwise the other attempt may still succeed
-            fetch.error = failed
+            fetch.error = error
             fetch.done = True
         if fetch.home is self.scheduler:  # else it started before the state was reset
             self.scheduler.finish(fetch)
-            for landed in self.listeners.landed:
-                landed(fetch, self.workers.now(), not self.scheduler.running)
+            self._tell_ended(fetch)
         self.workers.notify()
         self._start()
 
     def _get(self, fetch: Fetch, began: float | None) -> dict[Hashable, Any]:
-        """One GET: read, compare the ETag, verify and decode. Returns nothing if another attempt was first."""
-        request = fetch.request
-        items, size = request.items, request.stored_bytes
-        store, key = self._places(request.object) if "://" in request.object else (self._store, request.object)
-        recorded = items[0].etag
-        etag = recorded or self._etags.get(request.object)
-        kept = None
-        if self.stored.limit_bytes:
-            with self.lock:
-                kept = self.stored.body_of(request)
-        if kept is not None:
-            blob = Blob(kept, etag or "", len(kept), local=True)
-        else:
-            blob = store.get_range(key, request.start, size, etag=etag)
-            self._answered(fetch, blob, began)
+        """The verified values of one attempt (1 GET); none if another attempt was faster.
+
+        `began`: the time of the attempt's beginning; None for a second read.
+        """
+        answer = self._objects.read(fetch.request)
+        if not answer.is_kept:
+            self._note_answer(fetch, answer.blob, began)
         if fetch.done:
             return {}
         if self.is_closed and (fetch.speculative or not fetch.waiters):
             raise self._closed_error()  # decoding now would start the released threads again
-        if etag and (recorded or not blob.local):
-            _check_version(request, etag, blob)
-        if len(blob.data) != size:
-            raise DamagedData(f"{request.object}: expected {size} bytes from {request.start}, found {len(blob.data)}")
-        body = memoryview(blob.data)
-
-        offsets = ((item, item.offset - request.start) for item in items)
-        parts = [(item, body[at : at + item.stored_bytes]) for item, at in offsets]
-
-        def decode_here() -> dict[Hashable, Any]:
-            return {item.key: item.decode(part) for item, part in parts}
-
-        def decode() -> dict[Hashable, Any]:
-            if len(parts) == 1:
-                return decode_here()
-            works = [item.begin(part) if item.begin else partial(item.decode, part) for item, part in parts]
-            values = self.workers.share(works)
-            return {item.key: value for item, value in zip(items, values, strict=True)}
-
-        try:
-            # Text in a root is small, and a thread is not started for it.
-            values = decode_here() if request.is_in_place or blob.in_root else self.workers.decode(decode)
-        except DamagedData:
+        values = self._objects.decode(answer)
+        if not answer.is_kept and self.stored.limit_bytes and not self.is_closed:
             with self.lock:
-                self.stored.forget(items)
-            if isinstance(store, InvalidatableStore):
-                store.forget(key, request.start, size, etag=etag)
-            raise
-        if not recorded and not blob.local:  # only verified bytes pin the version
-            with self.lock:
-                first_seen = self._etags.setdefault(request.object, blob.etag)
-            _check_version(request, first_seen, blob)
-        if kept is None and self.stored.limit_bytes and not self.is_closed:
-            with self.lock:
-                self.stored.keep(request, body)
+                self.stored.keep(fetch.request, memoryview(answer.blob.data))
         return values
 
     @change
-    def _answered(self, fetch: Fetch, blob: Blob, began: float | None) -> None:
+    def _note_answer(self, fetch: Fetch, blob: Blob, began: float | None) -> None:
         if not blob.local:
             self._apply_backpressure(blob.refusals, began)
         seconds = None if began is None else self.workers.now() - began
-        for answered in self.listeners.answered:
-            answered(fetch, blob, seconds)
+        for listener in self.listeners:
+            listener.answered(fetch, blob, seconds)
 
     def _apply_backpressure(self, refusals: int, sent: float | None) -> None:
         """Within a change: adapt the limit of concurrent requests to an answer of the store."""
@@ -569,13 +516,6 @@ class Fetcher:
 
 
 def _place(request: RangeRequest) -> tuple[str, int, int]:
-    """For a log: where a request reads; of a URL without its query, which may sign it."""
+    """The object, start and stop of a request, for a log; a URL without its query, which may be a signature."""
     name = request.object.partition("?")[0] if "://" in request.object else request.object
     return name, request.start, request.stop
-
-
-def _check_version(request: RangeRequest, expected: str, blob: Blob) -> None:
-    if blob.etag != expected:
-        raise ContextChanged(
-            f"{request.object} was replaced while it was read: expected ETag {expected}, found {blob.etag}"
-        )

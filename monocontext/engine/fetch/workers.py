@@ -1,6 +1,7 @@
-"""Carry fetches out: by threads or by the caller here, on a virtual clock in `monocontext.testing`.
+"""Run the jobs of a reader: in threads, or in the caller's own thread.
 
-A reader holds `lock` while it touches its state, and leaves it while it waits.
+`monocontext.testing` has workers on a virtual clock, `monocontext.aio` workers on an event loop. A reader holds `lock`
+while it touches its state, and leaves it while it waits.
 """
 
 from __future__ import annotations
@@ -14,22 +15,24 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
-from monocontext.engine.fetch.scheduler import RangeRequest
-from monocontext.engine.fetch.threads import LOCK, LOOK_SECONDS, MemoryTrimmer, ThreadPools, shared_pools
+from monocontext.engine.fetch.pools import LOCK, MemoryTrimmer, ThreadPools, shared_pools
+from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.threads import LOOK_SECONDS
 
 MAX_THREADS = 64
-"""Connections at once. At 150 ms a GET and 90 MB/s each, 64 of them carry 50 requests of one slice in a single wave."""
+"""The most connections of one reader: at 150 ms a GET and 90 MB/s each, 64 carry 50 requests of one slice at once."""
 
 T = TypeVar("T")
 Job = Callable[[], None]
 
 
 class Workers(Protocol):
-    """Carries jobs out, somewhere else, some time later."""
+    """Runs jobs, and lets callers wait for them."""
 
     lock: AbstractContextManager[Any]
-    """Reentrant."""
+    """Guards the state of the reader. Reentrant."""
     max_running: int
+    """The most jobs at once."""
     runs_inline: bool
     """Whether a caller that waits for a single request carries it out itself, which saves waking a thread."""
 
@@ -40,12 +43,8 @@ class Workers(Protocol):
         """
         ...
 
-    def submit_all(self, jobs: Sequence[tuple[RangeRequest, Job]]) -> int:
-        """Like `start`, for many at once. Returns how many of them, from the first, were started."""
-        return next((number for number, each in enumerate(jobs) if not self.submit(*each)), len(jobs))
-
     def decode(self, work: Callable[[], T]) -> T:
-        """Run `work`, the part of a job that needs the processor and memory, and return what it returns."""
+        """Run `work`, the part of a job that takes processor time and memory, and return its result."""
         ...
 
     def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
@@ -53,9 +52,9 @@ class Workers(Protocol):
         ...
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
-        """Block until `ready()`, and return True; or return False at the time `until()`, if it gives one.
+        """Block until `ready()`, and return True; or return False at the time `until()`, unless that is None.
 
-        Both are called first, at each `notify`, and now and then; times are on the clock `now`.
+        Both are called at once, at each `notify`, and at intervals; times are on the clock `now`.
         """
         ...
 
@@ -64,7 +63,7 @@ class Workers(Protocol):
         ...
 
     def now(self) -> float:
-        """Seconds on the clock that waits are measured by."""
+        """The time in seconds, on the clock of `wait`."""
         ...
 
     def close(self) -> None: ...
@@ -72,10 +71,10 @@ class Workers(Protocol):
 
 class _Notifier:
     """Wakes waiting callers. Each one has a lock of its own, which `notify` releases. An exception in a waiter leaves a
-    lock behind that the next `notify` drops; one in the notifier is made up for by the waiter's next look."""
+    lock that the next `notify` drops; after one in the notifier, the waiter looks again by itself."""
 
     def __init__(self) -> None:
-        self._notifier: deque[threading.Lock] = deque()
+        self._bells: deque[threading.Lock] = deque()
 
     def wait(self, ready: Callable[[], bool], seconds_left: Callable[[], float | None]) -> bool:
         bell = None
@@ -83,7 +82,7 @@ class _Notifier:
             if bell is None:
                 bell = threading.Lock()
                 bell.acquire()
-                self._notifier.append(bell)
+                self._bells.append(bell)
             if ready():
                 return True
             left = seconds_left()
@@ -93,9 +92,9 @@ class _Notifier:
                 bell = None
 
     def notify(self) -> None:
-        while self._notifier:
-            with suppress(IndexError):  # another rings as well
-                self._notifier.popleft().release()
+        while self._bells:
+            with suppress(IndexError):  # another thread notifies as well
+                self._bells.popleft().release()
 
 
 class ThreadWorkers(Workers):
@@ -107,28 +106,26 @@ class ThreadWorkers(Workers):
         self.lock: AbstractContextManager[Any] = LOCK
         self.max_running = max_running
         self._notifier = _Notifier()
-        self._thread_pools: ThreadPools | None = None
-        self._freed: MemoryTrimmer | None = None
+        self._pools: ThreadPools | None = None
+        self._trimmer: MemoryTrimmer | None = None
+
+    def _shared_pools(self) -> ThreadPools:
+        self._pools = pools = shared_pools(self._pools)
+        return pools
 
     def submit(self, request: RangeRequest, job: Job) -> bool:
-        return self.submit_all([(request, job)]) == 1
-
-    def submit_all(self, jobs: Sequence[tuple[RangeRequest, Job]]) -> int:
-        works = [job for _, job in jobs]
-        with LOCK:  # not between a close and its end: a job that is lost is waited for without end
-            self._thread_pools = thread_pools = shared_pools(self._thread_pools)
-            return thread_pools.fetching.submit_all(works)
+        with LOCK:  # so no `close` comes in between: a caller would wait for ever for a lost job
+            return self._shared_pools().fetching.submit(job)
 
     def decode(self, work: Callable[[], T]) -> T:
         with LOCK:
-            self._thread_pools = thread_pools = shared_pools(self._thread_pools)
-            decoding = thread_pools.decoding.call(work)
+            decoding = self._shared_pools().decoding.call(work)
         return decoding.result()
 
     def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
         with LOCK:
-            self._thread_pools = thread_pools = shared_pools(self._thread_pools)
-        return thread_pools.share(works)
+            pools = self._shared_pools()
+        return pools.share(works)
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         def left() -> float | None:
@@ -145,24 +142,24 @@ class ThreadWorkers(Workers):
 
     def close(self) -> None:
         with LOCK:
-            if self._thread_pools is not None:
-                self._freed = self._thread_pools.freed
-            self._thread_pools = None
+            if self._pools is not None:
+                self._trimmer = self._pools.trimmer
+            self._pools = None
 
 
 class InlineWorkers(Workers):
-    """No threads: the waiting caller carries out each request, one after another. For hosts that allow no thread
+    """Runs no job: the waiting caller carries out its requests, one after another. For hosts that allow no thread
     between calls.
 
     Nothing overlaps within a call: a slice over 50 segments takes 50 round trips instead of one, and nothing is hedged.
     Several callers still read at the same time.
     """
 
+    max_running = MAX_THREADS
     runs_inline = True
 
-    def __init__(self, max_running: int = MAX_THREADS):
+    def __init__(self) -> None:
         self.lock: AbstractContextManager[Any] = threading.RLock()
-        self.max_running = max_running
         self._notifier = _Notifier()
         with _forking:
             _living.add(self)
@@ -177,7 +174,7 @@ class InlineWorkers(Workers):
         return [work() for work in works]
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
-        return self._notifier.wait(ready, lambda: None)  # for another caller: all of one's own is done
+        return self._notifier.wait(ready, lambda: None)  # only for another caller: its own requests are done
 
     def notify(self) -> None:
         self._notifier.notify()
@@ -185,7 +182,7 @@ class InlineWorkers(Workers):
     now = staticmethod(time.monotonic)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there are no threads to give back."""
 
 
 _living: WeakSet[InlineWorkers] = WeakSet()
@@ -194,7 +191,7 @@ _held: list[AbstractContextManager[Any]] = []
 
 
 def _lock_all() -> None:
-    """Before a fork: no other thread is in the middle of a change that the child would inherit, lock and all."""
+    """Before a fork, take all locks: the child must not inherit a change that another thread has half done."""
     _forking.acquire()
     _held.extend([LOCK, *(workers.lock for workers in _living)])
     for lock in _held:

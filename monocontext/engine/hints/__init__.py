@@ -1,6 +1,6 @@
-"""Predict from source that streams in which addresses it will read. Pure; nothing is ever run.
+"""Predict the reads of code from its source, also while it streams in. Nothing is ever run.
 
-`CodeHints` takes a reply of the model as it streams in; `read_block` a complete block.
+`CodeHints` takes a reply of a model as it streams in, `read_block` a complete block.
 """
 
 from __future__ import annotations

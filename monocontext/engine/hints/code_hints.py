@@ -1,4 +1,4 @@
-"""Make hints from code: of a reply as it streams in, or of a block that is complete."""
+"""Predict the reads of code: of a reply as it streams in, or of a complete block."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from monocontext.engine.hints.values import UNKNOWN, LineList, TextValue, is_pla
 MOST_HINTS = 256
 """Most hints from one reply, or from one block read on its own."""
 WORK = 10_000
-"""Nodes of a program that are looked at, again in each round of a loop: some 20 ms."""
+"""The most nodes of a block that are evaluated, counted again in each round of a loop: some 20 ms."""
 _REPLY_WORK = 5 * WORK
-"""Nodes that the blocks of a reply may look at together; one of them as many as `read_block`."""
+"""The most nodes of all blocks of a reply."""
 _DRAFT_WORK = 2_000
-"""Nodes that one draft may look at."""
+"""The most nodes of one draft."""
 _MOST_NAMES = 500
-"""Names that are kept from reply to reply."""
+"""The most names that are kept from reply to reply."""
 
 _NAME = re.compile(r"(?<!\w)[A-Za-z_]\w*")
 
@@ -37,8 +37,8 @@ def read_block(
 ) -> list[Hint]:
     """The reads of a complete block, in the order of execution, each once, at most 256. Never raises.
 
-    `characters` and `lines` are those of the context, which the block knows by `names`; `known` are plain values of
-    its namespace: numbers, strings, tuples and lists of them. Of source that is no Python nothing is said.
+    `characters` and `lines` are the sizes of the context, which the block knows by `names`. `known`: values of its
+    namespace, of which numbers, strings, and tuples and lists of them are used. Source that is not Python has no reads.
     """
     tree = parse(source) if isinstance(source, str) else source
     if tree is None:
@@ -47,16 +47,17 @@ def read_block(
     scope: Names = {name: made for name, value in (known or {}).items() if (made := plain(value)) is not UNKNOWN}
     scope |= {name: TextValue(0, characters) for name in names}
     Interpreter(trace, scope).follow(tree)
-    return _New().of(trace.hints)
+    return _NewHints().among(trace.hints)
 
 
 class CodeHints:
-    """Predicts the reads of a conversation's code; the context has `characters` and goes by `names`.
+    """Predicts the reads of the code in a conversation.
 
-    `lines` is its number of lines, if known: without it lines counted from the end are left out. `fenced=False` says
-    that replies are code all through, `True` that code is always in fences; None looks at how a reply begins.
+    The context has `characters` and goes by `names`. `lines`: its number of lines; without it, lines counted from the
+    end are left out. `fenced=False`: replies are nothing but code; `True`: code is always in fences; None: the
+    beginning of a reply decides.
 
-    Hints do not depend on where a reply is cut into deltas. Memory and work of a reply are bounded; nothing is ever run
+    Hints do not depend on how a reply is cut into deltas. Memory and work of a reply are bounded; nothing is ever run
     and nothing raises. Not thread-safe: one stream feeds it.
     """
 
@@ -72,36 +73,35 @@ class CodeHints:
         self._fences = Fences(BlockSource(self._follower), fenced)
 
     def begin(self) -> None:
-        """A new reply starts. What earlier ones defined is still known: `CHUNK = 100_000`, `text = context`."""
+        """Begin a new reply. Names that earlier replies defined are still known: `CHUNK = 100_000`, `text =
+        context`."""
         self._fences.end()
         self._fences.begin()
         self._follower.begin()
 
     def know(self, values: Mapping[str, object]) -> None:
-        """Take the real values of names after code ran: `at = context.find(...)` is known from then on.
-
-        Numbers, strings, tuples and lists of them are taken over; others are passed over.
-        """
+        """Set names to the values that they have after code ran: `at = context.find(...)` is known from then on.
+        Numbers, strings, and tuples and lists of them are used."""
         self._follower.know(values)
 
     def feed(self, delta: str) -> list[Hint]:
-        """The new hints of this piece of the reply; each hint once a reply, at most 256 of them."""
+        """The new hints of the next piece of the reply: each hint once a reply, at most 256 of them."""
         self._fences.push(delta)
         return self._follower.take()
 
     def end(self) -> list[Hint]:
-        """Take the end of the reply; returns the hints of a block without a closing fence."""
+        """End the reply. Returns the hints of a block without a closing fence."""
         self._fences.end()
         return self._follower.take()
 
 
-class _New:
-    """The hints that were not given before."""
+class _NewHints:
+    """Filters out hints that were given before, and those beyond `MOST_HINTS`."""
 
     def __init__(self) -> None:
         self._seen: set[object] = set()
 
-    def of(self, hints: Iterable[Hint]) -> list[Hint]:
+    def among(self, hints: Iterable[Hint]) -> list[Hint]:
         found = []
         for hint in hints:
             mark = _identity(hint)
@@ -112,8 +112,8 @@ class _New:
 
 
 def _identity(hint: Hint) -> object:
-    """What makes two hints the same: where they point, not how sure they are; but that a search goes to the end is
-    news."""
+    """A key that is equal for hints of the same read, however certain they are. A search that goes to the end is
+    another read than one that may stop."""
     if isinstance(hint, Ranges):
         return hint.start, hint.width, hint.step, hint.count
     if isinstance(hint, Needle) and hint.hits:
@@ -122,7 +122,7 @@ def _identity(hint: Hint) -> object:
 
 
 class _Follower:
-    """Follows the pieces of blocks with one interpreter, and collects the new hints of this reply."""
+    """Follows the statements of blocks with one interpreter, and collects the new hints of a reply."""
 
     def __init__(self, characters: int, lines: int | None, names: Iterable[str]) -> None:
         self._trace = Trace(characters, lines, WORK)
@@ -135,7 +135,7 @@ class _Follower:
         for name in list(self._names)[:-_MOST_NAMES]:
             del self._names[name]
         self._work_left = _REPLY_WORK
-        self._new = _New()
+        self._new = _NewHints()
         self._found: list[Hint] = []
 
     def know(self, values: Mapping[str, object]) -> None:
@@ -160,7 +160,7 @@ class _Follower:
         tree = parse(source)
         if tree is not None:
             self._interpreter.follow(tree)
-            self._found += self._new.of(self._trace.take(0))
+            self._found += self._new.among(self._trace.take(0))
 
     def read_draft(self, source: str, latest: str) -> None:
         if not any(isinstance(self._names.get(name), TextValue | LineList) for name in set(_NAME.findall(latest))):
@@ -178,4 +178,4 @@ class _Follower:
             self._trace.take(0)
         self._interpreter.is_draft = False
         self._trace.work = left - (work - max(self._trace.work, 0))
-        self._found += self._new.of(self._trace.take(0))
+        self._found += self._new.among(self._trace.take(0))

@@ -1,6 +1,6 @@
 """Evaluate the expressions of a program without running it, as far as their values are known.
 
-What the program would read of the context is recorded in a `Trace`, in the order in which Python would read it.
+The reads of the context that the program would do are recorded in a `Trace`, in the order of Python.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FLAGS = {"I": 2, "IGNORECASE": 2, "M": 8, "MULTILINE": 8, "S": 16, "DOTALL": 16
 _READS_NOTHING = frozenset(
     {"len", "isinstance", "type", "callable", "hasattr", "id", "dir", "repr", "bool", "str", "reversed"}
 )
-"""Functions that do not read a text passed to them, or not in order."""
+"""Functions that do not read a text that they get, or not in order."""
 _ENDS_EARLY = frozenset({"all", "any", "islice", "iter", "next", "read", "readline", "takewhile", "zip"})
 """Functions and methods that may use only a part of their argument."""
 
@@ -43,25 +43,25 @@ Names = dict[str, object]
 
 
 class Unready(Exception):
-    """A draft decides something in a loop, and the rest of the loop is not written yet: give no hint."""
+    """A draft has a condition in a loop whose rest is not written yet, so it gives no hint."""
 
 
 class Expressions:
-    """Evaluates expressions: `value` dispatches to a method `_<node type>`, and `UNKNOWN` is a value too."""
+    """Evaluates expressions: a method `_<node type>` for each kind. `UNKNOWN` is a value too."""
 
     def __init__(self, trace: Trace, names: Names) -> None:
         self.trace = trace
         self.names = names
         self.is_draft = False
-        """The program is not complete: all is in doubt."""
+        """Whether the program is incomplete, so that all of it is in doubt."""
         self._depth = 0
 
     @abstractmethod
     def comprehend(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> object:
-        """Follow a comprehension."""
+        """Follow a comprehension; returns its value."""
 
     def copy_names(self) -> Names:
-        """The names as they are now."""
+        """A copy of the names and their values."""
         self.trace.spend(1 + len(self.names) // _NAMES_A_NODE)
         return dict(self.names)
 
@@ -77,7 +77,7 @@ class Expressions:
 
     @contextmanager
     def doubt(self) -> Iterator[None]:
-        """Inside, the followed code runs only under a condition that could not be evaluated."""
+        """Inside, code runs only under a condition that could not be evaluated."""
         outer = self.trace.doubt
         self.trace.doubt += 1
         try:
@@ -87,7 +87,7 @@ class Expressions:
 
     @contextmanager
     def try_out(self) -> Iterator[None]:
-        """Inside, code is followed only for its hints or its outcome: names and doubt are restored afterwards."""
+        """Inside, code is followed without effect on names and doubt, which are restored afterwards."""
         doubt, names = self.trace.doubt, dict(self.names)
         try:
             yield
@@ -96,7 +96,7 @@ class Expressions:
             restore(self.names, names)
 
     def value(self, node: ast.expr | None) -> object:
-        """The value of an expression."""
+        """The value of an expression, whose reads are recorded; None for no expression."""
         if node is None:
             return None
         self.trace.spend()
@@ -110,6 +110,7 @@ class Expressions:
             self._depth -= 1
 
     def _others(self, node: ast.AST) -> object:
+        """Evaluate the parts of an expression or statement of another kind."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child)
@@ -128,6 +129,7 @@ class Expressions:
     _List = _Set = _Tuple
 
     def _items(self, nodes: Sequence[ast.expr]) -> list[object] | None:
+        """The values of several expressions, with starred ones unpacked; None if their number is unknown."""
         items: list[object] = []
         known = len(nodes) <= values.MOST_ITEMS
         for node in nodes:
@@ -185,7 +187,7 @@ class Expressions:
         return False if False in results else UNKNOWN if UNKNOWN in results else True
 
     def decide(self, test: ast.expr) -> bool | None:
-        """Whether a condition holds; None if it is not known."""
+        """Whether a condition is true; None if that is unknown."""
         known = truth(self.value(test))
         if known is not None and self.is_draft and self.trace.loops > 0:
             raise Unready
@@ -252,7 +254,7 @@ class Expressions:
         return UNKNOWN
 
     def consume(self, value: object) -> None:
-        """The value is handed to something that reads it to its end."""
+        """Record that a value is read to its end, if it is a text or made of one."""
         if isinstance(value, TextValue | LineList | Pieces):
             reads.whole(self.trace, value if isinstance(value, TextValue) else value.text)
 
@@ -292,18 +294,18 @@ class Expressions:
         for argument in arguments if name != "append" else ():
             self.consume(argument)
         if isinstance(receiver, tuple) and name not in values.KEEPING:
-            self.forget_holder(func)
+            self.forget_changed(func)
         return values.method(receiver, name, arguments)
 
-    def forget_holder(self, node: ast.expr) -> None:
-        """`holder.method(...)` or `holder[...] = ...` has changed the value of a name."""
+    def forget_changed(self, node: ast.expr) -> None:
+        """Make a name unknown whose value `name.method(...)` or `name[...] = ...` has changed."""
         while isinstance(node, ast.Attribute | ast.Subscript):
             node = node.value
         if isinstance(node, ast.Name):
             self.forget([node.id])
 
     def _call_named(self, name: str, arguments: list[object], keywords: Names) -> object:
-        """A builtin, a function of a module, or one of the host."""
+        """The value of a call of a builtin, of a function of a module, or of another function."""
         first = arguments[0] if arguments else None
         owner, _, function = name.rpartition(".")
         match name, first:
@@ -324,7 +326,7 @@ class Expressions:
 
 
 def _counts_lines(node: ast.Call, arguments: list[object]) -> bool:
-    """Whether it is `len(context.split("\\n"))`, which reads nothing."""
+    """Whether a call is `len(context.split("\\n"))`, which reads nothing."""
     match node.args, arguments:
         case [ast.Call(func=ast.Attribute(attr="split"))], [LineList()]:
             return True
@@ -332,12 +334,12 @@ def _counts_lines(node: ast.Call, arguments: list[object]) -> bool:
 
 
 def module(path: str) -> object:
-    """A module or something in it; flags of `re` are numbers."""
+    """The value of a module, or of a name in it; flags of `re` are numbers."""
     owner, _, name = path.rpartition(".")
     return _FLAGS[name] if owner == "re" and name in _FLAGS else Module(path)
 
 
 def restore(names: Names, saved: Names) -> None:
-    """Restore the names."""
+    """Set all names back to saved values."""
     names.clear()
     names.update(saved)

@@ -1,6 +1,6 @@
-"""Hints: ranges, lines and searches that code is about to read.
+"""Define hints: the ranges, lines and searches that code is about to read.
 
-Offsets are characters of the context, half-open, within it.
+Offsets are characters of the context; ranges are half-open and within it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """One slice, or equal slices at equal distances, in the order in which they are read.
+    """One slice, or slices of equal width at equal distances, in the order in which they are read.
 
-    However many they are, they are never listed: 1 TB in chunks of 100,000 characters is ten million of them.
+    They are never listed: 1 TB in chunks of 100,000 characters is ten million of them.
     """
 
     start: int
@@ -22,11 +22,11 @@ class Ranges:
     width: int
     """Characters of each range, at least 1."""
     step: int
-    """From one range to the next; negative where the code walks backward; `width` where there is only one."""
+    """Characters from the start of a range to the next; negative if the code walks backward; `width` for one range."""
     count: int
     """Number of ranges, at least 1."""
     is_literal: bool
-    """Whether it is a single slice that the block surely reads; False in loops and under conditions."""
+    """Whether it is a single slice that the block certainly reads; False in loops and under conditions."""
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """The ranges one by one, as (start, stop)."""
@@ -46,9 +46,9 @@ class Lines:
 
 
 Reach = Literal["all", "some", "first", "unplaced"]
-"""To every place (`count`, `split`, `findall`), to some (`find` in a loop, `finditer` in one that may be left), to the
-first (`find`, `in`, `search`), or from where data says: `context.rfind(header, 0, at)` with an `at` that is still to be
-found."""
+"""The matches that a search looks for: all (`count`, `split`, `findall`), some (`find` in a loop, `finditer` in one
+that may be left), the first (`find`, `in`, `search`), or those from a place that depends on data:
+`context.rfind(header, 0, at)` with an `at` that is still to be found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +56,18 @@ class Needle:
     """A text that is looked for: `find`, `index`, `count`, `in`, `split`, `replace` ..."""
 
     text: str
-    """The text to look for; in lower or upper case where the context was converted to it."""
+    """The text to look for; in lower or upper case if the context was converted to it."""
     ignore_case: bool
-    """The context was converted before: `context.lower().find(text)`."""
+    """Whether the context was converted before: `context.lower().find(text)`."""
     backward: bool
-    """From the end: `rfind`, `rindex`, `rsplit`, `rpartition`, `endswith`."""
+    """Whether it is looked for from the end: `rfind`, `rindex`, `rsplit`, `rpartition`, `endswith`."""
     start: int
-    """Looked for from here ..."""
+    """First character of the range in which it is looked for."""
     stop: int
-    """... to here."""
+    """The character after that range."""
     reach: Reach = field(default="all", compare=False)
-    """How far looking goes."""
     hits: int = field(default=0, compare=False)
-    """So many places a loop looks at: it ends before only where there are no more. 0: it is not known to."""
+    """The number of matches that a loop looks at, unless there are fewer; 0 if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +75,14 @@ class Pattern:
     """A regular expression that is applied to the context."""
 
     pattern: str
-    """Its source; not known to be well-formed."""
+    """Its source, which may be malformed."""
     flags: int
-    """As the code passes them: `int(re.I | re.S)`."""
+    """The flags that the code passes: `int(re.I | re.S)`."""
     start: int
-    """Applied from here ..."""
+    """First character of the range to which it is applied."""
     stop: int
-    """... to here."""
+    """The character after that range."""
     reach: Reach = field(default="all", compare=False)
-    """How far applying it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +90,9 @@ class Whole:
     """A pass over everything in order: lines, pieces or characters in a loop, `json.loads(context)`, an f-string."""
 
     backward: bool = False
-    """Last to first."""
+    """Whether it goes from the end to the beginning."""
     reach: Reach = "all"
-    """How far it goes: "some" where it may end at any item."""
+    """Whether it may end at any item ("some")."""
 
 
 Hint = Ranges | Lines | Needle | Pattern | Whole

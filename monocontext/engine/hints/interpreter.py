@@ -1,6 +1,7 @@
 """Follow a program statement by statement without running it: names, conditions, loops.
 
-A condition that is not known lets both of its arms be followed, in doubt. Nothing here raises, whatever the program.
+If the outcome of a condition is unknown, both of its blocks are followed, in doubt. Nothing here raises, whatever the
+program.
 """
 
 from __future__ import annotations
@@ -25,27 +26,28 @@ from monocontext.engine.hints.values import (
 )
 
 ENDLESS = 1 << 30
-"""Rounds of a loop that goes on as long as there is something to find."""
+"""The rounds of a loop that continues as long as a search finds something."""
 _MADE = "<made>"
 """The name of the list that a comprehension makes."""
 _NODES_A_WORK = 8
 """Nodes that are walked over in the time in which one is evaluated."""
 _FOUND = {(ast.GtE, 0), (ast.NotEq, -1), (ast.Gt, -1)}
+"""Comparisons of a result of `find` that hold if it has found something."""
 _NOT_FOUND = {(ast.Lt, 0), (ast.Eq, -1)}
 
 
 class Flow(Enum):
-    """How a statement is left, other than by its end."""
+    """The statement that left a block before its end."""
 
     BREAK = auto()
     CONTINUE = auto()
 
 
 class Interpreter(Loops):
-    """Follows statements."""
+    """Follows statements: a method `_<node type>` for each kind."""
 
     def follow(self, tree: ast.Module) -> None:
-        """A block, or as much of it as its work allows."""
+        """Follow a program, or as much of it as its work allows."""
         for statement in tree.body:
             self.trace.doubt, self.trace.loops, self._depth = int(self.is_draft), 0, 0
             try:
@@ -56,6 +58,7 @@ class Interpreter(Loops):
                 continue
 
     def block(self, statements: Sequence[ast.stmt]) -> Flow | None:
+        """Follow statements in order, up to one that leaves the block."""
         for statement in statements:
             self.trace.spend()
             method: Callable[[ast.stmt], Flow | None] = getattr(
@@ -112,7 +115,7 @@ class Interpreter(Loops):
                 self.assign(inner, value)
             case ast.Subscript():
                 self.value(target.slice)
-                self.forget_holder(target)
+                self.forget_changed(target)
 
     def _Import(self, node: ast.Import | ast.ImportFrom) -> None:
         owner = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
@@ -138,22 +141,22 @@ class Interpreter(Loops):
         known = self.decide(node.test)
         if known is not None:
             return self.block(node.body if known else node.orelse)
-        return self._arms([node.body, node.orelse])
+        return self._one_of([node.body, node.orelse])
 
-    def _arms(self, arms: Sequence[Sequence[ast.stmt]]) -> Flow | None:
-        """One of these values is iterated; it is unknown which one."""
-        before, outer, leaves = self.copy_names(), self.trace.doubt, False
+    def _one_of(self, blocks: Sequence[Sequence[ast.stmt]]) -> Flow | None:
+        """Follow several blocks of which one runs, and it is unknown which one."""
+        before, outer, may_leave = self.copy_names(), self.trace.doubt, False
         after: Names | None = None
         flow: Flow | None = None
-        for statements in arms:
+        for statements in blocks:
             restore(self.names, before)
             self.trace.doubt = outer + 1
             left = self.block(statements)
-            leaves = leaves or left is not None or self.trace.doubt > outer + 1
+            may_leave = may_leave or left is not None or self.trace.doubt > outer + 1
             if left is None:
                 after = self.copy_names() if after is None else _joined(after, self.names)
             flow = flow or left
-        self.trace.doubt = outer + leaves  # later code is only reached if that arm was not taken
+        self.trace.doubt = outer + may_leave  # later code runs only if no block has left the outer one
         if after is None:
             return flow
         restore(self.names, after)
@@ -168,7 +171,7 @@ class Interpreter(Loops):
 
     def _Try(self, node: ast.Try) -> Flow | None:
         flow, doubt = self.block([*node.body, *node.orelse]), self.trace.doubt
-        self._arms([*(handler.body for handler in node.handlers), []])
+        self._one_of([*(handler.body for handler in node.handlers), []])
         self.trace.doubt = doubt
         return self.block(node.finalbody) or flow
 
@@ -180,22 +183,22 @@ class Interpreter(Loops):
         run = run_of(items)
         item = Loaded() if isinstance(items, TextValue | LineList | Pieces) else UNKNOWN
 
-        def turn(number: int) -> bool:
+        def follow(number: int) -> bool:
             self.assign(node.target, run[number] if run is not None else item)
             return self.block(node.body) is not Flow.BREAK
 
         ends_empty = run is not None and not self.is_draft and self._ends_empty(node.body)
         with self.loop(min(len(run), ENDLESS) if run is not None and ends_empty else 0):
             if run is None:
-                self.once(self._assigned(node), lambda: turn(0))
+                self.once(self._assigned(node), lambda: follow(0))
             else:
-                self.repeat(turn, len(run), self._assigned(node))
-        return self._arms([node.orelse, []])
+                self.repeat(follow, len(run), self._assigned(node))
+        return self._one_of([node.orelse, []])
 
     def _While(self, node: ast.While) -> Flow | None:
         names = self._assigned(node)
 
-        def turn(number: int) -> bool | None:
+        def follow(number: int) -> bool | None:
             going = truth(self.value(node.test))
             if going is None:
                 self.once(names, lambda: self.block(node.body))
@@ -204,11 +207,11 @@ class Interpreter(Loops):
         is_endless = isinstance(node.test, ast.Constant) or _compared(node.test) in _FOUND
         ends_empty = is_endless and not self.is_draft and self._ends_empty(node.body)
         with self.loop(ENDLESS if ends_empty else 0):
-            self.repeat(turn, None, names)
-        return self._arms([node.orelse, []])
+            self.repeat(follow, None, names)
+        return self._one_of([node.orelse, []])
 
     def comprehend(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> object:
-        """As the loops that it stands for."""
+        """Follow a comprehension as the loops that it abbreviates; returns the list that it makes."""
         made = ast.Tuple([node.key, node.value], ast.Load()) if isinstance(node, ast.DictComp) else node.elt
         body: ast.stmt = ast.Expr(ast.Yield(made))
         for generator in reversed(node.generators):
@@ -217,7 +220,7 @@ class Interpreter(Loops):
             body = ast.For(generator.target, generator.iter, [body], [])
         outer = self.copy_names()
         self.names[_MADE] = ()
-        self.trace.loops -= len(node.generators)  # no round of these goes on from where another has found something
+        self.trace.loops -= len(node.generators)  # their rounds do not continue a search
         try:
             self.block([body])
             return UNKNOWN if isinstance(node, ast.DictComp) else self.names[_MADE]
@@ -231,7 +234,7 @@ class Interpreter(Loops):
         return UNKNOWN
 
     def _ends_empty(self, body: Sequence[ast.stmt]) -> bool:
-        """Whether a loop is left early only where a search has found nothing: `if at < 0`, `if at == -1`."""
+        """Whether a loop is left early only if a search has found nothing: `if at < 0`, `if at == -1`."""
         others = [
             statement
             for statement in body
@@ -241,18 +244,18 @@ class Interpreter(Loops):
 
 
 def _joined(one: Names, other: Names) -> Names:
-    """The names after a condition whose outcome is not known."""
+    """The names after one of two blocks; where these differ, a name is a text if it may be one, else unknown."""
     names = dict(one)
     for name, value in other.items():
-        mine = names.setdefault(name, value)
-        if mine is not value and not (is_plain(mine) and is_plain(value) and mine == value):
-            texts = (held for held in (mine, value) if isinstance(held, TextValue | LineList | Pieces))
+        first = names.setdefault(name, value)
+        if first is not value and not (is_plain(first) and is_plain(value) and first == value):
+            texts = (each for each in (first, value) if isinstance(each, TextValue | LineList | Pieces))
             names[name] = next(texts, UNKNOWN)
     return names
 
 
 def _compared(test: ast.expr) -> tuple[type[ast.cmpop], int] | None:
-    """`at < 0` as (Lt, 0), `at == -1` as (Eq, -1)."""
+    """The operator and number of a comparison with 0 or -1: `at < 0` gives (Lt, 0). None for other tests."""
     match test:
         case ast.Compare(ops=[kind], comparators=[ast.Constant(value=0)]):
             return type(kind), 0

@@ -1,4 +1,7 @@
-"""Record what operations on the context read: slices, lines, searches, passes. Each gives the operation's value."""
+"""Record the reads of operations on the context: slices, lines, searches, passes.
+
+Each function records the reads of one operation, and returns its value.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,17 @@ from monocontext.engine.hints.values import UNKNOWN, LineList, Loaded, PatternVa
 LAZY_CHARACTERS = 64 << 20
 """A slice above this is a view, read only as far as it is used."""
 _MATCH_CHARACTERS = 1 << 16
-"""How far `re.match` is taken to look."""
+"""The characters at which `re.match` is assumed to look."""
 _NEEDLE_CHARACTERS = 4096
-"""A longer needle says no more than its beginning."""
+"""The most characters of a needle that a hint keeps: a longer needle narrows a search no further."""
 _CHUNK_CHARACTERS = 100_000
 """Default size of a chunk of `context.chunks()`, in characters."""
 _MOST_RECORDED = 4096
-"""Hints of one block before progressions are made of them."""
+"""The most hints of one block, before progressions are made of them."""
 _IGNORE_CASE = 2
 """`re.I`."""
 
+# Methods of a text, by what they return: a place, something else about a literal, a text of equal or of similar length.
 _FINDS = frozenset({"find", "index", "rfind", "rindex"})
 _SEARCHES = _FINDS | {"count", "split"}
 _FOLDS = frozenset({"lower", "upper", "casefold"})
@@ -30,33 +34,33 @@ REGEX = frozenset({"search", "match", "fullmatch", "findall", "finditer", "split
 
 
 class Spent(Exception):
-    """The work that a block may cost is used up. What was found until then counts."""
+    """A block has used up its work. The hints found until then are kept."""
 
 
 @dataclass(slots=True)
 class Trace:
-    """The hints of a program that is followed, in the order of execution, and how many more steps it may take."""
+    """The hints of a program that is followed, in the order of execution, and the work that it may still take."""
 
     characters: int
     """Length of the context, in characters."""
     lines: int | None
-    """Lines of the context, where they are known."""
+    """Lines of the context; None if unknown."""
     work: int
-    """Nodes of the program that may still be looked at."""
+    """The number of nodes of the program that may still be evaluated."""
     hints: list[Hint] = field(default_factory=list)
     doubt: int = 0
-    """Conditions around the current place that are not known."""
+    """The number of conditions around the current statement whose outcome is unknown."""
     loops: int = 0
-    """Loops around the current place: a search for the first place goes on from there in the next round."""
+    """The number of loops around it: a search for one match may continue from there in the next round."""
     rounds: int = 0
-    """Rounds of the enclosing loop if only a failed search ends it early; else 0."""
+    """The number of rounds of the innermost loop if only a failed search ends it early; else 0."""
     ends_early: bool = False
-    """Whether the evaluated value is consumed item by item, by a loop that may end early, by `next` or the like."""
+    """Whether the evaluated value may be consumed in part: by a loop that may end early, by `next` or the like."""
     may_leave: bool = False
-    """Whether it is consumed by a loop whose end is not written yet."""
+    """Whether it is consumed by a loop that may be left, or whose end is not written yet."""
 
     def spend(self, nodes: int = 1) -> None:
-        """Work, counted in nodes of the program."""
+        """Use up work. Raises `Spent` when there is none left."""
         self.work -= nodes
         if self.work < 0:
             raise Spent
@@ -72,6 +76,7 @@ class Trace:
             self.ends_early, self.may_leave = outer
 
     def record(self, hint: Hint) -> None:
+        """Add a hint, made less certain by the loops and conditions around it."""
         if len(self.hints) >= _MOST_RECORDED:
             raise Spent
         if isinstance(hint, Ranges):
@@ -79,29 +84,29 @@ class Trace:
         elif not isinstance(hint, Lines):
             if (self.ends_early and hint.reach == "all") or (self.loops > 0 and hint.reach == "first"):
                 hint = replace(hint, reach="some")
-            if self.rounds and isinstance(hint, Needle) and hint.reach == "unplaced":  # on from where it was
+            if self.rounds and isinstance(hint, Needle) and hint.reach == "unplaced":  # continues after the last match
                 hint = replace(hint, reach="some", hits=self.rounds)
         self.hints.append(hint)
 
     def record_range(self, start: int, stop: int, *, is_exact: bool = True) -> None:
-        """One slice, given in characters of the context; nothing if it is empty."""
+        """Add a slice of the context, in characters, unless it is empty."""
         start, stop = max(start, 0), min(stop, self.characters)
         if start < stop:
             self.record(Ranges(start, stop - start, stop - start, 1, is_literal=is_exact))
 
     def take(self, mark: int) -> list[Hint]:
-        """The hints since there were `mark` of them, which are no longer part of the trace."""
+        """Remove the hints after the first `mark` from the trace, and return them."""
         taken = self.hints[mark:]
         del self.hints[mark:]
         return taken
 
     def is_all(self, text: TextValue) -> bool:
-        """Whether it is the whole context, whose lines are counted."""
+        """Whether a text is the whole context."""
         return text.start == 0 and text.stop == self.characters
 
 
 def whole(trace: Trace, text: TextValue, *, backward: bool = False) -> None:
-    """All of a text, in order."""
+    """A pass over a text in order."""
     if trace.is_all(text):
         trace.record(Whole(backward))
     else:
@@ -109,7 +114,7 @@ def whole(trace: Trace, text: TextValue, *, backward: bool = False) -> None:
 
 
 def text_slice(trace: Trace, text: TextValue, bounds: slice) -> object:
-    """`text[a:b:c]` with bounds that are known."""
+    """`text[a:b:c]` with known bounds."""
     start, stop, step = bounds.indices(text.stop - text.start)
     count = len(range(start, stop, step))
     if not count:
@@ -133,7 +138,7 @@ def text_method(trace: Trace, text: TextValue, name: str, arguments: Sequence[ob
     if name in _NEAR:
         return replace(text, is_exact=False)
     match name, arguments:
-        case "split", ["\n", *_]:  # the index knows their number in a long text
+        case "split", ["\n", *_]:  # the index has the number of lines of a long text
             return LineList(text, counted=text.stop - text.start > LAZY_CHARACTERS)
         case "split", _:
             return Pieces(text)
@@ -178,14 +183,14 @@ def _search(trace: Trace, text: TextValue, name: str, arguments: Sequence[object
 
 
 def _bounds(text: TextValue, bounds: Sequence[object]) -> tuple[int, int]:
-    """Where a method with these bounds looks; a bound that depends on data leaves that end open."""
+    """The range in which a method with these bounds looks; a bound that depends on data counts as absent."""
     start, stop = (bound if type(bound) is int else None for bound in (*bounds, None, None)[:2])
     low, high, _ = slice(start, stop).indices(text.stop - text.start)
     return text.start + low, text.start + max(low, high)
 
 
 def line_slice(trace: Trace, lines: LineList, bounds: slice) -> object:
-    """`lines[a:b]` with bounds that are known."""
+    """`lines[a:b]` with known bounds."""
     total = trace.lines if trace.is_all(lines.text) else None
     step = 1 if bounds.step is None else bounds.step
     if bounds.start is None and bounds.stop is None:

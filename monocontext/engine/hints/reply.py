@@ -1,11 +1,11 @@
 """Find the code of a reply while it streams, line by line, and cut it into statements.
 
-- Fences are ``` or ~~~, tagged `python`, `py`, `repl` ... or untagged; also indented or after a list marker.
-- Code ends at a closing fence outside of strings and comments, also at the end of a line of code.
+- A fence is ``` or ~~~, tagged `python`, `py`, `repl` ... or untagged; it may be indented or follow a list marker.
+- Code ends at a closing fence outside of strings and comments, which may follow code on its line.
 - A reply that begins as code instead of a sentence, or with a line that is only a tag, is code until a fence comes.
-- A simple statement of the outermost level is passed on at the end of its line, a compound one when the next begins,
-  and in drafts while it grows: each half as long again as the one before, so that all drafts together cost a small
-  multiple of the last. Incomplete code waits, and is never refused.
+- A simple statement of the outermost level is complete at the end of its line, a compound one when the next begins.
+  While a compound statement grows, its source so far is a draft: each draft is half as long again as the one before, so
+  all drafts together cost a small multiple of the last.
 """
 
 from __future__ import annotations
@@ -18,34 +18,43 @@ from threading import Lock
 from typing import Protocol
 
 _MOST_LINE = 1 << 15
-"""Characters of a line, and of a statement; the rest of a longer one is dropped."""
+"""Most characters of a line, and of a statement; the rest of a longer one is dropped."""
 _MOST_DRAFT = 1 << 13
+"""Most characters of a draft."""
 _MOST_SOURCE = 200_000
-"""Characters of a block that is parsed."""
+"""Most characters of a block that is parsed."""
 _MOST_PROSE = 300
 """The characters of a line of prose that are checked: a fence, or a sign of code, is at its beginning."""
 
-_OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*([^`]*)$")
-_TAG = re.compile(r"[{\s]*\.?([^\s:{},;]*)")
-_TAGS = re.compile(r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?", re.IGNORECASE)
+_OPENING = re.compile(r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`]*)$")
+"""A line that opens a fence, after an optional list marker."""
+_TAG = re.compile(r"[{\s]*\.?(?P<tag>[^\s:{},;]*)")
+"""The tag of a fence, also as `{.python}`."""
+_CODE_TAG = re.compile(r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?", re.IGNORECASE)
 _BEGINS_AS_CODE = re.compile(r"[A-Za-z_][\w.]*[(\[]|[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*\s*[-+*/|]?=")
+"""A call, a subscript or an assignment."""
 _KEYWORD = re.compile(r"(?:import|from|for|while|if|with|def|class|try|async|assert|del)\b|@")
 _TOKEN = re.compile(r"""#|'''|\"""|'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[(\[{]|[)\]}]|`{3,}|~{3,}""")
 """The marks within a line of code: comments, strings, brackets, fences."""
 _COMPOUND = re.compile(r"(?:for|while|if|with|def|class|try|async)\b|@|match\b[^=]*:\s*$")
-_GOES_ON = re.compile(r"(?:else|elif|except|finally|case)\b")
+_CONTINUES = re.compile(r"(?:else|elif|except|finally|case)\b")
+"""A line that continues a compound statement."""
 _NOISY = re.compile(r"\\|\d[A-Za-z]")
-"""Warnings of the parser: unknown escapes, and words right after a number."""
+"""Source for which the parser may warn: unknown escapes, and words right after a number."""
 
 _lock = Lock()
 
 
 class BlockListener(Protocol):
-    """The receiver of the pieces of a block."""
+    """Receives the statements of a block."""
 
     def begin_block(self) -> None: ...
+
     def read_statement(self, source: str) -> None: ...
-    def read_draft(self, source: str, latest: str) -> None: ...
+
+    def read_draft(self, source: str, latest: str) -> None:
+        """`source`: an incomplete statement. `latest`: its lines since the last draft."""
+
     def end_block(self) -> None: ...
 
 
@@ -53,12 +62,13 @@ class _Place(Enum):
     PROSE = auto()
     CODE = auto()
     OTHER = auto()
+    """In a fence with the tag of another language."""
 
 
 class Fences:
-    """Hands the lines of code to a `BlockSource`, without margin and without fences.
+    """Passes the lines of code in a reply to a `BlockSource`, without margin and without fences.
 
-    `fenced=False` says that replies are code all through, `True` that they never begin with code; None looks.
+    `fenced=False`: replies are nothing but code; `True`: they never begin with code; None: their beginning decides.
     """
 
     def __init__(self, source: BlockSource, fenced: bool | None) -> None:
@@ -67,19 +77,22 @@ class Fences:
         self.begin()
 
     def begin(self) -> None:
-        """A new reply."""
+        """Begin a new reply."""
         self._line: list[str] = []
+        """The pieces of the current line, which have `_size` characters."""
         self._size = 0
-        self._undecided = self._fenced is None
+        self._may_begin_as_code = self._fenced is None
         self._just_closed = False
+        """Whether a fence was closed, and only empty lines followed."""
         self._place = _Place.PROSE
         self._fence = "```"
         self._margin, self._is_margin_known = 0, False
+        """The characters by which the current block is indented."""
         if self._fenced is False:
             self._open(0)
 
     def push(self, text: str) -> None:
-        """More of the reply."""
+        """Read the next piece of the reply."""
         *ended, rest = text.split("\n")
         for part in ended:
             self._add(part)
@@ -87,14 +100,15 @@ class Fences:
         self._add(rest)
 
     def _add(self, part: str) -> None:
+        """Add a piece to the current line. A closing fence ends its line at once: a reply may end with it."""
         self._line.append(part[: _MOST_LINE - self._size])
         self._size += len(self._line[-1])
-        is_short = self._place is _Place.CODE and self._size < 2 * len(self._fence) + self._margin
-        if is_short and not self._source.is_in_string and "".join(self._line).strip() == self._fence:
+        may_close = self._place is _Place.CODE and self._size < 2 * len(self._fence) + self._margin
+        if may_close and not self._source.is_in_string and "".join(self._line).strip() == self._fence:
             self._end_line()
 
     def end(self) -> None:
-        """The reply is complete; a block that is still open ends here."""
+        """End the reply, and a block that is still open."""
         self._end_line()
         if self._place is _Place.CODE:
             self._source.close()
@@ -127,21 +141,22 @@ class Fences:
         opening = _OPENING.match(line)
         just_closed, self._just_closed = self._just_closed, opening is None and self._just_closed and not line.strip()
         if opening is not None:
-            self._undecided = False
-            margin, fence, info = opening.groups()
-            found = _TAG.match(info)
-            tag = found[1] if found else ""
-            if _TAGS.fullmatch(tag) if tag else not just_closed:
-                self._fence = fence
-                self._open(len(margin))
+            self._may_begin_as_code = False
+            found = _TAG.match(opening["info"])
+            tag = found["tag"] if found else ""
+            if _CODE_TAG.fullmatch(tag) if tag else not just_closed:
+                self._fence = opening["fence"]
+                self._open(len(opening["margin"]))
             elif not just_closed:
-                self._fence, self._place = fence, _Place.OTHER
-        elif self._undecided and line.strip() and (_TAGS.fullmatch(line.strip()) or not line.lstrip().startswith("#")):
-            self._undecided = False
-            whole = line if line.rstrip()[-1:] != ":" else line + " pass"
-            if _TAGS.fullmatch(line.strip()):  # code follows that lacks the marks of its fence
+                self._fence, self._place = opening["fence"], _Place.OTHER
+        elif self._may_begin_as_code and (code := line.strip()):
+            is_tag = _CODE_TAG.fullmatch(code) is not None
+            if code.startswith("#"):
+                return  # a comment or a heading: the next line decides
+            self._may_begin_as_code = False
+            if is_tag:
                 self._open(0)
-            elif _BEGINS_AS_CODE.match(line) or (_KEYWORD.match(line) and parse(whole) is not None):
+            elif _begins_as_code(line):
                 self._open(0)
                 self._read_code(line)
 
@@ -151,39 +166,52 @@ class Fences:
         self._margin, self._is_margin_known = margin, False
 
 
-class BlockSource:
-    """One block after another, each between `open` and `close`."""
+def _begins_as_code(line: str) -> bool:
+    """Whether a first line of a reply is code, not a sentence."""
+    whole = line + " pass" if line.rstrip().endswith(":") else line
+    return _BEGINS_AS_CODE.match(line) is not None or (_KEYWORD.match(line) is not None and parse(whole) is not None)
 
-    def __init__(self, reader: BlockListener) -> None:
-        self._reader = reader
+
+class BlockSource:
+    """Cuts the lines of blocks, each between `open` and `close`, into statements for a listener."""
+
+    def __init__(self, listener: BlockListener) -> None:
+        self._listener = listener
         self._clear()
 
     def _clear(self) -> None:
-        self._quote = ""  # of the open string of several lines
-        self._brackets = 0  # open brackets
-        self._text = ""  # of the logical line
+        self._quote = ""
+        """The quotes of an open string of several lines."""
+        self._brackets = 0
+        """The number of open brackets."""
+        self._text = ""
+        """The logical line so far."""
         self._compound: list[str] = []
+        """The lines of an open compound statement."""
         self._compound_size = self._draft_at = 0
-        self._latest: list[str] = []  # lines since the last draft
+        self._latest: list[str] = []
+        """Its lines since the last draft."""
 
     @property
     def is_in_string(self) -> bool:
+        """Whether a string of several lines is open."""
         return self._quote != ""
 
     def open(self) -> None:
-        """A block begins."""
+        """Begin a block."""
         self._clear()
-        self._reader.begin_block()
+        self._listener.begin_block()
 
     def close(self) -> None:
-        """The block ends."""
+        """End the block."""
         self._end_line()
         self._end_compound()
-        self._reader.end_block()
+        self._listener.end_block()
         self._clear()
 
     def split(self, line: str, fence: str) -> tuple[str, str]:
-        """The code of the next line, without its comment, and the line from a closing fence on."""
+        """The code of the next line without its comment, and the rest of the line if that begins with a closing
+        fence."""
         at = 0
         while at < len(line):
             if self._quote:
@@ -206,7 +234,7 @@ class BlockSource:
         return line, ""
 
     def push(self, line: str) -> None:
-        """The next line, after `split`."""
+        """Read the next line, as `split` returned it."""
         self._text += line[: _MOST_LINE - len(self._text)]
         if not self._quote and not self._brackets and not self._text.endswith("\\\n"):
             self._end_line()
@@ -216,13 +244,13 @@ class BlockSource:
         self._quote, self._brackets = "", 0
         if not line:
             return
-        is_part = self._compound and (line[0] in " \t" or self._compound[-1][0] == "@" or _GOES_ON.match(line))
+        is_part = self._compound and (line[0] in " \t" or self._compound[-1][0] == "@" or _CONTINUES.match(line))
         if not is_part:
             self._end_compound()
         if is_part or _COMPOUND.match(line):
             self._grow(line)
         else:
-            self._reader.read_statement(line.strip())
+            self._listener.read_statement(line.strip())
 
     def _grow(self, line: str) -> None:
         self._compound_size += len(line) + 1
@@ -232,7 +260,7 @@ class BlockSource:
         self._latest.append(line)
         if self._draft_at <= self._compound_size <= _MOST_DRAFT and not line.endswith(":"):
             self._draft_at = self._compound_size * 3 // 2
-            self._reader.read_draft("\n".join(self._compound), "\n".join(self._latest))
+            self._listener.read_draft("\n".join(self._compound), "\n".join(self._latest))
             self._latest.clear()
 
     def _end_compound(self) -> None:
@@ -240,12 +268,11 @@ class BlockSource:
         self._latest.clear()
         self._compound_size = self._draft_at = 0
         if compound:
-            self._reader.read_statement("\n".join(compound))
+            self._listener.read_statement("\n".join(compound))
 
 
 def parse(source: str) -> ast.Module | None:
-    r"""The tree; None if it is not Python, or too long. No warning is printed about model-written text such as
-    `"\d"`."""
+    r"""The tree of a program; None if it is not Python, or too long. Prints no warning about source such as `"\d"`."""
     if len(source) > _MOST_SOURCE:
         return None
     try:
@@ -254,5 +281,5 @@ def parse(source: str) -> ast.Module | None:
         with _lock, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the latter: nested too deeply for the parser
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # MemoryError: nested too deeply for the parser
         return None

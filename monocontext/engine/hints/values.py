@@ -1,7 +1,7 @@
-"""Represent what is known of a value without running the code that makes it, and compute with it within bounds.
+"""Represent values of a program that is not run, as far as they are known, and compute with them within bounds.
 
-Plain `int`, `float`, `str`, `bool`, `None`, `tuple` and `range` stand for themselves, and a `tuple` for a list or a set
-as well: a list that code changes is `UNKNOWN` from then on, as is what would exceed the bounds. Nothing raises.
+Plain `int`, `float`, `str`, `bool`, `None`, `tuple` and `range` represent themselves; a `tuple` represents a list or a
+set as well. A list that code changes is `UNKNOWN` from then on, as is a value beyond the bounds. Nothing raises.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ MOST_CHARACTERS = 1 << 16
 MOST_ITEMS = 4096
 """Most items of a list, or of all tuples within a tuple."""
 _MOST_TOTAL = 1 << 20
-"""Characters of all strings within a value."""
+"""Most characters of all strings within a value."""
 _MOST_NESTED = 4
+"""Deepest nesting of lists."""
 _SCALARS = frozenset({type(None), bool, int, float, str})
 
 
@@ -44,9 +45,9 @@ class TextValue:
     stop: int
     """The offset at which it ends there."""
     folded: bool = False
-    """Went through `lower`, `upper` or `casefold`."""
+    """Whether it was converted by `lower`, `upper` or `casefold`."""
     is_exact: bool = True
-    """False after `strip` or `replace`: places may be a little off."""
+    """False after `strip` or `replace`, which move offsets a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Loaded:
     """A real string, read from the context: operations on it read nothing more."""
 
     length: int | None = None
-    """Its characters, where they are known."""
+    """Its number of characters, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class LineList:
 
     text: TextValue
     counted: bool
-    """The index says how many there are: `text.lines`."""
+    """Whether the index has the number of lines, as for `text.lines`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class PatternValue:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module, or something in it, or a builtin: `re`, `re.findall`, `len`."""
+    """A module, a name in it, or a builtin: `re`, `re.findall`, `len`."""
 
     path: str
 
@@ -94,7 +95,7 @@ def run_of(value: object) -> Sequence[object] | None:
 
 
 def plain(value: object) -> object:
-    """The plain parts of a value of bounded size; all other parts become `UNKNOWN`."""
+    """A value of the program's namespace; its parts that are not plain, or beyond the bounds, become `UNKNOWN`."""
     return _plain(value, [MOST_ITEMS, _MOST_TOTAL], 0)
 
 
@@ -129,7 +130,7 @@ def is_plain(value: object) -> bool:
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> object:
-    """The result of the function for plain arguments; `UNKNOWN` where the program would meet an exception."""
+    """The result of a function for plain arguments; `UNKNOWN` if it raises."""
     try:
         return plain(function(*arguments))
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
@@ -137,7 +138,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> object:
 
 
 def truth(value: object) -> bool | None:
-    """`bool(value)`; None if it is not known."""
+    """`bool(value)`; None if that is unknown."""
     match value:
         case TextValue():
             return value.stop > value.start
@@ -196,11 +197,11 @@ def compare(kind: type[ast.cmpop], left: object, right: object) -> object:
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"int": int, "max": max, "min": min, "math.ceil": math.ceil}
 BUILTINS = frozenset({"int", "isinstance", "len", "list", "max", "min", "range", "str"})
 KEEPING = frozenset({"index", "count", "copy"})
-"""Methods that leave a list as it is."""
+"""Methods that do not change a list."""
 
 
 def call(name: str, arguments: Sequence[object]) -> object:
-    """The result of a builtin; `UNKNOWN` where that depends on data."""
+    """The result of a builtin; `UNKNOWN` if that depends on data."""
     match name, arguments:
         case "len", [TextValue() as text]:
             return text.stop - text.start
@@ -223,6 +224,6 @@ def call(name: str, arguments: Sequence[object]) -> object:
 
 
 def method(value: object, name: str, arguments: Sequence[object]) -> object:
-    """A method of a string that is known."""
+    """The result of a method of a known string; `UNKNOWN` for other values."""
     known = isinstance(value, str) and name in ("lower", "upper", "strip") and not arguments
     return attempt(getattr(value, name)) if known else UNKNOWN

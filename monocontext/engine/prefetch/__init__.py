@@ -1,7 +1,7 @@
-"""Decide what to read ahead of a caller. Only `read_ahead` does I/O.
+"""Fetch data ahead of a caller's reads. Only `read_ahead` requests anything.
 
-`streams` predicts the next reads, `hits` knows where searches found something, `think_time` how long a model thinks,
-`ledger` what was prefetched and not yet used. `read_ahead` joins them with a fetcher.
+`streams` predicts the next reads from earlier ones, `hits` and `names` from what searches found; `routes` turns reads
+into frames. `think_time` estimates how long a model thinks; `ledger` limits the bytes that are prefetched and not used.
 """
 
 from __future__ import annotations

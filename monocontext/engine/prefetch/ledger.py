@@ -1,10 +1,10 @@
-"""Account for the bytes that are fetched ahead and not used yet: the budget of speculation. Pure.
+"""Account for the bytes that are fetched ahead and not used yet: the budget of speculation.
 
 Bytes count from the moment they are planned until a caller reads them or they are no longer expected.
 
 Invariants:
-- of each kind no more is outstanding than its share of the cache, and of all no more than the largest share;
-- a frame is in the ledger once.
+- the outstanding bytes of each kind are at most its share of the cache, and all together at most the largest share
+- a frame is in the ledger once
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ NAMED_SHARE = 0.5
 """The share of the cache for reads that code or a caller announces; all of it if the text fits, since nothing is
 evicted then."""
 STALE_READS = 64
-"""Reads elsewhere after which a guess was wrong: four for each of 16 streams."""
+"""The number of reads after which an unused guess counts as wrong: four for each of 16 streams."""
 
 
 class Kind(Enum):
-    """Why a frame is expected."""
+    """The source of an expectation."""
 
     KNOWN = "known"
-    """Code says so."""
+    """Code announces the read."""
     ASKED = "asked"
-    """The caller did, by `prefetch`."""
+    """A caller asked for it with `prefetch`."""
     GUESSED = "guessed"
-    """Reads before it do."""
+    """Earlier reads or searches suggest it."""
 
 
 @dataclass(slots=True)
@@ -40,10 +40,11 @@ class _LedgerEntry:
     size_bytes: int
     stream: int | None
     since: int
+    """The number of reads that had ended when the frame was expected."""
 
 
 class Ledger:
-    """The books of one reader. Its owner holds the lock."""
+    """The frames that one reader expects a caller to use. Its owner holds the lock."""
 
     def __init__(self, capacity_bytes: int, text_bytes: int):
         named = capacity_bytes if text_bytes <= capacity_bytes else int(capacity_bytes * NAMED_SHARE)
@@ -63,26 +64,19 @@ class Ledger:
         return len(self.kinds)
 
     def room_bytes(self, kind: Kind) -> int:
-        """How much more may be outstanding."""
+        """The bytes that may be expected in addition."""
         outstanding = sum(self.outstanding_bytes.values())
         return min(self.share_bytes[kind] - self.outstanding_bytes[kind], self._largest_share - outstanding)
 
     def expect(self, frame: int, kind: Kind, size_bytes: int, stream: int | None = None) -> None:
-        """A frame is about to be fetched ahead."""
+        """Record that a frame is fetched ahead. `stream`: the number of the stream that predicted it."""
         assert frame not in self.kinds
         self.kinds[frame] = kind
         self._entries[kind][frame] = _LedgerEntry(size_bytes, stream, self._reads)
         self.outstanding_bytes[kind] += size_bytes
 
-    def reserve(self, frame: int, kind: Kind, size_bytes: int, stream: int | None, kept_bytes: int) -> bool:
-        """Expect a frame if this much room is left after it. Returns whether it is expected."""
-        if size_bytes > self.room_bytes(kind) - kept_bytes:
-            return False
-        self.expect(frame, kind, size_bytes, stream)
-        return True
-
     def settle(self, frame: int) -> bool:
-        """It was used, or will not come; whether it was expected."""
+        """Record that a frame was used, or will not arrive. Returns whether it was expected."""
         kind = self.kinds.pop(frame, None)
         if kind is None:
             return False
@@ -90,7 +84,7 @@ class Ledger:
         return True
 
     def read(self) -> tuple[list[int], set[int]]:
-        """A read has ended: guesses that are stale now, and their streams. They are settled."""
+        """Record that a read has ended; settle the guesses that are stale now, and return their frames and streams."""
         self._reads += 1
         guesses = self._entries[Kind.GUESSED]
         stale = []
@@ -104,5 +98,5 @@ class Ledger:
         return stale, streams
 
     def frames(self, kind: Kind) -> list[int]:
-        """The outstanding frames."""
+        """The outstanding frames of a kind, oldest first."""
         return list(self._entries[kind])

@@ -1,27 +1,28 @@
-"""Turn expected reads into the frames that they need, in order. Nothing is fetched or awaited here.
+"""Turn expected reads into the frames that they need, in order. Fetches nothing itself.
 
-A route is a walk (`frame_table`): an iterator of frames to prefetch and of `Missing` items. The read-ahead fetches
-these, and continues once they are in memory.
+A route is a walk over frames (see `frame_table`): it yields the frames to prefetch, and `Missing` items that must be in
+memory before it continues.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from monocontext.engine.fetch.scheduler import Missing
+from monocontext.engine.fetch.requests import Missing
 from monocontext.engine.filter_lookup import FEW, FilterLookup, RecordsInMemory
-from monocontext.format.filters.query import Literal
-from monocontext.format.filters.query import Query as Query
+from monocontext.format.filters.query import Literal, Query
 
 if TYPE_CHECKING:
     from monocontext.engine.frame_table import Frames, FrameTable
     from monocontext.engine.hints.hint import Reach
 
 CANDIDATES_BYTES = 8 << 20
-"""Text of a search's candidates that is fetched ahead: where it looks at all of them, it goes on by itself."""
+"""The most text of a search's candidates that is fetched ahead; a search that reads all of them then fetches the rest.
+"""
 FIRST_BYTES = 512 << 10
-"""The first bytes of a search that may end at its first match: two frames of the usual size, since now and then one is
-read in vain."""
+"""The same for a search that may end at its first match: two frames of the usual size, since now and then one is read
+in vain."""
 
 
 class Routes:
@@ -34,27 +35,26 @@ class Routes:
         self.frames, self.whole = table.numbered, table.between
 
     def ranges(self, start: int, width: int, step: int, count: int) -> Frames:
-        """The frames of `count` ranges of `width` characters, each `step` after the one before; each frame once if
-        ranges are adjacent. Ranges in an earlier frame are skipped, in any number."""
-        low = high = 0
-        k = 0
-        while k < count:
-            first = start + k * step
+        """The frames of `count` ranges of `width` characters, each `step` characters after the one before. Consecutive
+        ranges in one frame take constant time, and yield the frame once."""
+        low = high = 0  # the characters of the last frame
+        number = 0
+        while number < count:
+            first = start + number * step
             for frame in self._table.between(max(first, 0), min(first + width, self.characters)):
                 if not isinstance(frame, Missing):
-                    stop = frame.start + frame.characters
-                    if low <= frame.start and stop <= high:
+                    if low <= frame.start and frame.stop <= high:
                         continue
-                    low, high = frame.start, stop
+                    low, high = frame.start, frame.stop
                 yield frame
-            k += 1
+            number += 1
             if step > 0 and high > first:
-                k = max(k, (high - width - start) // step + 1)  # the first that reaches beyond the frame
+                number = max(number, (high - width - start) // step + 1)  # the first that ends beyond the frame
             elif step < 0 and low <= first:
-                k = max(k, (start - low) // -step + 1)
+                number = max(number, (start - low) // -step + 1)  # the first that begins before the frame
 
     def lines(self, start: int, stop: int) -> Frames:
-        """The frames of lines [start, stop)."""
+        """The frames that hold lines [start, stop)."""
         newlines = self._table.manifest.newlines
         first: int | None = 0
         if start > 0:
@@ -76,8 +76,8 @@ class Routes:
         backward: bool,
         reach: Reach = "all",
     ) -> Frames:
-        """The first reads of a search: rows of filters, then the first candidates. Where no filter can tell, all frames
-        from its beginning, if that is known."""
+        """The first frames that a search reads, after rows of filters: candidates if filters name some, else all frames
+        from its beginning, if that is known. `reach`: see `hints.hint.Reach`."""
         if stop <= start or self._filters.is_asked_elsewhere(query, within_line):
             return
         narrowed = yield from self._filters.narrow(
@@ -86,25 +86,26 @@ class Routes:
         if narrowed is None:
             return
         if narrowed.runs is not None:
-            runs = reversed(narrowed.runs) if backward else narrowed.runs
-            numbers = (n for run in runs for n in (range(run[1] - 1, run[0] - 1, -1) if backward else range(*run)))
+            runs = [range(*run) for run in narrowed.runs]
+            numbers = chain.from_iterable(map(reversed, reversed(runs)) if backward else runs)
             yield from _first(self.frames(numbers), FIRST_BYTES if reach == "first" else CANDIDATES_BYTES)
         elif reach != "unplaced":
             yield from self.whole(start, stop, backward)
 
     def name(self, word: str) -> Frames:
-        """The frames that hold a name, if filters name few."""
+        """The frames that may hold a name, if filters leave few."""
         query = Literal(word)
         if self._filters.is_asked_elsewhere(query, False):
             return
         narrowed = yield from self._filters.narrow(
             query, 0, self.characters, False, RecordsInMemory(self._table), needs_text=False
         )
-        if narrowed is not None and narrowed.runs is not None and sum(b - a for a, b in narrowed.runs) <= FEW:
-            yield from self.frames(number for run in narrowed.runs for number in range(*run))
+        runs = narrowed.runs if narrowed is not None else None
+        if runs is not None and sum(stop - start for start, stop in runs) <= FEW:
+            yield from self.frames(number for run in runs for number in range(*run))
 
     def name_bytes(self, word: str) -> int:
-        """The reads of looking up a name in the filters."""
+        """The approximate bytes that looking up a name in the filters fetches."""
         return self._filters.cost_bytes(Literal(word))
 
 

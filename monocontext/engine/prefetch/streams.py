@@ -1,32 +1,32 @@
 """Recognize streams of reads (forward, backward, in strides or halving) and predict their next reads.
 
 A loop over slices is a stream, and a program may have several streams that take turns. The last reads of a stream
-predict the next ones. How far to read ahead depends on whether the reader had to wait. Reads that are served from
-memory do not come here, so a loop over short slices shows up once a frame.
+predict the next ones. How far to read ahead depends on whether the reader had to wait. Reads that memory answers are
+not reported here, so a loop over short slices shows up once a frame.
 
 Invariants:
 
-- nothing is read ahead of a first touch, nor of a second one elsewhere
+- nothing is read ahead after a first read, nor after a second one elsewhere
 - a stream reads further ahead only after its reader has waited, and less far after prefetched data was not used
-- it is ahead by a quarter of what it has read, or by one read: a loop that ends early has wasted little
-- the expected reads are fetched whole: half of one would save no request
+- it is ahead by a quarter of its reads, or by one read: a loop that ends early has wasted little
+- expected reads are fetched whole: half of one would save no request
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 
 from monocontext.records import dataclass, field
 
 STREAMS = 16
-"""The most streams: a loop that zips eight logs has eight, and other reads between add some."""
+"""The most streams: a loop that zips eight logs has eight, and other reads in between add some."""
 MOST_AHEAD = 32
-"""Reads ahead of one stream: with seconds of thinking in between one or two are enough, a burst takes more."""
-_LONE = 16
-"""The number of single reads that are remembered: two of them and a third make a stride."""
+"""The most reads ahead of one stream: with seconds of thinking in between one or two are enough, a burst takes more."""
+_MOST_SINGLE = 16
+"""The most reads outside of streams that are remembered: two of them and a third make a stride."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,56 +40,59 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """The expected next read of a stream: [start, stop) in characters, or numbers of frames."""
+class ExpectedRead:
+    """A predicted read of a stream: [start, stop)."""
 
     start: int
     stop: int
     in_frames: bool
+    """Whether these are numbers of frames; else they are characters."""
     stream: int
+    """The number of the stream."""
 
 
 class _Stream:
     """Reads that follow one another, by the same step in characters, or frame by frame."""
 
-    __slots__ = ("ahead", "in_frames", "last", "name", "reads", "reads_ahead", "step")
+    __slots__ = ("expected", "in_frames", "last", "number", "reads", "reads_ahead", "step")
 
-    def __init__(self, name: int, last: Read, step: int, in_frames: bool):
-        self.name = name
+    def __init__(self, number: int, last: Read, step: int, in_frames: bool):
+        self.number = number
         self.reads = 2
         self.last = last
         self.step = step
-        """To the next read: characters, or 1 and -1 in frames."""
+        """The distance to the next read: in characters, or 1 or -1 in frames."""
         self.in_frames = in_frames
         self.reads_ahead = 0
         """The number of reads that it may be ahead of its reader."""
-        self.ahead: deque[Ahead] = deque()
-        """Reads that were planned and not reached, in the order of the reader."""
+        self.expected: deque[ExpectedRead] = deque()
+        """The reads that were predicted and not reached, in order."""
 
     @property
     def is_walk(self) -> bool:
-        """Whether each read goes on where the last ended."""
+        """Whether each read begins where the last ended."""
         return self.in_frames or abs(self.step) <= self.last.stop - self.last.start
 
-    def takes(self, read: Read) -> bool:
-        """Whether a read goes on in this stream. One that walked in characters may go on by frames."""
-        last = self.last
+    def accepts(self, read: Read) -> bool:
+        """Whether a read continues this stream. If it continues a walk in characters by frames only, the walk is one in
+        frames from then on."""
         if not self.in_frames:
-            if read.start == last.start + self.step or any(one.start == read.start for one in self.ahead):
+            if read.start == self.last.start + self.step or any(one.start == read.start for one in self.expected):
                 return True
             if not self.is_walk:
                 return False
         direction = 1 if self.step > 0 else -1
-        reached = [read.first if direction > 0 else read.last]
-        if not (_follows(last, read, direction) or any(one.in_frames and one.start in reached for one in self.ahead)):
+        edge = read.first if direction > 0 else read.last
+        is_expected = any(one.in_frames and one.start == edge for one in self.expected)
+        if not is_expected and not _continues(self.last, read, direction):
             return False
         if not self.in_frames:
             self.in_frames, self.step = True, direction
-            self.ahead.clear()
+            self.expected.clear()
         return True
 
-    def passed(self, one: Ahead) -> bool:
-        """Whether the reader has reached the reads that were predicted."""
+    def has_reached(self, one: ExpectedRead) -> bool:
+        """Whether the reader has reached a predicted read."""
         last = self.last
         if one.in_frames:
             return one.start <= last.last if self.step > 0 else one.start >= last.first
@@ -103,41 +106,38 @@ class Streams:
     _characters: int
     _frames: int
     last_start: int = 0
-    """The offset of the last read."""
+    """The first character of the last read."""
     _start_before: int = 0
     _streams: OrderedDict[int, _Stream] = field(default_factory=OrderedDict)
-    _lone: deque[Read] = field(default_factory=partial(deque, maxlen=_LONE))
-    _names: Iterator[int] = field(default_factory=count)
+    """By number, the one that was read last at the end."""
+    _single: deque[Read] = field(default_factory=partial(deque, maxlen=_MOST_SINGLE))
+    """The last reads outside of streams."""
+    _numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def _frame_characters(self) -> int:
         return max(1, self._characters // max(self._frames, 1))
 
-    def __len__(self) -> int:
-        return len(self._streams)
-
-    def __contains__(self, stream: int) -> bool:
-        return stream in self._streams
-
-    def read(self, read: Read, waited: bool, room: Callable[[], int]) -> list[Ahead]:
-        """A read has ended; `waited`: for storage. What to fetch now, of at most `room()` characters."""
+    def read(self, read: Read, waited: bool, room: Callable[[], int]) -> list[ExpectedRead]:
+        """Record a read, and return the reads to fetch now, of at most `room()` characters. `waited`: for storage."""
         self._start_before, self.last_start = self.last_start, read.start
         stream = self._walk_of(read, waited) or self._stride_of(read, waited)
         return self._extend(stream, stream.reads_ahead, room()) if stream else []
 
     def halves(self, start: int) -> tuple[int, ...]:
-        """Where the next read may begin if each read goes half as far as the one before: two places or none.
+        """The two characters at which the next read may begin if each read steps half as far as the one before; else
+        none.
 
-        The next step of a binary search depends on what it finds, but only two places are possible. Both are fetched
-        with the read that it waits for: two steps take one round trip, and three frames are fetched where two are used.
+        The next step of a binary search depends on the data, but only two places are possible. Both are fetched with
+        the read that it waits for: two steps take one round trip, and three frames are fetched of which two are used.
         """
         step, frame = abs(start - self.last_start), self._frame_characters
         is_half = abs(2 * step - abs(self.last_start - self._start_before)) <= 2 * frame
         return (start - step // 2, start + step // 2) if is_half and step >= frame and self.last_start else ()
 
-    def think(self, reads: int, room_now: Callable[[], int]) -> list[Ahead]:
-        """There is time: the next reads of each stream, the one first that was read last, as far as there is room."""
-        found: list[Ahead] = []
+    def think(self, reads: int, room_now: Callable[[], int]) -> list[ExpectedRead]:
+        """The next reads of each stream, the one that was read last first, of at most `room_now()` characters."""
+        found: list[ExpectedRead] = []
         room = room_now() if self._streams else 0
         for stream in reversed(self._streams.values()):
             more = self._extend(stream, max(reads, stream.reads_ahead), room)
@@ -145,110 +145,113 @@ class Streams:
             found += more
         return found
 
-    def unused(self, streams: Iterable[int]) -> None:
-        """Give up streams whose read-ahead was not used in a long time."""
-        for name in set(streams):
-            if stream := self._streams.get(name):
+    def unused(self, streams: set[int]) -> None:
+        """Read less far ahead in streams whose predictions were not used in a long time."""
+        for number in streams:
+            if stream := self._streams.get(number):
                 stream.reads_ahead //= 2
-                stream.ahead.clear()
+                stream.expected.clear()
 
     def _walk_of(self, read: Read, waited: bool) -> _Stream | None:
-        """The stream in which a read goes on where another ended."""
+        """The stream in which a read begins where the one before ended."""
         for stream in reversed(self._streams.values()):
-            if stream.is_walk and stream.takes(read):
-                return self._go_on(stream, read, waited)
-        for lone in reversed(self._lone):
+            if stream.is_walk and stream.accepts(read):
+                return self._record(stream, read, waited)
+        for single in reversed(self._single):
             for direction in (1, -1):
-                if _goes_on(lone, read, direction):
-                    self._lone.remove(lone)
-                    if read.stop - read.start < self._frame_characters or not _overlap(lone, read):
+                if _continues_closely(single, read, direction):
+                    self._single.remove(single)
+                    if read.stop - read.start < self._frame_characters or not _touch(single, read):
                         return self._begin(read, direction, True, waited)
-                    return self._begin(read, read.start - lone.start, False, waited)
-                if _follows(lone, read, direction):
-                    earlier = next((one for one in self._lone if _follows(one, lone, direction)), None)
+                    return self._begin(read, read.start - single.start, False, waited)
+                if _continues(single, read, direction):
+                    earlier = next((one for one in self._single if _continues(one, single, direction)), None)
                     if earlier is not None:
-                        self._lone.remove(lone)
-                        self._lone.remove(earlier)
+                        self._single.remove(single)
+                        self._single.remove(earlier)
                         return self._begin(read, direction, True, waited)
         return None
 
     def _stride_of(self, read: Read, waited: bool) -> _Stream | None:
-        """The stream in which a read is one step from another. Scans that take turns at equal distances look like that
-        too, so each read of a stride may still turn out to begin a walk."""
-        found = next((one for one in reversed(self._streams.values()) if not one.is_walk and one.takes(read)), None)
+        """The stream in which a read is one step from the one before. Scans that take turns at equal distances look
+        like that too, so each read of a stride may still turn out to begin a walk."""
+        found = next((one for one in reversed(self._streams.values()) if not one.is_walk and one.accepts(read)), None)
         if found is not None:
-            found = self._go_on(found, read, waited)
+            self._record(found, read, waited)
         else:
-            starts = {lone.start for lone in self._lone}
-            steps = (read.start - lone.start for lone in reversed(self._lone))
+            starts = {single.start for single in self._single}
+            steps = (read.start - single.start for single in reversed(self._single))
             step = next((step for step in steps if step and read.start - 2 * step in starts), None)
             if step is not None:
                 found = self._begin(read, step, False, waited)
-        if read not in self._lone:
-            self._lone.append(read)
+        if read not in self._single:
+            self._single.append(read)
         return found
 
     def _begin(self, read: Read, step: int, in_frames: bool, waited: bool) -> _Stream:
-        stream = _Stream(next(self._names), read, step, in_frames)
+        """Begin a stream with its second read."""
+        stream = _Stream(next(self._numbers), read, step, in_frames)
         stream.reads_ahead = 1 if waited else 0
-        self._streams[stream.name] = stream
+        self._streams[stream.number] = stream
         if len(self._streams) > STREAMS:
             self._streams.popitem(last=False)
         return stream
 
-    def _go_on(self, stream: _Stream, read: Read, waited: bool) -> _Stream:
+    def _record(self, stream: _Stream, read: Read, waited: bool) -> _Stream:
+        """Record a read that continues a stream."""
         if stream.last != read:
             stream.last = read
             stream.reads += 1
-            while stream.ahead and stream.passed(stream.ahead[0]):
-                stream.ahead.popleft()
+            while stream.expected and stream.has_reached(stream.expected[0]):
+                stream.expected.popleft()
             if waited:
                 stream.reads_ahead = min(max(1, 2 * stream.reads_ahead), MOST_AHEAD)
-        self._streams.move_to_end(stream.name)
+        self._streams.move_to_end(stream.number)
         return stream
 
-    def _extend(self, stream: _Stream, reads: int, room: int) -> list[Ahead]:
-        found: list[Ahead] = []
-        while len(stream.ahead) < min(reads, max(stream.reads // 4, 1)):
+    def _extend(self, stream: _Stream, reads: int, room: int) -> list[ExpectedRead]:
+        """Predict reads until a stream is that many ahead, or has no room for one more; return the new ones."""
+        found: list[ExpectedRead] = []
+        while len(stream.expected) < min(reads, max(stream.reads // 4, 1)):
             one = self._following(stream)
             if one is None or (size := self._size(one)) > room:
                 break
             room -= size
-            stream.ahead.append(one)
+            stream.expected.append(one)
             found.append(one)
         return found
 
-    def _following(self, stream: _Stream) -> Ahead | None:
-        """The read after all that were planned; None at an end of the text."""
+    def _following(self, stream: _Stream) -> ExpectedRead | None:
+        """The read after all that were predicted; None at an end of the text."""
         last, step = stream.last, stream.step
         if stream.in_frames:
             edge = last.last if step > 0 else last.first
-            number = (stream.ahead[-1].start if stream.ahead else edge) + step
-            return Ahead(number, number + 1, True, stream.name) if 0 <= number < self._frames else None
-        start = (stream.ahead[-1].start if stream.ahead else last.start) + step
+            frame = (stream.expected[-1].start if stream.expected else edge) + step
+            return ExpectedRead(frame, frame + 1, True, stream.number) if 0 <= frame < self._frames else None
+        start = (stream.expected[-1].start if stream.expected else last.start) + step
         stop = min(start + last.stop - last.start, self._characters)
-        return Ahead(start, stop, False, stream.name) if 0 <= start < stop else None
+        return ExpectedRead(start, stop, False, stream.number) if 0 <= start < stop else None
 
-    def _size(self, one: Ahead) -> int:
-        """Characters of the frames that it takes, about."""
+    def _size(self, one: ExpectedRead) -> int:
+        """The approximate characters of the frames of a read."""
         each = self._frame_characters
         return each if one.in_frames else -(-(one.stop - one.start) // each) * each
 
 
-def _follows(one: Read, other: Read, direction: int) -> bool:
-    """Whether a read begins in the frame in which another ended, or the next to it, and goes further."""
+def _continues(one: Read, other: Read, direction: int) -> bool:
+    """Whether `other` begins in the frame in which `one` ended, or in the next frame, and ends further on."""
     if direction > 0:
         return one.last <= other.first <= one.last + 1 and other.last > one.last
     return one.first - 1 <= other.last <= one.first and other.first < one.first
 
 
-def _goes_on(one: Read, other: Read, direction: int) -> bool:
-    """Whether a read begins where another ended, to the character, or reaches over the border of its last frame."""
+def _continues_closely(one: Read, other: Read, direction: int) -> bool:
+    """Whether `other` begins at the character at which `one` ended, or in its last frame, and ends further on."""
     if direction > 0:
-        return _follows(one, other, 1) and (other.first == one.last or other.start == one.stop)
-    return _follows(one, other, -1) and (other.last == one.first or other.stop == one.start)
+        return _continues(one, other, 1) and (other.first == one.last or other.start == one.stop)
+    return _continues(one, other, -1) and (other.last == one.first or other.stop == one.start)
 
 
-def _overlap(one: Read, other: Read) -> bool:
-    """Whether two reads touch or overlap, so that their starts give the step."""
+def _touch(one: Read, other: Read) -> bool:
+    """Whether two reads touch or overlap, so that the distance of their starts is the step."""
     return max(one.start, other.start) <= min(one.stop, other.stop)

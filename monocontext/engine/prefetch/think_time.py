@@ -1,4 +1,4 @@
-"""Estimate how long a model thinks. Pure: times come from outside."""
+"""Estimate how long a model thinks. Times, in seconds, come in as arguments."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from math import exp, log
 from monocontext.records import dataclass
 
 FIRST_SECONDS = 3.5
-"""The median of a root call before any was seen: published medians run from 1.5 to 8.9 s."""
+"""The first estimate, the median of a root call: published medians run from 1.5 to 8.9 s."""
 WEIGHT = 0.3
 """Weight of the newest sample: four calls make up three quarters of the estimate."""
 _SECONDS = 0.5, 30.0
-"""Estimates stay within: a scripted model answers at once, and one that reasons for minutes need not be waited for."""
+"""The least and the largest estimate: a scripted model answers at once, and nothing is prefetched for minutes."""
 
 
 @dataclass(slots=True, eq=False)
 class ThinkTime:
-    """Whether a model is at work now, and how long that takes. Calls may nest and overlap."""
+    """The calls of a model that are under way, and the time that one takes. Calls may nest and overlap."""
 
     is_thinking: bool = False
     _log_seconds: float = log(FIRST_SECONDS)
@@ -25,12 +25,12 @@ class ThinkTime:
 
     @property
     def expected_seconds(self) -> float:
-        """The whole of a call, as a mean of logarithms: one call of a minute does not make all expect minutes."""
+        """The expected duration of a call: the mean of logarithms, so one call of a minute has little weight."""
         low, high = _SECONDS
         return min(max(exp(self._log_seconds), low), high)
 
     def begin(self, now: float) -> bool:
-        """A call begins; whether it is the only one."""
+        """Record the beginning of a call. Returns whether it is the only one under way."""
         self._depth += 1
         self.is_thinking = True
         if self._depth == 1:
@@ -38,7 +38,7 @@ class ThinkTime:
         return self._depth == 1
 
     def end(self, now: float) -> bool:
-        """A call has ended; whether it was the last under way."""
+        """Record the end of a call. Returns whether no other is under way."""
         if not self._depth:  # it began before `forget`
             return False
         self._depth -= 1
@@ -50,5 +50,5 @@ class ThinkTime:
         return True
 
     def forget(self) -> None:
-        """In the child of a fork: the threads that held calls do not exist here, so nothing ends these calls."""
+        """Drop all calls. In the child of a fork, the threads that would end them do not exist."""
         self._depth, self.is_thinking = 0, False

@@ -1,4 +1,4 @@
-"""Read, in the worker, a text that the host serves; the worker requests what it has not cached."""
+"""Read, in a worker, a text that its host serves; the worker requests the frames that it has not cached."""
 
 from __future__ import annotations
 
@@ -29,25 +29,32 @@ CACHE_BYTES = 64 << 20
 """Memory for frames in the worker; the host has the main cache."""
 FIRST_BATCH_BYTES = 256 << 10
 MAX_BATCH_BYTES = 4 << 20
-"""A pass begins with a frame and doubles up to this: most `find`s of a model end early."""
+"""A pass begins with about a frame a message, and doubles that up to this: most `find`s of a model end early."""
 SMALL_READ = 64 << 10
 """A first read of at most this many characters is requested alone; the second near it requests the whole frame."""
 NEIGHBOURHOOD = 1 << 18
+"""Two reads of as many characters of the text are near each other."""
+NEIGHBOURHOODS = 4096
+"""The most neighbourhoods whose first read is remembered."""
+MOST_CACHED_CANDIDATES = 4096
+"""The most candidates that are looked for in the cache."""
 RUNS_AT_ONCE = 10_000
-"""Runs of candidates in one request."""
-
+"""The most runs of candidates in one request."""
 REPORTED_AT_ONCE = 1_000
+"""The most ranges of reads in one request."""
+MOST_RECORDS = 10_000
+"""The most records of frames that are kept."""
 DOCUMENT_PAGES = 32
-"""Pages of documents that are kept: some 20 MB."""
+"""The most pages of documents that are kept: some 20 MB."""
 
 Ask = Callable[[bytes], bytes | memoryview]
 """Carries a request to the host and gives the answer; may be called by many threads."""
 
 
 class ServedReader:
-    """A reader whose answers come over a channel. Safe for use by many threads.
+    """A reader that asks its host over a channel. Safe for use by many threads.
 
-    Costs are those of the host's reader. What is cached here costs no message.
+    Methods cost the GETs of the host's reader, and a message unless the answer is cached here.
     """
 
     def __init__(self, ask: Ask, *, cache_bytes: int = CACHE_BYTES):
@@ -57,14 +64,16 @@ class ServedReader:
         self._records: OrderedDict[int, Frame] = OrderedDict()
         self._search = SearchStats()
         self._reported_search = (0, 0)
-        self._real: deque[int] = deque()  # sizes of texts made real since the last report to the host
-        self._ended: deque[int] = deque()  # passes given up early; the next request says so
+        self._real: deque[int] = deque()
+        """Sizes of texts that became a real `str`, for the next request."""
+        self._ended: deque[int] = deque()
+        """Passes that were given up, for the next request."""
         self.is_closed = False
         self.log = ReadLog()
         """The log of reads by code here; the host, which sees only whole frames, receives it after each cell."""
         self._reported: int | None = self.log.since(None)[0]
         self.handed = PieceLog()
-        """The pieces that code received here; the host gets a report of them."""
+        """The log of the pieces that code received here; the host receives it after each cell."""
         self._reported_handed: int | None = self.handed.since(None)[0]
         described, _ = self._ask("open")
         self.described: dict[str, Any] = described
@@ -83,7 +92,7 @@ class ServedReader:
         return Stats(**fields, search=search, prefetch=prefetch, real=real)
 
     def made_real(self, size_bytes: int) -> None:
-        """A text became a `str` for a function that knows no lazy text; the next request says so."""
+        """Count a text that became a real `str`, because a function does not support lazy texts."""
         self._real.append(size_bytes)
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -107,7 +116,7 @@ class ServedReader:
         )
 
     def within(self, start: int, stop: int) -> FrameText | None:
-        """The frame that holds all of characters [start, stop) if it is in memory or worth a message, else None."""
+        """The frame that holds all of characters [start, stop), if it is in memory or worth a message; else None."""
         self._check_open()
         self.log.add(start, stop)
         text = self._cache.at(start)
@@ -115,10 +124,10 @@ class ServedReader:
             place = start // NEIGHBOURHOOD
             if place not in self._touched and stop - start <= SMALL_READ:
                 self._touched[place] = None
-                if len(self._touched) > 4096:
+                if len(self._touched) > NEIGHBOURHOODS:
                     self._touched.popitem(last=False)
                 return None
-            text = self._batch(*self._ask("frame", character=start))[0]
+            text = _texts_of(*self._ask("frame", character=start))[0]
             self._cache.put(text)
         elif text.spent:
             self._cache.keep_decoded(text)
@@ -138,8 +147,8 @@ class ServedReader:
         only: Candidates | None = None,
         needles: tuple[bytes, ...] | None = None,
     ) -> Iterator[FrameText]:
-        """The frames that hold characters [start, stop), in order or backwards; with `only`, those candidates among
-        them. The host decodes them, so `needles` are looked for here."""
+        """The frames that hold characters [start, stop), in order or backwards; with `only`, the candidates among them.
+        `eager`: the caller takes all of them. `needles`: not None for a search, which the caller does itself."""
         self._check_open()
         if stop <= start:
             return
@@ -151,53 +160,47 @@ class ServedReader:
         self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates | None, search: bool
     ) -> Iterator[FrameText]:
         if only is None:
-            here = self._cache.covering(start, stop)
-            if here is not None:
-                yield from reversed(here) if reverse else here
+            cached = self._cache.covering(start, stop)
+            if cached is not None:
+                yield from reversed(cached) if reverse else cached
             else:
                 yield from self._stream(start, stop, reverse, eager, None, search)
             return
         groups = [only.runs[i : i + RUNS_AT_ONCE] for i in range(0, len(only.runs), RUNS_AT_ONCE)]
         for runs in reversed(groups) if reverse else groups:
-            here = self._cached_texts(runs)
-            if here is None:
+            cached = self._cached_texts(runs)
+            if cached is None:
                 yield from self._stream(start, stop, reverse, eager, runs)
             else:
-                chosen = [text for text in here if text.frame.stop > start and text.frame.start < stop]
+                chosen = [text for text in cached if text.frame.stop > start and text.frame.start < stop]
                 yield from reversed(chosen) if reverse else chosen
 
     def _cached_texts(self, runs: list[tuple[int, int]]) -> list[FrameText] | None:
-        if sum(stop - start for start, stop in runs) > 4096:
+        """The frames of these runs, if all of them are in memory."""
+        if sum(stop - start for start, stop in runs) > MOST_CACHED_CANDIDATES:
             return None
         return self._cache.by_number([number for start, stop in runs for number in range(start, stop)])
 
     def _stream(
         self, start: int, stop: int, reverse: bool, eager: bool, runs: list[tuple[int, int]] | None, search: bool = True
     ) -> Iterator[FrameText]:
+        """The frames of characters [start, stop), of these runs if any, in growing batches from the host."""
+        what = {"reverse": reverse, "eager": eager, "search": search, "runs": runs}
         size = MAX_BATCH_BYTES if eager else FIRST_BATCH_BYTES
         kept_bytes, number = 0, None
         try:
             while start < stop:
                 if number is None:
-                    header, body = self._ask(
-                        "pass",
-                        start=start,
-                        stop=stop,
-                        reverse=reverse,
-                        eager=eager,
-                        search=search,
-                        runs=runs,
-                        bytes=size,
-                    )
+                    header, body = self._ask("pass", start=start, stop=stop, bytes=size, **what)
                 else:
                     header, body = self._ask("next", **{"pass": number}, bytes=size)
-                    if header.get("gone"):  # the host ended it for others: go on from here
+                    if header.get("gone"):  # the host ended it to make room: begin another pass here
                         number = None
                         continue
                 number = header["pass"]
-                for text in self._batch(header, body):
+                for text in _texts_of(header, body):
                     kept_bytes += text.size_bytes
-                    if kept_bytes <= self._cache.capacity_bytes // 2:  # a longer pass would flush all that is here
+                    if kept_bytes <= self._cache.capacity_bytes // 2:  # a longer pass would evict all other frames
                         self._cache.put(text)
                     if reverse:
                         stop = text.frame.start
@@ -208,21 +211,13 @@ class ServedReader:
                     return
                 size = min(2 * size, MAX_BATCH_BYTES)
         finally:
-            if number is not None:  # an iterator may be collected anywhere, also while a message is being written
+            if number is not None:  # the collector may run this anywhere, even while a message is being written
                 self._ended.append(number)
-
-    def _batch(self, header: dict[str, Any], body: memoryview) -> list[FrameText]:
-        texts, at = [], 0
-        for row in header["frames"]:
-            frame = wire.frame_of(row)
-            texts.append(FrameText(frame, bytes(body[at : at + frame.bytes])))
-            at += frame.bytes
-        return texts
 
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """Where a match that starts in [start, stop) may begin; None: anywhere."""
+        """The frames in which a match that starts in [start, stop) may begin; None: in any."""
         if stop <= start or (row := _row(query)) is None:
             return None
         return self._parse_candidates(
@@ -230,26 +225,26 @@ class ServedReader:
         )
 
     def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
-        """The frames in which a match that starts in [start, stop) may begin, also most of them; None: no telling."""
+        """Like `candidates`, also if most frames are candidates; None if no filter can tell."""
         if stop <= start or (row := _row(query)) is None:
             return None
         return self._parse_candidates(*self._ask("holding", need=row, start=start, stop=stop))
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
-        """The number of frames, and the number that may hold it; None if no search filter can tell."""
+        """The number of frames, and the number in which a match may begin; None if no filter can tell."""
         if (row := _row(query)) is None:
             return None
         found = self._ask("frequency", need=row)[0]["value"]
         return (int(found[0]), int(found[1])) if found else None
 
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of a range that lack a flag, unless they are many."""
+        """The frames of characters [start, stop) that lack a flag; None if they are many."""
         if stop <= start:
             return Candidates([], start, stop, self.frame, self.locate, SearchStats())
         return self._parse_candidates(*self._ask("lacking", flag=flag, start=start, stop=stop))
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether every frame of a range has a flag."""
+        """Whether every frame of characters [start, stop) has a flag."""
         return stop <= start or bool(self._ask("all_have", flag=flag, start=start, stop=stop)[0]["value"])
 
     def _parse_candidates(self, header: dict[str, Any], body: memoryview) -> Candidates | None:
@@ -260,7 +255,7 @@ class ServedReader:
         return Candidates(runs, header["start"], header["stop"], self.frame, self.locate, self._search)
 
     def frame(self, number: int) -> Frame:
-        """The record of a frame."""
+        """The record of a frame by its number."""
         found = self._records.get(number)
         if found is None:
             found = self._keep(wire.frame_of(self._ask("record", frame=number)[0]["frame"]))
@@ -275,7 +270,7 @@ class ServedReader:
 
     def _keep(self, frame: Frame) -> Frame:
         self._records[frame.number] = frame
-        if len(self._records) > 10_000:
+        if len(self._records) > MOST_RECORDS:
             self._records.popitem(last=False)
         return frame
 
@@ -288,21 +283,21 @@ class ServedReader:
         refs = [wire.page_of(row) for row in found["pages"]]
         pages: LRUCache[int, DocumentPage] = LRUCache(DOCUMENT_PAGES)
 
-        def prefetch_pages(numbers: Sequence[int]) -> list[DocumentPage]:
-            brought = []
+        def load_pages(numbers: Sequence[int]) -> list[DocumentPage]:
+            loaded = []
             for number in numbers:
                 page = pages.get(number)
                 if page is None:
                     _, body = self._ask("document_page", page=number)
                     page = pages[number] = DocumentPage(bytes(body), refs[number], refs[number - 1] if number else None)
-                brought.append(page)
-            return brought
+                loaded.append(page)
+            return loaded
 
         def find(name: str) -> int | None:
             number: int | None = self._ask("document_named", name=name)[0]["number"] if refs else None
             return number
 
-        return DocumentTable(refs, prefetch_pages, find, names=found.get("names", 0), doubled=found.get("doubled"))
+        return DocumentTable(refs, load_pages, find, names=found.get("names", 0), doubled=found.get("doubled"))
 
     # -- lines -----------------------------------------------------------------------------------------------------
 
@@ -329,14 +324,14 @@ class ServedReader:
             return frame.start_newline + text.newlines_before(text.to_byte(character - frame.start))
         return int(self._ask("line_of", character=character)[0]["value"])
 
-    # -- read log ---------------------------------------------------------------------------------------------
+    # -- cells -----------------------------------------------------------------------------------------------------
 
     def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
-        """A cell is about to run. The host has already predicted its reads from the reply."""
+        """Do nothing before a cell runs: the host has already predicted its reads from the reply."""
 
     def ran(self, known: Mapping[str, object]) -> None:
-        """Report to the host after a cell: the values of names, the ranges that were looked at, and the pieces that
-        code received (a message, 1 for 1,000 ranges, and 1 for pieces)."""
+        """Report to the host after a cell: the values of names, the ranges that were read, and the pieces that code
+        received (a message, 1 for each 1,000 ranges, and 1 for pieces)."""
         self._ask("ran", known=plain_values(known))
         self._reported, ranges = self.log.since(self._reported)
         for i in range(0, len(ranges), REPORTED_AT_ONCE):
@@ -360,6 +355,7 @@ class ServedReader:
             raise errors.ContextClosed(f"{self.url or 'this context'} is closed")
 
     def _ask(self, op: str, **fields: Any) -> tuple[dict[str, Any], memoryview]:
+        """Send a request, with reports that wait for one; return header and body of the answer, or raise its error."""
         self._check_open()
         search = self._search
         if (search.looked_at, search.hits) != self._reported_search:
@@ -376,6 +372,16 @@ class ServedReader:
         return header, body
 
 
+def _texts_of(header: dict[str, Any], body: memoryview) -> list[FrameText]:
+    """The frames in an answer."""
+    texts, at = [], 0
+    for row in header["frames"]:
+        frame = wire.frame_of(row)
+        texts.append(FrameText(frame, bytes(body[at : at + frame.bytes])))
+        at += frame.bytes
+    return texts
+
+
 def _make_error(name: str, message: str) -> errors.MonocontextError:
     kind = getattr(errors, name, None)
     if isinstance(kind, type) and issubclass(kind, errors.MonocontextError):
@@ -384,7 +390,7 @@ def _make_error(name: str, message: str) -> errors.MonocontextError:
 
 
 def _row(query: Query | None) -> Any:
-    """The form in which a query is sent; None for no query, or for one with thousands of literals, which no filter
-    would narrow."""
+    """A query in the form of a request; None for no query, or for one with thousands of literals, which no filter would
+    narrow."""
     row = wire.query_row(query)
     return row if len(json.dumps(row)) <= wire.MAX_REQUEST_BYTES // 2 else None

@@ -1,8 +1,8 @@
 """Answer, in the host, a worker's requests for one text and no other.
 
-The worker is not trusted. What it may ask is the text that it was given (whole frames are cut to it), counts of the
-frames around it, and statistics; requests are bounded and each field is checked. Keys, addresses and other objects have
-no request.
+The worker is not trusted. It may ask for the text that it was given (frames are cut to it), for counts of the frames
+around it, and for statistics. Requests are bounded, and each field is checked. There is no request for keys, addresses
+or other objects.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from monocontext.errors import MonocontextError
 from monocontext.format.index import ENDS_LINE
 
 MAX_BATCH_BYTES = 4 << 20
-"""Text in one answer. Larger ones are no faster, and another thread's answer waits behind them."""
+"""The most text in one answer. Larger ones are no faster, and delay the answers to other threads."""
 MAX_READ = 1 << 20
-"""Characters of one read."""
+"""The most characters of one read."""
 MAX_PASSES = 64
-"""Passes under way at once; beyond it the least recently used one ends, and the worker
-begins a new one at the same place."""
+"""The most passes under way. One more ends the least recently used one, whose worker then begins another at the same
+place."""
 MAX_LOOKED = 1_000
 """The most ranges in one report of reads."""
 _LARGEST = 1 << 62
+"""The largest number in a request."""
 
 
 class ReaderServer:
@@ -50,19 +51,19 @@ class ReaderServer:
         steps: tuple[tuple[str, list[Any]], ...] = (),
         follower: CodeFollower | None = None,
     ):
-        """`limit`: the most characters of one real `str`. `steps`: the methods that derive the text from the served
-        one. `follower`: follows the code that runs in the worker."""
+        """`limit`: the most characters of one real `str`. `steps`: the methods, with arguments, by which the worker
+        derives its text from the served one. `follower`: predicts the reads of the code that runs in the worker."""
         self._reader = reader
         self._start, self._stop = start, stop
         self._limit = limit
         self.steps = steps
         self._follower = follower
         self._lock = threading.Lock()
-        self._passes: OrderedDict[int, _FramePass] = OrderedDict()
+        self._passes: OrderedDict[int, _ServedPass] = OrderedDict()
         self._count = 0
 
     def then(self, steps: tuple[tuple[str, list[Any]], ...]) -> ReaderServer:
-        """As this server, for the text that these methods derive."""
+        """A server of the same characters, for the text that these methods derive."""
         return ReaderServer(self._reader, self._start, self._stop, limit=self._limit, steps=steps)
 
     entry = "monocontext.text:served_text"
@@ -70,7 +71,7 @@ class ReaderServer:
     modules = ("monocontext.text.namespace.kit", "monocontext.text.namespace.printing", "monocontext.engine.remote")
     """Modules that the worker imports for the text."""
     bad_request = BadRequest
-    """By this type the host knows a request that no honest worker sends."""
+    """The error for a request that no honest worker sends."""
 
     def answer(self, request: bytes) -> bytes:
         """The answer to one request; may wait for storage.
@@ -91,7 +92,7 @@ class ReaderServer:
             return wire.answer({"error": type(error).__name__, "message": str(error)})
 
     def ready(self, request: bytes) -> bool:
-        """Whether an answer takes no request to storage."""
+        """Whether a request can be answered without waiting for storage."""
         fields = wire.parse(request)
         match fields["op"]:
             case "open" | "stats" | "looked" | "handed" | "ran":
@@ -154,7 +155,7 @@ class ReaderServer:
         only = self._only(fields.get("runs"), start, stop)
         needles = () if fields.get("search") is True else None
         texts = self._reader.frames(start, stop, reverse=reverse, eager=eager, only=only, logged=False, needles=needles)
-        one = _FramePass(texts, self._clip)
+        one = _ServedPass(texts, self._clip)
         with self._lock:
             self._count += 1
             number = self._count
@@ -173,7 +174,7 @@ class ReaderServer:
             self._passes.move_to_end(number)
         return self._more(number, one, fields)
 
-    def _more(self, number: int, one: _FramePass, fields: dict[str, Any]) -> bytes:
+    def _more(self, number: int, one: _ServedPass, fields: dict[str, Any]) -> bytes:
         texts, more = one.take(wire.number(fields, "bytes", 1, MAX_BATCH_BYTES))
         if not more:
             with self._lock:
@@ -228,7 +229,7 @@ class ReaderServer:
         return wire.answer({"frame": wire.frame_row(self._reader.locate(self._character(fields)))})
 
     def _documents(self, fields: dict[str, Any]) -> bytes:
-        """Empty for a part of a text: its worker must not learn the names of other documents."""
+        """The places of all documents; none for a part of a text, whose worker must not learn other names."""
         table = self._reader.documents
         if not self._is_whole or not table.count:
             return wire.answer({"pages": []})
@@ -243,7 +244,7 @@ class ReaderServer:
     def _document_named(self, fields: dict[str, Any]) -> bytes:
         name = fields.get("name")
         if not isinstance(name, str) or not self._is_whole:
-            raise BadRequest("`name` must be a str, and the text whole")
+            raise BadRequest("a document is asked for by a str, of a whole text")
         return wire.answer({"number": self._reader.documents.find(name)})
 
     @property
@@ -251,23 +252,23 @@ class ReaderServer:
         return self._start == 0 and self._stop == self._reader.characters
 
     def _ran(self, fields: dict[str, Any]) -> bytes:
-        """Take the values of names in the worker's namespace."""
+        """Receive the values of names in the worker's namespace."""
         known = fields.get("known")
         if not isinstance(known, dict):
-            raise BadRequest("`known` must be a table of names")
+            raise BadRequest("`known` must be an object of names and values")
         if self._follower:
             self._follower.ran(known)
         return wire.answer({})
 
     def _looked(self, fields: dict[str, Any]) -> bytes:
-        """Take the log of the worker's reads: the server sees only whole frames, some fetched ahead of the code."""
-        return self._note(fields, self._reader.log)
+        """Receive the log of the worker's reads: the server sees only whole frames, some fetched ahead of the code."""
+        return self._add_to(self._reader.log, fields)
 
     def _handed(self, fields: dict[str, Any]) -> bytes:
-        """The pieces that the worker's code was given."""
-        return self._note(fields, self._reader.handed)
+        """Receive the log of the pieces that the worker's code received."""
+        return self._add_to(self._reader.handed, fields)
 
-    def _note(self, fields: dict[str, Any], log: ReadLog | None) -> bytes:
+    def _add_to(self, log: ReadLog | None, fields: dict[str, Any]) -> bytes:
         ranges = fields.get("ranges")
         if not isinstance(ranges, list) or len(ranges) > MAX_LOOKED:
             raise BadRequest(f"`ranges` must be a list of up to {MAX_LOOKED:,}")
@@ -277,7 +278,7 @@ class ReaderServer:
                     if log:
                         log.add(start, stop)
                 case _:
-                    raise BadRequest(f"not a range of the text: {str(one)[:50]}")
+                    raise BadRequest(f"expected a range of the text, found {str(one)[:50]}")
         return wire.answer({})
 
     # -- bounds ----------------------------------------------------------------------------------------------------
@@ -290,10 +291,11 @@ class ReaderServer:
         return wire.number(fields, "character", self._start, self._stop - 1)
 
     def _only(self, runs: Any, start: int, stop: int) -> Candidates | None:
+        """The candidates that a request names; None if it names none."""
         if runs is None:
             return None
         if not isinstance(runs, list):
-            raise BadRequest("runs must be a list")
+            raise BadRequest("`runs` must be a list")
         before, frames = 0, self._reader.manifest.frames
         pairs = []
         for run in runs:
@@ -302,11 +304,11 @@ class ReaderServer:
                     pairs.append((first, end))
                     before = end
                 case _:
-                    raise BadRequest(f"not a run of frames after {before}: {str(run)[:50]}")
+                    raise BadRequest(f"expected a run of frames from {before} to {frames}, found {str(run)[:50]}")
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 
     def _clip(self, text: FrameText) -> FrameText:
-        """A frame at the border of the served text, without the text beyond it."""
+        """The part of a frame within the served text."""
         frame = text.frame
         if frame.start >= self._start and frame.stop <= self._stop:
             return text
@@ -352,18 +354,18 @@ class ReaderServer:
             self._reader.made_real(size)
 
 
-class _FramePass:
-    """Frames on their way to the worker; the reader fetches ahead meanwhile."""
+class _ServedPass:
+    """The frames that a pass of the worker still takes; the reader fetches them ahead."""
 
-    def __init__(self, texts: Iterator[FrameText], cut: Callable[[FrameText], FrameText]):
+    def __init__(self, texts: Iterator[FrameText], clip: Callable[[FrameText], FrameText]):
         self._texts = texts
-        self._cut = cut
+        self._clip = clip
         self._lock = threading.Lock()
         self._next: FrameText | None = None
         self._ended = False
 
     def take(self, size_bytes: int) -> tuple[list[FrameText], bool]:
-        """At least one frame, up to about `size_bytes`, and whether more follow."""
+        """The next frames, at least one, of about `size_bytes`; and whether more may follow."""
         try:
             return self._take(size_bytes)
         finally:
@@ -380,13 +382,13 @@ class _FramePass:
                 if taken and size_bytes < 0:
                     self._next = text
                     break
-                taken.append(self._cut(text))
+                taken.append(self._clip(text))
                 text = next(self._texts, None) if size_bytes > 0 else None
             return taken, bool(taken)
 
     def close(self) -> None:
         """Drop the frames that were not taken. Never waits: if a thread is taking one, which storage may delay, that
-        thread ends the stream."""
+        thread ends the pass."""
         self._ended = True
         if self._lock.acquire(blocking=False):
             try:

@@ -1,7 +1,7 @@
-"""Take plain data of a modest size out of a worker's namespace, such as the number in `at = context.find(...)`.
+"""Select plain data of a modest size from a worker's namespace, such as the number in `at = context.find(...)`.
 
-The host predicts reads of the model's next reply with it, and fetches `context[at - 500 : at + 1500]` early.
-A value that was not true costs bytes, as any wrong hint does.
+The host predicts reads of the model's next reply with it, and fetches `context[at - 500 : at + 1500]` early. A false
+value costs bytes, as any wrong hint does.
 """
 
 from __future__ import annotations
@@ -13,23 +13,25 @@ from typing import Protocol
 MOST_NAMES = 200
 MOST_CHARACTERS = 500
 """Longest string, and most items of a list."""
-MOST_ALL = 10_000
-"""Values, and four characters of strings count as one: at most some 500 KB of JSON, usually less than one."""
+MOST_VALUES = 10_000
+"""The most values in all, with four characters of a string counted as one: at most 500 KB of JSON, usually below 1 KB.
+"""
 _LARGEST = 1 << 62
+"""Larger integers are not sent."""
 
 
 class CodeFollower(Protocol):
-    """Reads along with the code of a model, at the host."""
+    """Predicts, in the host, the reads of the code in a worker."""
 
     def ran(self, known: Mapping[str, object]) -> None:
-        """A cell has run, and its names hold `known`."""
+        """Take the values that names have after a cell."""
         ...
 
 
 def plain_values(namespace: Mapping[str, object]) -> dict[str, object]:
-    """Names and their values, for JSON: the latest `MOST_NAMES` whose values are plain data."""
+    """The latest names whose values are plain data, at most `MOST_NAMES`, with these values as JSON can encode them."""
     found: dict[str, object] = {}
-    left = [MOST_ALL]
+    left = [MOST_VALUES]
     for name in islice(reversed(list(namespace)), 10 * MOST_NAMES):
         if name.startswith("_") or not name.isascii() or len(name) > 100:
             continue
@@ -43,7 +45,7 @@ def plain_values(namespace: Mapping[str, object]) -> dict[str, object]:
 
 
 class _NotPlain(Exception):
-    """A value is too large to send, or no plain data."""
+    """A value is too large to send, or is not plain data."""
 
 
 def _plain(value: object, left: list[int], depth: int = 0) -> object:

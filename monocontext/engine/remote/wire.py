@@ -1,4 +1,4 @@
-"""Encode requests and answers of a remote reader as bytes. Pure.
+"""Encode requests and answers of a remote reader as bytes.
 
 A request is one JSON object. An answer is the length of a JSON object (4 bytes, big endian), the object, and raw bytes.
 The host reads requests with nothing but `json`, within the bounds below, and checks each field that it uses.
@@ -18,10 +18,11 @@ from monocontext.format.filters.words import LEVELS
 from monocontext.format.index import Frame
 
 MAX_REQUEST_BYTES = 1 << 20
-"""A search for many literals, or some thirty thousand runs of candidates."""
+"""The size of a search for many literals, or of some thirty thousand runs of candidates."""
 MAX_LITERAL = 4096
-"""The most characters of a literal that filters look up; a longer literal needs its beginning all the same."""
+"""The most characters of a literal in a query: a frame without the beginning lacks a longer literal, too."""
 _DEEPEST = 30
+"""The deepest nesting of queries."""
 
 
 class BadRequest(ValueError):
@@ -29,19 +30,20 @@ class BadRequest(ValueError):
 
 
 def request(op: str, **fields: Any) -> bytes:
+    """The bytes of a request."""
     return json.dumps({"op": op, **fields}, separators=(",", ":")).encode()
 
 
 def parse(data: bytes) -> dict[str, Any]:
     """The fields of a request. Raises `BadRequest`."""
     if len(data) > MAX_REQUEST_BYTES:
-        raise BadRequest(f"a request of {len(data):,} bytes: at most {MAX_REQUEST_BYTES:,}")
+        raise BadRequest(f"a request has at most {MAX_REQUEST_BYTES:,} bytes, not {len(data):,}")
     try:
         fields = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise BadRequest(f"not JSON: {error}") from None
+        raise BadRequest(f"a request must be JSON: {error}") from None
     if not isinstance(fields, dict) or not isinstance(fields.get("op"), str):
-        raise BadRequest("a request is an object with an op")
+        raise BadRequest("a request must be an object with a string `op`")
     return fields
 
 
@@ -54,6 +56,7 @@ def number(fields: dict[str, Any], name: str, low: int, high: int) -> int:
 
 
 def answer(header: dict[str, Any], body: Iterable[bytes | memoryview] = ()) -> bytes:
+    """The bytes of an answer."""
     head = json.dumps(header, separators=(",", ":")).encode()
     return b"".join([len(head).to_bytes(4, "big"), head, *body])
 
@@ -65,10 +68,11 @@ def split_answer(data: bytes | memoryview) -> tuple[dict[str, Any], memoryview]:
     return json.loads(bytes(view[4 : 4 + size])), view[4 + size :]
 
 
-# -- frames, without where they lie in storage -------------------------------------------------------------------------
+# -- records, without their places in storage --------------------------------------------------------------------------
 
 
 def frame_row(frame: Frame) -> list[int]:
+    """The numbers of a frame that a worker may know."""
     return [
         frame.number, frame.start, frame.characters, frame.bytes, frame.newlines, frame.flags, frame.start_byte,
         frame.start_newline,
@@ -76,6 +80,7 @@ def frame_row(frame: Frame) -> list[int]:
 
 
 def frame_of(row: Sequence[int]) -> Frame:
+    """The frame of a `frame_row`."""
     number, start, characters, size, newlines, flags, start_byte, start_newline = row
     return Frame(
         number, "the host's text", start_byte, size, size, characters, newlines, 0, flags, "raw", None, start,
@@ -84,11 +89,12 @@ def frame_of(row: Sequence[int]) -> Frame:
 
 
 def page_row(ref: DocumentPageRef) -> list[int]:
-    """A page of documents."""
+    """The numbers of a page of documents."""
     return list(astuple(ref)[1:])
 
 
 def page_of(row: Sequence[int]) -> DocumentPageRef:
+    """The page of a `page_row`."""
     return DocumentPageRef("the host's page", *row)
 
 
@@ -96,6 +102,7 @@ def page_of(row: Sequence[int]) -> DocumentPageRef:
 
 
 def query_row(query: Query | None) -> Any:
+    """A query as JSON can encode it."""
     match query:
         case None:
             return None
@@ -110,7 +117,7 @@ def query_row(query: Query | None) -> Any:
 
 
 def query_of(row: Any, depth: int = 0) -> Query | None:
-    """Raises `BadRequest`."""
+    """The query of a `query_row`. Raises `BadRequest`."""
     match row:
         case None if depth == 0:
             return None
@@ -123,7 +130,7 @@ def query_of(row: Any, depth: int = 0) -> Query | None:
             return All(tuple(_inner(row, depth) for row in rows))
         case ["any", [_, *_] as rows] if depth < _DEEPEST:
             return AnyOf(tuple(_inner(row, depth) for row in rows))
-    raise BadRequest(f"not a query: {str(row)[:50]}")
+    raise BadRequest(f"expected a query, found {str(row)[:50]}")
 
 
 def _inner(row: Any, depth: int) -> Query:

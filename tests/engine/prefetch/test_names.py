@@ -7,8 +7,7 @@ from functools import cache
 from random import Random
 
 from monocontext import Monocontext, regex
-from monocontext.engine.prefetch.hits import MOST_NAMES, names_in
-from monocontext.engine.prefetch.read_ahead import NAMES
+from monocontext.engine.prefetch.names import LOOK_UPS, MOST_NAMES, names_in
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, SimulatedWorkers
 from monocontext.writing.publish import publish
@@ -91,7 +90,7 @@ def test_names_that_nobody_searches_for_are_few() -> None:
         with context.thinking():
             workers.pass_time(1.0)
     looked_up = filter_gets(store) - sum(asked)
-    assert 0 < looked_up <= NAMES * 8
+    assert 0 < looked_up <= LOOK_UPS * 8
     context.close()
 
 
@@ -101,7 +100,7 @@ def test_what_was_found_is_looked_up_elsewhere() -> None:
     before = context.stats.prefetch.bytes_used, filter_gets(store)
     with context.thinking():
         workers.pass_time(1.0)
-    assert filter_gets(store) - before[1] <= NAMES * 8
+    assert filter_gets(store) - before[1] <= LOOK_UPS * 8
     found = [match.start() for match in regex.finditer(r"reticulate_splines\(", context)]
     assert found == [match.start() for match in re.finditer(r"reticulate_splines\(", text())]
     assert context.stats.prefetch.bytes_used > before[0]

@@ -6,7 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, Scheduler
+from monocontext.engine.fetch.requests import FetchItem
+from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
 from monocontext.engine.stats import PrefetchStats
 from tests.budget import examples
 
@@ -131,7 +132,7 @@ def test_after_a_fork_speculation_is_forgotten() -> None:
     scheduler.speculate([need(0), need(1)], Priority.SEQUENTIAL)
     scheduler.start()
     adopted = scheduler.want([need(1)], Priority.DEMAND)[1]
-    assert scheduler.restart() == [adopted]
+    assert scheduler.restart_after_fork() == [adopted]
     assert 0 not in scheduler
     finish(scheduler, adopted)
     assert at_rest(scheduler)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from monocontext.engine.prefetch import Read, Streams
-from monocontext.engine.prefetch.streams import MOST_AHEAD, STREAMS, Ahead
+from monocontext.engine.prefetch.streams import MOST_AHEAD, STREAMS, ExpectedRead
 
 FRAMES = 1000
 FRAME = 100
@@ -23,15 +23,17 @@ def streams() -> Streams:
     return Streams(FRAMES * FRAME, FRAMES)
 
 
-def fed(known: Streams, reads: Iterable[tuple[int, int]], *, waited: bool = True, room: int = ROOM) -> list[Ahead]:
+def fed(
+    known: Streams, reads: Iterable[tuple[int, int]], *, waited: bool = True, room: int = ROOM
+) -> list[ExpectedRead]:
     """What the last of these reads brings."""
-    found: list[Ahead] = []
+    found: list[ExpectedRead] = []
     for start, stop in reads:
         found = known.read(read(start, stop), waited, lambda: room)
     return found
 
 
-def places(found: list[Ahead]) -> list[tuple[int, int]]:
+def places(found: list[ExpectedRead]) -> list[tuple[int, int]]:
     return [(one.start, one.stop) for one in found]
 
 
@@ -39,7 +41,7 @@ def test_nothing_on_first_touch() -> None:
     known = streams()
     assert fed(known, [(0, 250)]) == []
     assert fed(known, [(50_000, 50_250)]) == []
-    assert len(known) == 0
+    assert len(known._streams) == 0
 
 
 def test_the_read_after_two_that_meet() -> None:
@@ -78,14 +80,14 @@ def test_it_grows_only_when_the_reader_waited_and_by_what_was_read() -> None:
     known = streams()
     fed(known, [(at, at + 250) for at in range(0, 2500, 250)], waited=False)
     [stream] = known._streams.values()
-    assert (stream.reads_ahead, len(stream.ahead)) == (0, 0)
+    assert (stream.reads_ahead, len(stream.expected)) == (0, 0)
     for at in range(2500, 10_000, 250):
         known.read(read(at, at + 250), True, lambda: ROOM)
-        assert len(stream.ahead) <= max(1, stream.reads // 4)
+        assert len(stream.expected) <= max(1, stream.reads // 4)
     assert stream.reads_ahead == MOST_AHEAD
-    size = len(stream.ahead)
+    size = len(stream.expected)
     known.read(read(10_000, 10_250), False, lambda: ROOM)
-    assert len(stream.ahead) in (size, size + 1)
+    assert len(stream.expected) in (size, size + 1)
 
 
 def test_room_is_never_exceeded_and_a_part_is_nothing() -> None:
@@ -102,7 +104,7 @@ def test_sixteen_streams_that_take_turns() -> None:
             found = known.read(read(at, at + 250), True, lambda: ROOM)
             if k:
                 assert (at + 250, at + 500) in places(found) or k > 1
-    assert len(known) <= STREAMS
+    assert len(known._streams) <= STREAMS
     assert all(stream.is_walk for stream in list(known._streams.values())[-STREAMS:])
 
 
@@ -121,9 +123,9 @@ def test_what_was_not_used_makes_it_careful() -> None:
     fed(known, [(at, at + 250) for at in range(0, 10_000, 250)])
     [(name, stream)] = known._streams.items()
     before = stream.reads_ahead
-    known.unused([name])
+    known.unused({name})
     assert stream.reads_ahead == before // 2
-    assert not stream.ahead
+    assert not stream.expected
 
 
 def test_thinking_gives_each_stream_its_next_reads() -> None:

@@ -15,7 +15,7 @@ from monocontext import Monocontext, publish
 from monocontext.engine.frame import FrameText
 from monocontext.engine.remote import ReaderServer, ServedReader, wire
 from monocontext.engine.remote.frame_cache import FrameCache
-from monocontext.engine.remote.server import _FramePass
+from monocontext.engine.remote.server import _ServedPass
 from monocontext.errors import ContextClosed, NotPicklable
 from monocontext.format.filters.query import Any as AnyOf
 from monocontext.format.filters.query import FrequencyQuery, Literal
@@ -170,7 +170,7 @@ def test_closing_does_not_wait_for_storage() -> None:
         finally:
             let_go.set()
 
-    one = _FramePass(stalled(), lambda text: text)
+    one = _ServedPass(stalled(), lambda text: text)
     taker = threading.Thread(target=one.take, args=(1,))
     taker.start()
     assert asked.wait(60)
@@ -191,7 +191,7 @@ def test_a_pass_that_is_given_up_lets_go_of_its_frames(stored: Monocontext) -> N
         finally:
             let_go.append(True)
 
-    one = _FramePass(frames(), lambda text: text)
+    one = _ServedPass(frames(), lambda text: text)
     taken, more = one.take(1)
     assert (len(taken), more, let_go) == (1, True, [])
     one.close()

@@ -1,0 +1,91 @@
+"""Read frames in order, and request later ones ahead of the caller."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from monocontext.engine.fetch.fetcher import Fetcher
+from monocontext.engine.fetch.scheduler import Fetch, Token
+from monocontext.engine.frame import FrameText
+from monocontext.engine.frame_table import frame_item
+from monocontext.format.index import Frame
+
+REFILL = 7 / 8
+"""The share of the window at which it is refilled. Asking for each frame alone would make a request of each; waiting
+until a quarter is gone lets a link of 600 MB/s run dry after one late answer (a pass over 10 GB, simulated: 18.7 s with
+three quarters, 18.1 with this, for a third more requests)."""
+
+
+class FramePass:
+    """One pass over frames. The call that makes it holds the token, and must `close` the pass.
+
+    The window is the memory of the frames that are requested ahead. It grows with the frames that the caller takes.
+    """
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        frames: Iterator[Frame],
+        token: Token,
+        *,
+        first_bytes: int,
+        growth: int,
+        eager: bool,
+        needles: tuple[bytes, ...],
+    ):
+        """`first_bytes`: the first window, which then is at least `growth` times the frames taken. `eager`: the caller
+        takes all frames, in large slices. `needles`: the literals to look for in each frame that is decoded."""
+        self._fetcher = fetcher
+        self._frames: Iterator[Frame] | None = frames
+        self._token = token
+        self._window_bytes = first_bytes
+        self._growth = growth
+        self._eager = eager
+        self._needles = needles
+        self._ahead: deque[tuple[Frame, FrameText | Fetch]] = deque()
+        self._ahead_bytes = self._taken_bytes = 0
+
+    def take(self) -> FrameText | None:
+        """The next frame, which counts as used; None at the end."""
+        if self._ahead_bytes <= self._window_bytes * REFILL:
+            self._refill()
+        if not self._ahead:
+            return None
+        fetcher = self._fetcher
+        frame, found = self._ahead[0]
+        if isinstance(found, Fetch):
+            text = fetcher.wait_for_frame(frame.number, found, self._token)
+        else:
+            text = found
+            if not text.used:
+                fetcher.use(text)
+        self._ahead.popleft()
+        size_bytes = self._memory_bytes(frame)
+        self._ahead_bytes -= size_bytes
+        self._taken_bytes += size_bytes
+        self._window_bytes = min(max(self._window_bytes, self._growth * self._taken_bytes), fetcher.window_bytes)
+        return text
+
+    def _refill(self) -> None:
+        """Request frames until the window is full."""
+        batch: list[Frame] = []
+        while self._frames is not None and self._ahead_bytes < self._window_bytes:
+            frame = next(self._frames, None)
+            if frame is None:
+                self._frames = None
+            else:
+                batch.append(frame)
+                self._ahead_bytes += self._memory_bytes(frame)
+        if batch:
+            items = [frame_item(frame, self._needles) for frame in batch]
+            self._ahead.extend(zip(batch, self._fetcher.want(items, self._token), strict=True))
+
+    def _memory_bytes(self, frame: Frame) -> int:
+        """The memory of a frame that is requested: its stored form and its text. For raw frames received in place these
+        are one."""
+        return frame.bytes if self._eager and frame.codec == "raw" else frame.bytes + frame.stored_bytes
+
+    def close(self) -> None:
+        """Give up the frames that were requested and not taken. Idempotent."""
+        self._fetcher.release([found for _, found in self._ahead])
