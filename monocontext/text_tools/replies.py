@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from monocontext.format.documents import Document
     from monocontext.memory.entry import Ranked
     from monocontext.text.monocontext import Monocontext
-    from monocontext.text.search.grep import Hit
+    from monocontext.text.search.hits import Hit
     from monocontext.text.search.ranked import Passages
 
 MAX_REPLY_BYTES = 20_000

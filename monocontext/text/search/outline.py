@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from monocontext.engine.candidates import Candidates
-from monocontext.engine.documents import DocumentTable
 from monocontext.engine.stats import SearchStats
+from monocontext.text.search.by_place import DocumentsByPlace
 from monocontext.text.search.headings import find_headings
 from monocontext.text.source import Span, Stored
 
@@ -24,16 +24,6 @@ NAMES = 12
 """The most names of documents."""
 LINE_CHARACTERS = 120
 """Longest heading or name shown, in characters."""
-
-
-class DocumentPlaces(Protocol):
-    """Where the documents of a text lie."""
-
-    @property
-    def count(self) -> int: ...
-
-    @property
-    def table(self) -> DocumentTable: ...
 
 
 class Heading(NamedTuple):
@@ -94,7 +84,7 @@ class _Sample(NamedTuple):
     text: str
 
 
-def outline(span: Span, documents: DocumentPlaces | None) -> Outline:
+def outline(span: Span, documents: DocumentsByPlace | None) -> Outline:
     """GETs: `PLACES` frames with their index pages, and one page of documents."""
     count = documents.count if documents is not None else 0
     names: tuple[str, ...] = ()

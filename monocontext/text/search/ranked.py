@@ -17,13 +17,14 @@ from copy import copy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import chain, islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
 from monocontext.format.filters.query import All, Any, FrequencyQuery
 from monocontext.format.filters.words import LEVELS
+from monocontext.text.search.by_place import DocumentsByPlace
 from monocontext.text.search.scoring import Scorer, most_score, weigh
 from monocontext.text.search.terms import Term, Terms, parse
 from monocontext.text.source import Span
@@ -54,19 +55,6 @@ _Holding = dict[Term, Candidates | None]
 _Least = Callable[[], tuple[float, int]]
 """The least score among the best, below 0 while there are too few of them, and the character where that passage
 begins."""
-
-
-class DocumentPlaces(Protocol):
-    """Maps the characters of a text to its documents."""
-
-    @property
-    def count(self) -> int: ...
-
-    def at(self, character: int) -> Document | None: ...
-
-    def records(self) -> Iterator[Document]: ...
-
-    def edges(self, start: int, stop: int) -> Iterator[int]: ...
 
 
 class _Passage(NamedTuple):
@@ -140,7 +128,7 @@ def search(
     max_bytes: int | None,
     max_seconds: float | None,
     *,
-    documents: DocumentPlaces | None = None,
+    documents: DocumentsByPlace | None = None,
     per_document: bool = False,
     between: bool = True,
 ) -> Passages:
@@ -393,7 +381,7 @@ def _bar(best: list[tuple[float, int, Passage]], k: int, start: int) -> float:
 class _Places:
     """The documents of the text, and those that a query names."""
 
-    def __init__(self, documents: DocumentPlaces | None, globs: tuple[str, ...], between: bool = True):
+    def __init__(self, documents: DocumentsByPlace | None, globs: tuple[str, ...], between: bool = True):
         self._documents = documents if documents is not None and documents.count else None
         self._between = between or self._documents is None
         self._starts: list[int] | None = None
