@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from monocontext.text.search.grep import Query
     from monocontext.text.search.hits import GrepHits
     from monocontext.text.search.outline import Outline
-    from monocontext.text.search.ranked import Passages
+    from monocontext.text.search.passages import Passages
     from monocontext.text.search.reranking import Ask
 
 MATERIALIZE_LIMIT = 64 << 20

@@ -15,7 +15,7 @@ from monocontext.format.filters.words import strip
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.text import served_text
-from monocontext.text.search import ranked
+from monocontext.text.search import frame_order, ranked
 from monocontext.text.search.occurrences import Finder
 from monocontext.text.search.scoring import Scorer
 from monocontext.text.search.terms import parse
@@ -343,7 +343,7 @@ def test_weights_are_near_the_true_ones() -> None:
         lines.append(" ".join([*held, *dice.choices(others, k=53)]) + "\n")
     _, context = opened("".join(lines), frame_bytes=1 << 18)
     for word, share in shares.items():
-        (weight,) = ranked._weights(context.span, parse(word)).values()
+        (weight,) = frame_order.estimate_weights(context.span, parse(word)).values()
         assert weight == pytest.approx(math.log(1 / share), abs=1.5), (word, share)
 
 
