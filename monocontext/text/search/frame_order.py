@@ -86,8 +86,8 @@ def order_frames(span: Span, terms: Terms, may_read: bool = True) -> FrameOrder:
 
 def _most_scores(chosen: list[int], weights: dict[Term, float], holding: _Holding) -> dict[int, float]:
     """The highest possible score of a passage in each of these frames."""
+    # The words that each frame may hold, as bits. There are few different masks, so few scores to compute.
     masks = dict.fromkeys(chosen, 0)
-    """The words that each frame may hold, as bits. There are few different masks, so few scores to compute."""
     for bit, candidates in enumerate(holding.values()):
         for number in _numbers(candidates) if candidates is not None else chosen:
             if number in masks:
