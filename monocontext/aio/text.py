@@ -25,7 +25,8 @@ from monocontext.text.monocontext import Monocontext
 if TYPE_CHECKING:
     from monocontext.format.documents import Document
     from monocontext.text.search.explain import Explanation
-    from monocontext.text.search.grep import Hit, Query
+    from monocontext.text.search.grep import Query
+    from monocontext.text.search.hits import Hit
 
 T = TypeVar("T")
 

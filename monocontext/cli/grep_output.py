@@ -19,7 +19,7 @@ from monocontext.cli.printing import escape_controls
 if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.regex.linewise import Linewise
-    from monocontext.text.search.grep import Hit
+    from monocontext.text.search.hits import Hit
 
 _NAME, _NUMBER, _MATCH, _PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[1;31m", "\x1b[0m"
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.regex.linewise import Linewise
     from monocontext.text.search.explain import Explanation
-    from monocontext.text.search.grep import Hit
+    from monocontext.text.search.hits import Hit
 
 Places = Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; then the URL.")]
 Patterns = Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")]
@@ -269,7 +269,7 @@ class _Documents:
 
     def lines_without_match(self, pattern: Linewise) -> Iterator[Hit]:
         """The lines that do not match, in documents that `--glob` selects. Reads all of these."""
-        from monocontext.text.search.grep import Hit
+        from monocontext.text.search.hits import Hit
 
         stretches = self._stretches() if self._documents.count else iter([(0, len(self._context))])
         for start, stop in stretches:

@@ -30,7 +30,7 @@ from monocontext.text.monocontext import Monocontext
 
 if TYPE_CHECKING:
     from monocontext.sessions.upload import Uploaded
-    from monocontext.text.search.ranked import Passages
+    from monocontext.text.search.passages import Passages
 
 THREADS = 32
 """Requests at once."""

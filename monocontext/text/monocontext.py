@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     from monocontext.text.lines import LineView
     from monocontext.text.namespace.kit import NamespacePatch
     from monocontext.text.search.explain import Explanation
-    from monocontext.text.search.grep import GrepHits, Query
+    from monocontext.text.search.grep import Query
+    from monocontext.text.search.hits import GrepHits
     from monocontext.text.search.outline import Outline
-    from monocontext.text.search.ranked import Passages
+    from monocontext.text.search.passages import Passages
     from monocontext.text.search.reranking import Ask
 
 MATERIALIZE_LIMIT = 64 << 20
@@ -558,7 +559,8 @@ class Monocontext(StrLike, Sequence[str]):
         `ContextTooLarge` for a hit in a line of more characters than `materialize_limit`. For offsets within a part,
         take `context.view(a, b)`.
         """
-        from monocontext.text.search.grep import GrepHits, compile_query, grep
+        from monocontext.text.search.grep import compile_query, grep
+        from monocontext.text.search.hits import GrepHits
 
         linewise = compile_query(pattern, ignore_case=ignore_case, fixed=fixed)
         if max_hits is not None:

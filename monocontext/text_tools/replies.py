@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from monocontext.format.documents import Document
     from monocontext.memory.entry import Ranked
     from monocontext.text.monocontext import Monocontext
-    from monocontext.text.search.grep import Hit
-    from monocontext.text.search.ranked import Passages
+    from monocontext.text.search.hits import Hit
+    from monocontext.text.search.passages import Passages
 
 MAX_REPLY_BYTES = 20_000
 """The longest reply in bytes of UTF-8. Hosts cut longer ones; Claude Code warns above 10,000 tokens."""

@@ -1,9 +1,9 @@
-"""Explain what a search would read, and in which documents, without reading any text: `Monocontext.explain`."""
+"""Explain what a search would read, and in which documents, without reading text: `Monocontext.explain`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from monocontext.engine.candidates import Narrowing
@@ -15,10 +15,10 @@ from monocontext.text.derived import Derived
 from monocontext.text.search.terms import parse
 from monocontext.text.source import Span, Stored
 
-_SHOWN = 60
-"""The most characters of a literal to print."""
+_LITERAL_CHARACTERS = 60
+"""The most characters of a literal that are shown."""
 NAMED = 5
-"""The most documents to name."""
+"""The most documents that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,39 +26,41 @@ class Explanation:
     """The expected reads of a search, and the reason. Prints as a few lines."""
 
     needs: str
-    """The literals that every match has; empty: unknown."""
+    """The literals that every match has; empty if unknown."""
     scans: str
-    """Why all frames are read; empty: search filters leave some out."""
+    """Why all frames are read; empty if search filters leave some out."""
     frames: int
-    """Frames of the text; 0 for a text that is not in a store."""
+    """The number of frames of the text; 0 for a text that is not in a store."""
     candidates: int
-    """Frames to read: a match may begin in them."""
+    """The number of frames in which a match may begin. These are read."""
     stored_bytes: int
-    """Stored bytes of all frames."""
+    """The stored bytes of all frames."""
     candidate_bytes: int
-    """Stored bytes of the candidates."""
+    """The stored bytes of the candidates."""
     gets: int
     """GETs for the candidates that are not in memory; an estimate where all frames are read."""
     filter_gets: int
-    """GETs of this explanation: blocks of filters. The search does not read them again."""
+    """The GETs of this explanation, for blocks of filters. The search does not read them again."""
     filter_bytes: int
+    """The bytes of these blocks."""
     documents: int = 0
-    """Documents in the text; 0 for a text without documents."""
+    """The number of documents in the text; 0 for a text without documents."""
     candidate_documents: int = 0
-    """Documents that reach into a frame to read."""
+    """The number of documents that have text in a candidate."""
     first_documents: tuple[str, ...] = ()
-    """Names of the first 5 of these."""
+    """The names of the first 5 of these."""
     ranked: bool = False
-    """A search by words: it begins with candidates that may hold the rarest of them, and may end before the rest."""
+    """Whether this is a search by words. It begins with frames that may hold the rarest word, and may end before the
+    others."""
 
     @property
     def pruned(self) -> int:
-        """Frames that are left out."""
+        """The number of frames that are left out."""
         return self.frames - self.candidates
 
     @property
     def share(self) -> float:
-        """Stored bytes of the candidates as a share of all, 0 to 1."""
+        """The candidates' share of the stored bytes, from 0 to 1."""
         return self.candidate_bytes / self.stored_bytes if self.stored_bytes else 1.0
 
     def __str__(self) -> str:
@@ -71,53 +73,70 @@ class Explanation:
             found = f"{self.candidates:,} of {self.frames:,} frames may have a match, {self.pruned:,} are left out"
         most = "at most " if self.ranked else ""
         read = f"{self.candidate_bytes:,} of {self.stored_bytes:,} stored bytes, {100 * self.share:.3g} %"
-        asked = f"{self.filter_bytes:,} bytes of filters (GETs: {self.filter_gets:,})"
+        filters = f"{self.filter_bytes:,} bytes of filters (GETs: {self.filter_gets:,})"
         if self.documents:
-            of = ": " * bool(self.first_documents) + ", ".join(map(repr, self.first_documents))
-            more = self.candidate_documents - len(self.first_documents)
-            of += f", and {more:,} more" if self.first_documents and more else ""
-            found += f"\nin {self.candidate_documents:,} of {self.documents:,} documents{of}"
-        return f"{needs}\n{found}\nwould read {most}{read} (GETs: {self.gets:,}); to say so took {asked}"
+            found += f"\nin {self.candidate_documents:,} of {self.documents:,} documents"
+            if self.first_documents:
+                more = self.candidate_documents - len(self.first_documents)
+                found += f": {', '.join(map(repr, self.first_documents))}" + (f", and {more:,} more" if more else "")
+        return f"{needs}\n{found}\nwould read {most}{read} (GETs: {self.gets:,}); to say so took {filters}"
 
 
 def explain_words(span: Span, query: str) -> Explanation:
-    """GETs as of `explain`. Raises `ValueError` for a query without a word to look for."""
+    """Explain a search by words. GETs are those of `explain`. Raises `ValueError` for a query without a word."""
     return replace(explain(span, parse(query).any_of, within_line=False), ranked=True)
 
 
 def explain(span: Span, query: Query | None, within_line: bool = True) -> Explanation:
-    """GETs: blocks of filters, and the index pages of candidates; of a part of a text those of all its frames. With
-    documents 1 more for each 4,096 where candidates lie."""
+    """Explain a search for a query; None matches anything.
+
+    Reads blocks of filters and the index pages of candidates (1 GET each), or those of all frames if the span is a part
+    of a text. In a text with documents also 1 page for 4,096 documents around the candidates.
+    """
     needs = format_query(query)
-    part = _locate(span)
-    if part is None and isinstance(span.source, Stored):
+    stored = _locate(span)
+    if stored is None and isinstance(span.source, Stored):
         return _unread(needs, "the text is served by another process, which reads its filters by itself")
-    if part is None:
+    if stored is None:
         return _unread(needs, "the text is derived from others, which no search filter covers")
-    reader, start, stop = part
+    reader, start, stop = stored
     if stop <= start:
         return _unread(needs, "the text is empty")
-    search = reader.stats.search
-    before = search.filter_gets, search.filter_bytes
+    stats = reader.stats.search
+    gets_before, bytes_before = stats.filter_gets, stats.filter_bytes
     answer = reader.narrow(query, start, stop, within_line=within_line)
-    took = search.filter_gets - before[0], search.filter_bytes - before[1]
+    filter_gets, filter_bytes = stats.filter_gets - gets_before, stats.filter_bytes - bytes_before
     frames = reader.table.numbers(start, stop)
-    stored = _stored_bytes(reader, frames)
-    chosen, read, gets = _reading_cost(reader, answer, frames, stored)
-    documents, reached, named = _documents(reader.documents, _characters(reader, answer, start, stop))
-    return Explanation(needs, answer.reason, len(frames), chosen, stored, read, gets, *took, documents, reached, named)
+    stored_bytes = _stored_bytes(reader, frames)
+    candidates, candidate_bytes, gets = _reading_cost(reader, answer, frames, stored_bytes)
+    documents, reached, named = _documents(reader.documents, _ranges(reader, answer, start, stop))
+    return Explanation(
+        needs=needs,
+        scans=answer.reason,
+        frames=len(frames),
+        candidates=candidates,
+        stored_bytes=stored_bytes,
+        candidate_bytes=candidate_bytes,
+        gets=gets,
+        filter_gets=filter_gets,
+        filter_bytes=filter_bytes,
+        documents=documents,
+        candidate_documents=reached,
+        first_documents=named,
+    )
 
 
 def _unread(needs: str, why: str) -> Explanation:
+    """The explanation of a search without frames."""
     return Explanation(needs, why, 0, 0, 0, 0, 0, 0, 0)
 
 
 def format_query(query: Query | None) -> str:
-    """A query in words: `'disk' AND ('error' OR 'failure')`."""
+    """A query in words, such as `'disk' AND ('error' OR 'failure')`; empty for None."""
     if query is None:
         return ""
     if isinstance(query, Literal):
-        text = query.text if len(query.text) <= _SHOWN else query.text[:_SHOWN] + "..."
+        text = query.text if len(query.text) <= _LITERAL_CHARACTERS else query.text[:_LITERAL_CHARACTERS] + "..."
         return repr(text) + (" in any case" if query.flags else "")
     if isinstance(query, FrequencyQuery):
         return f"{' OR '.join(map(repr, query.words))} often"
@@ -128,7 +147,8 @@ def format_query(query: Query | None) -> str:
 
 
 def _locate(span: Span) -> tuple[Reader, int, int] | None:
-    """The reader and range of a text, character for character up to case; None: it is not in a store."""
+    """The reader of a text and the range of its characters there, which may differ in case; None for a text that is not
+    in a store."""
     source: Any = span.source
     if isinstance(source, Derived):
         base = source.filtered_base
@@ -150,30 +170,30 @@ def _reading_cost(reader: Reader, answer: Narrowing, frames: range, stored_bytes
         missing = sum(not reader.holds(number) for number in frames)
         return len(frames), stored_bytes, -(-stored_bytes * missing // len(frames) // MAX_PART_BYTES)
     chosen = [reader.frame(number) for first, stop in answer.runs for number in range(first, stop)]
-    wanted = [
+    missing_frames = [
         FetchItem(frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes, bytes)
         for frame in chosen
         if not reader.holds(frame.number)
     ]
-    return len(chosen), sum(frame.stored_bytes for frame in chosen), len(coalesce(wanted))
+    return len(chosen), sum(frame.stored_bytes for frame in chosen), len(coalesce(missing_frames))
 
 
-def _characters(reader: Reader, answer: Narrowing, start: int, stop: int) -> list[tuple[int, int]]:
-    """The characters of [start, stop) that are to be read."""
+def _ranges(reader: Reader, answer: Narrowing, start: int, stop: int) -> list[tuple[int, int]]:
+    """The ranges of characters within [start, stop) that are to be read."""
     if answer.runs is None:
         return [(start, stop)]
     runs = ((reader.frame(first).start, reader.frame(last - 1).stop) for first, last in answer.runs)
     return [(max(first, start), min(last, stop)) for first, last in runs]
 
 
-def _documents(table: DocumentTable, parts: list[tuple[int, int]]) -> tuple[int, int, tuple[str, ...]]:
-    """The number of documents, the number that reach into these parts, and the names of the first of these."""
+def _documents(table: DocumentTable, ranges: list[tuple[int, int]]) -> tuple[int, int, tuple[str, ...]]:
+    """The number of all documents, the number of those with text in the ranges, and the names of the first of these."""
     if not table.count:
         return 0, 0, ()
-    found: list[range] = []
-    bounds = table.first_ending_after([at for part in parts for at in part])
-    for (_, stop), first, last in zip(parts, bounds[::2], bounds[1::2], strict=True):
+    reached: list[range] = []  # the documents with text in each range, without those of the range before
+    bounds = table.first_ending_after([character for start_stop in ranges for character in start_stop])
+    for (_, stop), first, last in zip(ranges, bounds[::2], bounds[1::2], strict=True):
         last += last < table.count and table.document(last).start < stop
-        found.append(range(max(first, found[-1].stop if found else 0), last))
-    named = islice((number for part in found for number in part), NAMED)
-    return table.count, sum(map(len, found)), tuple(table.document(number).name for number in named)
+        reached.append(range(max(first, reached[-1].stop if reached else 0), last))
+    named = islice(chain.from_iterable(reached), NAMED)
+    return table.count, sum(map(len, reached)), tuple(table.document(number).name for number in named)

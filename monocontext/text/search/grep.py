@@ -1,21 +1,17 @@
 r"""Find the lines of a text that a pattern matches, in order, as grep does: `Monocontext.grep`.
 
-Lines are cut out of windows of about a frame. Search filters say in which frames a match may begin; the text between
-is left out, except for lines that reach into it and may match. Invariants of the loop over windows:
-- every line that begins before `_at` is decided, and its hit yielded;
-- `_reached` is the end of the last window; with `_is_inside` that is inside a line, whose text is in `_rest` if its
-  beginning was read.
+The text is read in windows of about a frame. Search filters tell in which frames a match may begin. The frames between
+these are skipped, except for a line that reaches into them and may match.
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any
 
 from monocontext.engine.candidates import Candidates
 from monocontext.errors import ContextTooLarge
@@ -25,131 +21,30 @@ from monocontext.text.regex.pattern import Pattern
 from monocontext.text.regex.plan import Plan, plan
 from monocontext.text.regex.results import materialize
 from monocontext.text.regex.stream import Scan
+from monocontext.text.search.hits import Hit, new_hit
 from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
-if TYPE_CHECKING:
-    from monocontext.format.documents import Document
-
 LONG_LINE = 1 << 20
-"""Longer lines are searched as a stream, and become a `str` only if they match."""
+"""Characters. A longer line is searched as a stream, and becomes a `str` only if it matches."""
 EAGER_FRAMES = 32
-"""Up to so many candidates are all requested at once: 8 MiB of text, one round trip instead of three."""
+"""At most this many frames (8 MiB of text) are all requested at once: one round trip instead of three."""
 
 Query = Any
 """A `str`, a compiled pattern, or a list of these."""
 
 
-class DocumentPlaces(Protocol):
-    """The places of the documents of a text."""
-
-    def at(self, character: int) -> Document | None: ...
-
-    def ending_at(self, character: int) -> Document | None: ...
-
-
-class _Line(NamedTuple):
-    offset: int
-    """The character of the text at which the first match in the line begins."""
-    line_number: int
-    """The line of the whole text, counted from 1."""
-    line: str
-    r"""Without the `\n` that it ends with."""
-
-
-class Hit(_Line):
-    """A line with a match. As a tuple it is `(offset, line_number, line)`."""
-
-    _documents: DocumentPlaces | None = None
-
-    def __getstate__(self) -> None:
-        """A pickle holds the tuple alone: the documents belong to a text that is open here."""
-
-    @property
-    def document(self) -> str | None:
-        """The name of the document that holds the line; None between documents, and in a text without them (at most 1
-        GET)."""
-        found = self._document
-        return found.name if found else None
-
-    @property
-    def document_line(self) -> int | None:
-        """The line of that document, counted from 1; None where there is no document (at most 1 GET)."""
-        found = self._document
-        return self.line_number - found.first_line if found else None
-
-    @property
-    def _document(self) -> Document | None:
-        if self._documents is None:
-            return None
-        # An empty match may be at the end of a document's last line.
-        return self._documents.at(self.offset) or self._documents.ending_at(self.offset)
-
-
-SHOWN_HITS = 20
-"""The most hits that printing an iterator shows."""
-SHOWN_CHARACTERS = 200
-"""The most characters of each line that it shows."""
-
-
-_new_hit: Callable[[tuple[int, int, str]], Hit] = partial(tuple.__new__, Hit)
-"""`Hit` in half the time: a word in every third line makes many."""
-
-
-class GrepHits(Iterator[Hit]):
-    """An iterator of hits, each found once, on demand. Printing it shows the next hits and keeps them."""
-
-    def __init__(self, hits: Iterator[Hit], documents: DocumentPlaces | None = None):
-        self._hits = hits
-        self._documents = documents
-        self._shown: deque[Hit] = deque()
-        """Hits that were shown and not yet yielded."""
-        self._has_given = False
-
-    def __iter__(self) -> GrepHits:
-        return self
-
-    def __next__(self) -> Hit:
-        self._has_given = True
-        hit = self._shown.popleft() if self._shown else next(self._hits)
-        if self._documents is not None:
-            hit._documents = self._documents
-        return hit
-
-    def __str__(self) -> str:
-        """The next hits, one a line (GETs: of iterating as far)."""
-        self._shown += islice(self._hits, SHOWN_HITS + 1 - len(self._shown))
-        return self._summary() or ("<no more hits: each is given once>" if self._has_given else "<no hits>")
-
-    def __repr__(self) -> str:
-        """The hits shown before: bounded, no GET, since debuggers call it too."""
-        return self._summary() or "<hits of a grep: print or iterate it>"
-
-    def _summary(self) -> str:
-        lines = [_format_hit(hit) for hit in islice(self._shown, SHOWN_HITS)]
-        if len(self._shown) > SHOWN_HITS:
-            lines.append("[there are more: iterate it, as in list(...), or grep with max_hits]")
-        return "\n".join(lines)
-
-
-def _format_hit(hit: Hit) -> str:
-    if len(hit.line) <= SHOWN_CHARACTERS:
-        return repr(hit)
-    line = f"{hit.line[:SHOWN_CHARACTERS]!r}... [{len(hit.line):,} characters]"
-    return f"Hit(offset={hit.offset}, line_number={hit.line_number}, line={line})"
-
-
 def compile_query(query: Query, *, ignore_case: bool = False, fixed: bool = False) -> Linewise:
-    """Compile a query. Raises `re.error`, `TypeError` for anything but patterns of text, and `ValueError` for a pattern
-    that can only match across lines."""
-    several = query if isinstance(query, list | tuple) else [query]
-    if not several:
+    """Compile the patterns of a query. Raises `re.error`, `TypeError` for a pattern that is not text, and `ValueError` for
+    a pattern that can only match across lines."""
+    patterns = query if isinstance(query, list | tuple) else [query]
+    if not patterns:
         raise ValueError("grep takes a pattern, or a list of at least one")
-    return Linewise([_compile_pattern(one, ignore_case, fixed) for one in several])
+    return Linewise([_compile_pattern(pattern, ignore_case, fixed) for pattern in patterns])
 
 
 def _compile_pattern(pattern: Any, ignore_case: bool, fixed: bool) -> re.Pattern[str]:
-    """Raises `ValueError` for options with a compiled pattern, as `re` does."""
+    """Compile one pattern. Raises `ValueError` for options with a compiled one, as `re` does."""
     if not isinstance(pattern, Pattern):
         pattern = materialize(pattern)
         if fixed and isinstance(pattern, str):
@@ -162,18 +57,20 @@ def _compile_pattern(pattern: Any, ignore_case: bool, fixed: bool) -> re.Pattern
     return real
 
 
-def grep(span: Span, linewise: Linewise, limit: int, first: int, stop: int | None, most: int | None) -> Iterator[Hit]:
-    """The hits among lines that begin at characters [first, stop) of a span, at most so many.
+def grep(
+    span: Span, linewise: Linewise, limit: int, first: int, stop: int | None, max_hits: int | None
+) -> Iterator[Hit]:
+    """The first `max_hits` hits among lines that begin at characters [first, stop) of a span.
 
-    `limit`: characters that a line may have. GETs: `Monocontext.grep`.
+    Raises `ContextTooLarge` for a hit in a line of more than `limit` characters. GETs are those of `Monocontext.grep`.
     """
     part, number = _lines_from(span, first, stop)
-    lines = _LinePass(part, linewise, limit, part.start - span.start, number, is_bounded=most is not None)
-    yield from islice(lines.hits(), most)
+    lines = _LinePass(part, linewise, limit, part.start - span.start, number, is_bounded=max_hits is not None)
+    yield from islice(lines.hits(), max_hits)
 
 
 def _lines_from(span: Span, first: int, stop: int | None) -> tuple[Span, int]:
-    """The lines that begin in [first, stop) as a span of their own, and the number of lines before it."""
+    """A span of the lines that begin in [first, stop), and the number of lines before it."""
     number = _line_after(span, first)
     start = span.line_start(number)
     if stop is None:
@@ -188,7 +85,7 @@ def _line_after(span: Span, character: int) -> int:
 
 
 class _Block:
-    """A window and its lines. Offsets are the span's, positions those in the window's data."""
+    """A window and its lines. Offsets count characters of the span; positions index the window's data, maybe bytes."""
 
     __slots__ = ("_lines", "data", "head", "newline", "start", "stop", "tail", "window")
 
@@ -199,13 +96,13 @@ class _Block:
         self.stop = window.stop - shift
         self.newline: Any = "\n" if isinstance(data, str) else b"\n"
         self.head = data.find(self.newline) + 1
-        """The position after the first newline; 0: there is none."""
+        """The position after the first newline; 0 if there is none."""
         self.tail = data.rfind(self.newline) + 1
-        """The position after the last newline."""
+        """The position after the last newline; 0 if there is none."""
         self._lines = lines_before
 
     def lines_before(self, position: int) -> int:
-        """Newlines of the source before a position."""
+        """The number of newlines in the source before a position."""
         if self._lines is None:
             self._lines = self.window.newlines_before
         assert self._lines is not None
@@ -213,8 +110,8 @@ class _Block:
 
 
 @dataclass(slots=True)
-class _Rest:
-    """The beginning of a line that goes on after its window."""
+class _OpenLine:
+    """The beginning of a line that continues after its window."""
 
     block: _Block
     """The block in which the line begins."""
@@ -222,6 +119,7 @@ class _Rest:
     """The position of the line in that block."""
     parts: list[Any]
     size: int
+    """The total length of the parts."""
 
     def add(self, part: Any) -> None:
         self.parts.append(part)
@@ -243,52 +141,60 @@ class _LinePass:
         self._offset = offset
         self._first_number = number + 1
         self._is_bounded = is_bounded
-        self._only: Candidates | None = None
+        self._candidates: Candidates | None = None
         self._at = 0
+        """The beginning of a line. The hits before it are yielded."""
         self._reached = 0
+        """The end of the last window."""
         self._is_inside = False
-        self._rest: _Rest | None = None
+        """Whether `_reached` is inside a line."""
+        self._open_line: _OpenLine | None = None
+        """That line, if its beginning was read."""
 
     def hits(self) -> Iterator[Hit]:
-        while not (yield from self._windows()):
-            pass
+        is_at_end = False
+        while not is_at_end:
+            is_at_end = yield from self._search_windows()
 
-    def _windows(self) -> Generator[Hit, None, bool]:
-        """Search lines from `_at` on. False: there are more, after a line too long for windows."""
+    def _search_windows(self) -> Generator[Hit, None, bool]:
+        """Search lines from `_at` on. Stops after a line that is too long for windows; returns whether that is not the
+        case, and all lines are searched."""
         span, at = self._span, self._at
-        only = self._only = span.candidates(self._linewise.query, at, None, within_line=True)
+        only = self._candidates = span.candidates(self._linewise.query, at, None, within_line=True)
         is_eager = only is not None and only.frames <= EAGER_FRAMES and not self._is_bounded
-        self._reached, self._is_inside, self._rest = at, False, None
+        self._reached, self._is_inside, self._open_line = at, False, None
         regions = iter(()) if only is None else only.regions()
         needles = self._linewise.needles
         for block in self._blocks(span.windows(at, None, eager=is_eager, only=only, needles=needles)):
             if block.start > self._reached:
-                yield from self._leave_gap()
+                yield from self._skip_frames()
                 region = next((region for region in regions if region.start - span.start >= block.start), None)
                 self._is_inside = region is None or not region.begins_line
             yield from self._search_block(block)
             self._reached = block.stop
-            if self._rest and self._rest.size > LONG_LINE:
-                yield from self._search_long_line(self._number(self._rest.block, self._rest.position))
+            if self._open_line and self._open_line.size > LONG_LINE:
+                yield from self._search_long_line(self._open_number(self._open_line))
                 return False
-        if self._rest and only is not None and self._reached < len(span):
-            yield from self._leave_gap()
-        elif self._rest:
+        if self._open_line and only is not None and self._reached < len(span):
+            yield from self._skip_frames()
+        elif self._open_line:
             yield from self._finish_line()
         return True
 
     def _blocks(self, windows: Iterator[Window]) -> Iterator[_Block]:
-        """The windows that have text; counts the lines of derived texts, whose windows have no frame."""
+        """The windows that have text. A window of a derived text does not know its line, so the lines are counted."""
         source, shift = self._span.source, self._span.start
         last: _Block | None = None
-        for window in windows:
-            if window.newlines_before is None and window.data:
-                follows = last is not None and last.stop + shift == window.start
-                lines = last.lines_before(len(last.data)) if last and follows else source.line_of(window.start)
-                last = _Block(window, shift, lines)
-                yield last
-            elif window.data:
+        for window in filter(lambda window: window.data, windows):
+            if window.newlines_before is not None:
                 yield _Block(window, shift, None)
+                continue
+            if last is not None and last.stop + shift == window.start:
+                lines_before = last.lines_before(len(last.data))
+            else:
+                lines_before = source.line_of(window.start)
+            last = _Block(window, shift, lines_before)
+            yield last
 
     def _search_block(self, block: _Block) -> Iterator[Hit]:
         data = block.data
@@ -298,49 +204,51 @@ class _LinePass:
             yield from self._continue_line(block, data[:low])
         if block.tail > low:
             number: int | None = None
-            shift, limit, only = self._span.start, self._limit, self._only
+            # This loop repeats `_hit` inline, since a frequent word has millions of hits.
+            shift, limit, candidates = self._span.start, self._limit, self._candidates
             for start, before, line, match in self._linewise.hits(block.window, low, block.tail):
                 if number is None:
                     number = self._number(block, low)
                 at = match.start()
                 if len(line) > limit:
-                    self._check(len(line), number + before, start - shift + at)
-                if only is not None:
-                    only.found(start + at)
+                    self._check_size(len(line), number + before, start - shift + at)
+                if candidates is not None:
+                    candidates.found(start + at)
                 self._span.hand(start - shift, start - shift + len(line))
-                yield _new_hit((self._offset + start - shift + at, self._first_number + number + before, line))
+                yield new_hit((self._offset + start - shift + at, self._first_number + number + before, line))
         first = max(low, block.tail)
         if first < len(data):
-            self._rest = _Rest(block, first, [data[first:]], len(data) - first)
+            self._open_line = _OpenLine(block, first, [data[first:]], len(data) - first)
         self._is_inside = block.tail < len(data)
 
     def _continue_line(self, block: _Block, part: Any) -> Iterator[Hit]:
         """Search the part of a block that continues a line from before it."""
-        if self._rest:
-            self._rest.add(part)
+        if self._open_line:
+            self._open_line.add(part)
             if block.head:
                 yield from self._finish_line()
         elif block.start >= self._at and self._linewise.may_begin_in(part, goes_on=not block.head):
             yield from self._search_long_line(self._number(block, 0))
 
     def _finish_line(self) -> Iterator[Hit]:
-        """Search the line in `_rest`, which is complete."""
-        rest, self._rest = self._rest, None
-        assert rest is not None
-        line = _text(rest.data).removesuffix("\n")
+        """Search the open line, which is complete."""
+        open_line, self._open_line = self._open_line, None
+        assert open_line is not None
+        data = open_line.data
+        line = (data if isinstance(data, str) else str(data, "utf-8")).removesuffix("\n")
         if match := self._linewise.search(line):
-            start = rest.block.window.character(rest.position) - self._span.start
-            yield self._hit(start, self._number(rest.block, rest.position), line, match.start())
+            start = open_line.block.window.character(open_line.position) - self._span.start
+            yield self._hit(start, self._open_number(open_line), line, match.start())
 
-    def _leave_gap(self) -> Iterator[Hit]:
-        """A gap follows: read a line that reaches into it to its end, if a match may begin in its known part."""
-        rest, self._rest = self._rest, None
-        if rest and self._linewise.may_begin_in(rest.data, goes_on=True):
-            yield from self._search_long_line(self._number(rest.block, rest.position))
+    def _skip_frames(self) -> Iterator[Hit]:
+        """Skip the frames up to the next window. The open line is read to its end if a match may begin in its part."""
+        if self._open_line and self._linewise.may_begin_in(self._open_line.data, goes_on=True):
+            yield from self._search_long_line(self._open_number(self._open_line))
+        self._open_line = None
 
     def _search_long_line(self, number: int) -> Iterator[Hit]:
-        """Search a line beyond its windows (GETs: 1 for each end, in the index's frame, and its text)."""
-        span, self._rest = self._span, None
+        """Search one line on its own (GETs: 1 for the frame at each end, and those of its text)."""
+        span, self._open_line = self._span, None
         start, self._at = span.line_start(number), span.line_start(number + 1)
         if self._at - start <= LONG_LINE:
             line = span.read(start, self._at).removesuffix("\n")
@@ -348,12 +256,11 @@ class _LinePass:
                 yield self._hit(start, number, line, match.start())
             return
         stop = self._at - (span.read(self._at - 1, self._at) == "\n")
-        found = [
-            at for plan in self._plans if (at := _match_start(plan, span.between(start, stop), self._limit)) is not None
-        ]
-        if found:
-            self._check(stop - start, number, start + min(found))
-            yield self._hit(start, number, span.read(start, stop), min(found))
+        found = [_match_start(plan, span.between(start, stop), self._limit) for plan in self._plans]
+        at = min((each for each in found if each is not None), default=None)
+        if at is not None:
+            self._check_size(stop - start, number, start + at)
+            yield self._hit(start, number, span.read(start, stop), at)
 
     @cached_property
     def _plans(self) -> list[Plan]:
@@ -363,18 +270,21 @@ class _LinePass:
     def _lines_before(self) -> int:
         return self._span.lines_before
 
+    def _open_number(self, line: _OpenLine) -> int:
+        return self._number(line.block, line.position)
+
     def _number(self, block: _Block, position: int) -> int:
         return block.lines_before(position) - self._lines_before
 
     def _hit(self, start: int, number: int, line: str, at: int) -> Hit:
-        """The hit in a line that begins at `start`, with the match at a character of it."""
-        self._check(len(line), number, start + at)
-        if self._only is not None:
-            self._only.found(self._span.start + start + at)
+        """The hit in a line that begins at `start`, whose first match begins at character `at` of the line."""
+        self._check_size(len(line), number, start + at)
+        if self._candidates is not None:
+            self._candidates.found(self._span.start + start + at)
         self._span.hand(start, start + len(line))
         return Hit(self._offset + start + at, self._first_number + number, line)
 
-    def _check(self, size: int, number: int, offset: int) -> None:
+    def _check_size(self, size: int, number: int, offset: int) -> None:
         if size > self._limit:
             offset += self._offset
             raise ContextTooLarge(
@@ -382,10 +292,6 @@ class _LinePass:
                 f"{self._limit:,} (materialize_limit): look at its match, context[{offset}:{offset + 200}], and go on "
                 f"after the line with start={offset + 1}; or iterate re.finditer(pattern, context)"
             )
-
-
-def _text(data: Any) -> str:
-    return data if isinstance(data, str) else str(data, "utf-8")
 
 
 def _match_start(plan: Plan, line: Span, limit: int) -> int | None:

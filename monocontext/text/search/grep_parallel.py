@@ -1,4 +1,4 @@
-"""Run `grep` in several workers: an executor gets ranges of a text, and returns their hits in order."""
+"""Run `grep` in several workers: each searches a range of the text, and the hits are yielded in order."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, Protocol
 
 from monocontext.stores.parallel import in_order
 from monocontext.text.regex.linewise import Linewise
-from monocontext.text.search.grep import Hit
+from monocontext.text.search.hits import Hit
 from monocontext.text.source import Span
 
 PART_FRAMES = 256
-"""Candidates that one worker searches at a time: about four segments."""
+"""Frames that one worker searches at a time, where search filters tell which may match: about four segments."""
 PART_CHARACTERS = 64 << 20
 """Characters that one worker searches at a time where a match may be anywhere."""
 
 PARTS_AHEAD = 64
-"""Parts that workers have at once. Their hits wait here for those before them."""
+"""Parts that are in work at once. The hits of a part wait until all parts before it are done."""
 
 
 class GrepTarget(Protocol):
@@ -32,16 +32,16 @@ class GrepTarget(Protocol):
 
 
 def grep_parts(
-    text: GrepTarget, linewise: Linewise, first: int, stop: int | None, most: int | None, executor: Executor
+    text: GrepTarget, linewise: Linewise, first: int, stop: int | None, max_hits: int | None, executor: Executor
 ) -> Iterator[Hit]:
-    """The hits among lines that begin at characters [first, stop), found by the executor's workers.
+    """The first `max_hits` hits among lines that begin at characters [first, stop), found by the executor's workers.
 
     Each part costs the GETs of `grep`, 1 more for the root, and the blocks of filters again.
     """
-    work = partial(_search_part, text, list(linewise.patterns), most)
+    work = partial(_search_part, text, list(linewise.patterns), max_hits)
     parts = in_order(executor, work, _ranges(text.span, linewise, first, stop), PARTS_AHEAD)
     try:
-        yield from islice((hit for hits in parts for hit in hits), most)
+        yield from islice((hit for hits in parts for hit in hits), max_hits)
     finally:
         parts.close()
 
@@ -52,19 +52,19 @@ def _search_part(text: GrepTarget, patterns: list[Any], most: int | None, part: 
 
 
 def _ranges(span: Span, linewise: Linewise, first: int, stop: int | None) -> Iterator[tuple[int, int | None]]:
-    """Adjacent ranges, each with so many candidates or so much text; in a huge text each with filters of its own, which
-    its worker looks up."""
+    """Adjacent ranges of the text, one for each part. In a huge text they follow its search filters, which the workers
+    read; else each has `PART_FRAMES` frames that may match, or `PART_CHARACTERS` characters."""
     if cuts := span.stretches(first, stop):
         return zip([first, *cuts], [*cuts, stop], strict=True)
-    only = span.candidates(linewise.query, first, stop, within_line=True)
-    size = len(span) if stop is None else stop
-    if only is None:
+    candidates = span.candidates(linewise.query, first, stop, within_line=True)
+    if candidates is None:
+        size = len(span) if stop is None else stop
         cuts = list(range(first + PART_CHARACTERS, size, PART_CHARACTERS))
     else:
-        cuts, taken = [], 0
-        for (low, high), region in zip(only.runs, only.regions(), strict=True):
-            if taken >= PART_FRAMES:
+        cuts, frames = [], 0
+        for (low, high), region in zip(candidates.runs, candidates.regions(), strict=True):
+            if frames >= PART_FRAMES:
                 cuts.append(region.start - span.start)
-                taken = 0
-            taken += high - low
+                frames = 0
+            frames += high - low
     return zip([first, *cuts], [*cuts, stop], strict=True)

@@ -1,16 +1,17 @@
-"""Tell what a piece of text looks like, and find its headings and definitions. Pure."""
+"""Recognise the kind of a piece of text (code, log, Markdown and so on), and find its headings. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 _HEAD_LINES = 200
-"""Lines by which the kind of a piece is told."""
-_MOST = 0.5
-"""The share of them that has the form of a log, of CSV or of JSON lines."""
+"""The most lines that are looked at to recognise logs, CSV and JSON lines."""
+_ROWS = 0.5
+"""The share of these lines that must have the form of a log or of JSON lines."""
 
 _LOG = re.compile(
     r"""\W{0,2}(?:
@@ -23,7 +24,7 @@ _LOG = re.compile(
     re.X,
 )
 _ADDRESSED_LOG = re.compile(r"\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:")
-_MARKS = re.compile(
+_HEADINGS = re.compile(
     r"""^(?:
       (?P<file> ={3,}[ ](?:FILE|SESSION):[ ][^\n]+[ ]={3,} )
     | (?P<turn> \[Turn[ ]\d+[ ]-[ ][A-Z]+\][^\n]* | (?:USER|HUMAN|ASSISTANT|SYSTEM|TOOL):[^\n]* )
@@ -40,44 +41,47 @@ _MARKS = re.compile(
     )[ \t]*$""",
     re.M | re.X,
 )
-_LEAST = 2
-"""Marks of one kind that make a piece be of that kind."""
+_ENOUGH = 2
+"""The number of headings of one kind that decide the kind of a piece."""
 
 Found = list[tuple[str, int]]
-"""Kinds of lines and the characters at which they begin, in order."""
+"""The kinds of lines (`Heading.kind`) and the characters at which they begin, in order."""
 
 
-class _Mark(NamedTuple):
-    what: str
+class _Heading(NamedTuple):
+    kind: str
+    """The name of the group of `_HEADINGS`."""
     start: int
     level: int
+    """Its depth, from 0."""
 
 
 def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, Found]:
-    """The kind of a piece (empty if it has no line), and at most `most` of its lines, evenly taken.
+    """The kind of a piece (empty if it has no line), and at most `most` of its headings, evenly spaced.
 
-    Unless it begins a line, the text before its first newline is no line of its own.
+    `begins_line`: the piece begins a line. Else the text before its first newline is ignored.
     """
     first = 0 if begins_line else text.find("\n") + 1
     lines = [line for _, line in islice(_lines(text, first), _HEAD_LINES)]
     if not lines:
         return "", []
     if kind := _kind_of_rows(lines):
-        what = {"CSV": "columns" if begins_line else "record", "JSON lines": "record", "log": "log line"}[kind]
-        return kind, _ends(text, first, what)
-    marks = [_Mark(str(found.lastgroup), found.start(), _level(found[0])) for found in _MARKS.finditer(text, first)]
-    counts = {name: sum(one.what == name for one in marks) for name in ("turn", "definition", "heading")}
-    if counts["definition"] >= max(_LEAST, counts["turn"]):
-        marks = [one for one in marks if one.what != "heading"]  # in code they are comments
-        return "code", _pick(marks, most)
-    marks = [one for one in marks if one.what != "definition"]
-    kind = "session" if counts["turn"] >= _LEAST else "Markdown" if counts["heading"] >= _LEAST else "prose"
-    return kind, _pick(marks, most) or [("line", next(_lines(text, first))[0])]
+        head = {"CSV": "columns" if begins_line else "record", "JSON lines": "record", "log": "log line"}[kind]
+        return kind, _first_and_last(text, first, head)
+    headings = [
+        _Heading(str(found.lastgroup), found.start(), _level(found[0])) for found in _HEADINGS.finditer(text, first)
+    ]
+    counts = Counter(heading.kind for heading in headings)
+    if counts["definition"] >= max(_ENOUGH, counts["turn"]):
+        return "code", _pick([one for one in headings if one.kind != "heading"], most)  # in code these are comments
+    headings = [one for one in headings if one.kind != "definition"]
+    kind = "session" if counts["turn"] >= _ENOUGH else "Markdown" if counts["heading"] >= _ENOUGH else "prose"
+    return kind, _pick(headings, most) or [("line", next(_lines(text, first))[0])]
 
 
 def _kind_of_rows(lines: Sequence[str]) -> str:
-    """The kind of a text whose lines are records; empty: they are not."""
-    enough = max(_MOST * len(lines), 1)
+    """The kind of a text whose lines are records; empty for any other text."""
+    enough = max(_ROWS * len(lines), 1)
     if sum(line.startswith("{") and line.rstrip().endswith("}") for line in lines) >= enough:
         return "JSON lines"
     if sum(bool(_LOG.match(line) or _ADDRESSED_LOG.match(line)) for line in lines) >= enough:
@@ -85,34 +89,38 @@ def _kind_of_rows(lines: Sequence[str]) -> str:
     for delimiter in "\t,;|":
         counts = [line.count(delimiter) for line in lines]
         usual = max(set(counts), key=counts.count)
-        if usual and len(lines) > _LEAST and counts.count(usual) >= 0.8 * len(lines):
+        if usual and len(lines) > _ENOUGH and counts.count(usual) >= 0.8 * len(lines):
             return "CSV"
     return ""
 
 
-def _ends(text: str, first: int, what: str) -> Found:
-    """The first line with something in it, and the last whole one: the time that a log covers."""
+def _first_and_last(text: str, first: int, kind: str) -> Found:
+    """The first line that is not blank, of this kind, and the last line. In a log they show the time that it covers."""
     begin = next(_lines(text, first))[0]
     last = text.rfind("\n", begin, len(text.rstrip())) + 1
-    return [(what, begin), *([("record" if what == "columns" else what, last)] if last > begin else [])]
+    if last <= begin:
+        return [(kind, begin)]
+    return [(kind, begin), ("record" if kind == "columns" else kind, last)]
 
 
 def _level(line: str) -> int:
-    """The depth of a heading or a definition, from 0."""
+    """The depth of a heading (from 0), or the indentation of a definition."""
     return len(line) - len(line.lstrip(" \t")) if line[0] != "#" else len(line) - len(line.lstrip("#")) - 1
 
 
-def _pick(marks: Sequence[_Mark], most: int) -> Found:
-    """At most so many: of the highest levels all, of the one that is too many evenly taken."""
-    chosen: list[_Mark] = []
-    for level in sorted({one.level for one in marks}):
-        here, room = [one for one in marks if one.level == level], most - len(chosen)
-        chosen += here if len(here) <= room else [here[number * len(here) // room] for number in range(room)]
-    return [(one.what, one.start) for one in sorted(chosen, key=lambda one: one.start)]
+def _pick(headings: Sequence[_Heading], most: int) -> Found:
+    """At most `most` headings, the highest levels first. Of a level with more than there is room for, evenly spaced
+    ones are taken."""
+    chosen: list[_Heading] = []
+    for level in sorted({one.level for one in headings}):
+        same_level, room = [one for one in headings if one.level == level], most - len(chosen)
+        count = min(len(same_level), room)
+        chosen += [same_level[number * len(same_level) // count] for number in range(count)]
+    return [(one.kind, one.start) for one in sorted(chosen, key=lambda one: one.start)]
 
 
 def _lines(text: str, start: int) -> Iterator[tuple[int, str]]:
-    """The lines from a character on that are not blank, and where they begin."""
+    """The lines from a character on that are not blank, stripped, each with the character at which it begins."""
     while start < len(text):
         stop = text.find("\n", start)
         stop = len(text) if stop < 0 else stop

@@ -4,36 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from monocontext.engine.candidates import Candidates
-from monocontext.engine.documents import DocumentTable
 from monocontext.engine.stats import SearchStats
+from monocontext.text.search.by_place import DocumentsByPlace
 from monocontext.text.search.headings import find_headings
 from monocontext.text.source import Span, Stored
 
 PLACES = 7
-"""Frames that are read. With as many index pages, and one page of documents, these are 15 GETs."""
+"""The number of frames that are read. With as many index pages, and one page of documents, these are 15 GETs."""
 SAMPLE_CHARACTERS = 1 << 18
-"""The most of one frame that is looked at."""
+"""The most characters of one frame that are looked at."""
 DERIVED_CHARACTERS = 1 << 15
-"""Characters read at each place of a derived text."""
+"""The characters that are read at each place of a derived text."""
 HEADINGS = 8
-"""The most of one place."""
+"""The most headings of one place."""
 NAMES = 12
 """The most names of documents."""
 LINE_CHARACTERS = 120
-"""Longest heading or name shown, in characters."""
-
-
-class DocumentPlaces(Protocol):
-    """Where the documents of a text lie."""
-
-    @property
-    def count(self) -> int: ...
-
-    @property
-    def table(self) -> DocumentTable: ...
+"""The most characters of a heading or a name that are shown."""
 
 
 class Heading(NamedTuple):
@@ -42,7 +32,7 @@ class Heading(NamedTuple):
     start: int
     """The line's first character in the text."""
     line: int | None
-    """The line's number, from 1; None in a text derived from others, where a pass would tell."""
+    """The number of the line, from 1; None in a text derived from others, where only a pass over it would tell."""
     kind: str
     """`heading`, `definition`, `file`, `turn`, `columns`, `record`, `log line` or `line`."""
     text: str
@@ -51,32 +41,30 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A description of a text, from a few places of it. Prints as at most 70 lines of 150 characters."""
+    """A description of a text, from a few places in it. Prints as at most 70 lines of 150 characters."""
 
     characters: int | None
-    """None: only a pass over the text would tell."""
+    """The length of the text; None if only a pass over it would tell."""
     lines: int | None
+    """The number of lines; None if only a pass over the text would tell."""
     documents: int
     """The number of documents of the text; 0 if it is not divided."""
     names: tuple[str, ...]
     """Names of the first documents."""
     kinds: tuple[str, ...]
-    """The kinds of the places, the most common first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`, `session`,
-    `prose`."""
+    """The kinds of text at the places, the most common first: `Markdown`, `code`, `log`, `CSV`, `JSON lines`,
+    `session`, `prose`."""
     places: int
     """The number of frames that were read."""
     headings: tuple[Heading, ...]
-    """In the order of the text."""
+    """The headings at the places, in the order of the text."""
 
     def __str__(self) -> str:
         size = f"{self.characters:,} characters" if self.characters is not None else "a text of unknown length"
         lines = f" in {self.lines:,} lines" if self.lines is not None else ""
-        looks = (
-            f"; looks like {', '.join(self.kinds)} in {self.places} place{'s' * (self.places > 1)}"
-            if self.kinds
-            else ""
-        )
-        rows = [size + lines + looks]
+        rows = [size + lines]
+        if self.kinds:
+            rows[0] += f"; looks like {', '.join(self.kinds)} in {self.places} place{'s' * (self.places > 1)}"
         if self.documents:
             more = ", ..." if self.documents > len(self.names) else ""
             rows.append(f"{self.documents:,} documents: {', '.join(self.names)}{more}")
@@ -90,12 +78,14 @@ class _Sample(NamedTuple):
     """A piece of the text."""
 
     start: int
+    """Its first character in the text."""
     newlines_before: int | None
+    """The number of newlines before it; None if unknown."""
     text: str
 
 
-def outline(span: Span, documents: DocumentPlaces | None) -> Outline:
-    """GETs: `PLACES` frames with their index pages, and one page of documents."""
+def outline(span: Span, documents: DocumentsByPlace | None) -> Outline:
+    """Outline a text. GETs: `PLACES` frames with their index pages, and one page of documents."""
     count = documents.count if documents is not None else 0
     names: tuple[str, ...] = ()
     if documents is not None and count:
@@ -108,32 +98,33 @@ def outline(span: Span, documents: DocumentPlaces | None) -> Outline:
         text = whole[:SAMPLE_CHARACTERS]
         kind, found = find_headings(text, start == 0, HEADINGS)
         kinds += [kind] if kind else []
-        for what, at in found:
+        for heading_kind, at in found:
             line = None if before is None else before + text.count("\n", 0, at) + 1
             row = text[at : at + LINE_CHARACTERS].partition("\n")[0].rstrip()
-            headings.append(Heading(start + at, line, what, row))
+            headings.append(Heading(start + at, line, heading_kind, row))
     last = samples[-1] if samples else _Sample(0, 0, "")
     return Outline(
-        len(span) if span.length_is_known else None,
-        _lines(last) if span.length_is_known else None,
-        count,
-        names,
-        tuple(sorted(set(kinds), key=lambda kind: (-kinds.count(kind), kind))),
-        len(samples),
-        tuple(headings),
+        characters=len(span) if span.length_is_known else None,
+        lines=_lines(last) if span.length_is_known else None,
+        documents=count,
+        names=names,
+        kinds=tuple(sorted(set(kinds), key=lambda kind: (-kinds.count(kind), kind))),
+        places=len(samples),
+        headings=tuple(headings),
     )
 
 
 def _lines(last: _Sample) -> int | None:
-    """The lines of a text that ends with this piece."""
+    """The number of lines of a text that ends with this piece; None if unknown."""
     if last.newlines_before is None:
         return None
     return last.newlines_before + last.text.count("\n") + (last.text[-1:] not in ("", "\n"))
 
 
 def _samples(span: Span) -> Iterator[_Sample]:
-    """Pieces of the text at its head, its tail and evenly between, in order; of a stored text all read at once."""
-    if not span.length_is_known:  # another place would take a pass
+    """Pieces of the text at its head, at its tail and evenly spaced between, in order. Those of a stored text are read
+    at once."""
+    if not span.length_is_known:  # other places would take a pass over the text
         if text := next(span.texts(), ""):
             yield _Sample(0, 0, text)
         return
@@ -148,7 +139,7 @@ def _samples(span: Span) -> Iterator[_Sample]:
         return
     reader = source.reader
     frames = {frame.number: frame for frame in (reader.locate(span.start + target) for target in targets)}
-    only = Candidates(
+    sampled = Candidates(
         [(number, number + 1) for number in sorted(frames)],
         span.start,
         span.stop,
@@ -156,8 +147,8 @@ def _samples(span: Span) -> Iterator[_Sample]:
         reader.locate,
         SearchStats(),
     )
-    before: int | None = None
-    for window in span.windows(eager=True, only=only):
+    before_span: int | None = None
+    for window in span.windows(eager=True, only=sampled):
         newlines = window.newlines_before or 0
-        before = newlines if before is None else before
-        yield _Sample(window.start - span.start, newlines - before, window.text)
+        before_span = newlines if before_span is None else before_span
+        yield _Sample(window.start - span.start, newlines - before_span, window.text)

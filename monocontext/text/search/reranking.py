@@ -30,11 +30,11 @@ def prompt_for(query: str, passages: list[str]) -> str:
 
 
 def reorder(found: list[T], reply: str) -> list[T]:
-    """The passages that a reply names, in its order, then the others in their own. Raises `ValueError` if it names
-    none."""
+    """The passages that a reply names, in its order, then the others in their old order. Raises `ValueError` if the
+    reply names none."""
     named = dict.fromkeys(int(number) - 1 for number in re.findall(r"\d{1,9}", reply))
     first = [number for number in named if 0 <= number < len(found)]
     if not first:
-        said = " ".join(reply.split())[:100]
-        raise ValueError(f"rerank= gave no number of a passage from 1 to {len(found)}: {said!r}")
+        quoted = " ".join(reply.split())[:100]
+        raise ValueError(f"rerank= must return numbers of passages from 1 to {len(found)}, not {quoted!r}")
     return [found[number] for number in (*first, *(n for n in range(len(found)) if n not in named))]

@@ -34,12 +34,12 @@ _MOST_COUNTED = 3
 _NEAR_CHARACTERS = 80
 """At this distance, two words get half of the bonus."""
 _BONUS = 0.3
-"""The bonus of adjacent words, as a share of their weights."""
+"""The bonus for adjacent words, as a share of their weights."""
 
 _PASSAGE = re.compile(
     rf"(?s:.{{{PASSAGE_CHARACTERS}}})(?:[^\n]{{0,{PASSAGE_CHARACTERS - 1}}}\n|[^\n]{{{PASSAGE_CHARACTERS}}})|(?s:.+)"
 )
-"""The length of a passage in which no document ends."""
+"""One passage, in text in which no document ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,18 @@ class Scored:
 
 
 def weigh(passages: float, holding: float) -> float:
-    """The weight of a word (inverse document frequency) that `holding` of `passages` hold."""
+    """The weight of a word that `holding` of `passages` contain: its inverse document frequency."""
     return math.log(1 + (passages - holding + 0.5) / (holding + 0.5))
 
 
 def most_score(weights: Sequence[float]) -> float:
     """The highest score of a passage with words of these weights."""
     bonus = _BONUS * sum(weights) if len(weights) > 1 else 0
-    return sum(_add_up(each, _MOST_COUNTED) for each in weights) + bonus
+    return sum(_word_score(each, _MOST_COUNTED) for each in weights) + bonus
 
 
-def _add_up(weight: float, count: int) -> float:
-    """The share of a word in the score of a passage with `count` occurrences."""
+def _word_score(weight: float, count: int) -> float:
+    """The part of a passage's score that `count` occurrences of a word make."""
     count = min(count, _MOST_COUNTED)
     return weight * count * (_K1 + 1) / (count + _K1)
 
@@ -76,9 +76,10 @@ class Scorer:
 
     def __init__(self, terms: Terms, weights: dict[Term, float]):
         self._weights = [weights[term] for term in terms.scoring]
-        self._counted = [[_add_up(each, count) for count in range(_MOST_COUNTED + 1)] for each in self._weights]
+        self._scores = [[_word_score(each, count) for count in range(_MOST_COUNTED + 1)] for each in self._weights]
+        """The part of each term in a score, by its count."""
         self._bounds = dict[tuple[int, ...], float]()
-        """The highest score of a passage with these counts of the terms."""
+        """The highest score of a passage, by the counts of the terms."""
         self._required = frozenset(range(len(terms.phrases)))
         self._finder = Finder(terms.scoring)
         self._without = Finder(terms.without) if terms.without else None
@@ -94,7 +95,7 @@ class Scorer:
         return data.endswith(b"\n") and not self._has_spaces and self._finder.rules_out(data, self._needed())
 
     def may_go_on(self, text: str) -> bool:
-        """Whether the text after a window decides on a word or phrase that begins in it."""
+        """Whether a word or phrase may begin in a window and end in the text after it."""
         if text.endswith("\n") and not self._has_spaces:
             return False
         tail = fold(text[-self.reach :])
@@ -103,18 +104,18 @@ class Scorer:
     def may_begin(self, text: str) -> bool:
         """Whether a word or phrase begins at the start of a text, given that no word continues there."""
         head = text if self._has_spaces else text[: self.reach]
-        return any(one is not None and one.of(head).match(head) for one in (self._finder, self._without))
+        return any(one is not None and one.expression(head).match(head) for one in (self._finder, self._without))
 
     def score(
         self, text: str, cuts: Sequence[int] = (), first: int = 0, last: int | None = None, data: bytes | None = None
     ) -> Iterator[Scored]:
-        """The passages of characters [first, last) that score `least`, and maybe others, in order.
+        """The passages of characters [first, last) that score at least `least`, and maybe others, in order.
 
-        A passage ends at each of `cuts`, where another document begins. A word counts in the passage in which it
-        begins, and that passage's text contains all of it. `data`: the text in UTF-8 if it is in memory.
+        A passage also ends at each of `cuts`, where documents begin or end. A word counts in the passage in which it
+        begins, and that passage's text contains all of it. `data`: the text in UTF-8, if the caller has it.
         """
         last = len(text) if last is None else last
-        words = self._finder.look(text, text.encode("utf-8", "surrogatepass") if data is None else data, first)
+        words = self._finder.occurrences(text, text.encode("utf-8", "surrogatepass") if data is None else data, first)
         passages = _passages(text, cuts, first, last)
         start = stop = first
         least, needed = -1.0, list[str]()
@@ -130,15 +131,16 @@ class Scorer:
                 yield scored
 
     def _needed(self) -> list[str]:
-        """The beginnings of terms, one of which each passage that scores `least` has."""
+        """Beginnings of terms. Each passage that scores `least` has one of these; empty if unknown."""
         if not self._finder.beginnings:
             return []
         if self._required:
             return [self._finder.beginnings[max(self._required, key=self._weights.__getitem__)]]
         terms = sorted(range(len(self._weights)), key=self._weights.__getitem__)
         weights = [self._weights[term] for term in terms]
-        few = next((n for n in range(len(terms)) if most_score(weights[: n + 1]) >= self.least), len(terms))
-        return list({self._finder.beginnings[term]: None for term in terms[few:]})
+        # The lightest terms, as many as do not reach `least` together: a passage needs one of the others.
+        light = next((n for n in range(len(terms)) if most_score(weights[: n + 1]) >= self.least), len(terms))
+        return list(dict.fromkeys(self._finder.beginnings[term] for term in terms[light:]))
 
     def _may_score(self, words: Occurrences, start: int, stop: int) -> bool:
         """Whether the passage [start, stop) can score `least`."""
@@ -146,9 +148,9 @@ class Scorer:
         if counts is None:
             return True
         if (most := self._bounds.get(counts)) is None:
-            held = [term for term, count in enumerate(counts) if count]
-            most = sum(self._counted[term][min(counts[term], _MOST_COUNTED)] for term in held)
-            most += _BONUS * sum(self._weights[term] for term in held) if len(held) > 1 else 0
+            present = [term for term, count in enumerate(counts) if count]
+            most = sum(self._scores[term][min(counts[term], _MOST_COUNTED)] for term in present)
+            most += _BONUS * sum(self._weights[term] for term in present) if len(present) > 1 else 0
             self._bounds[counts] = most
         return most >= self.least
 
@@ -160,9 +162,9 @@ class Scorer:
             return None
         score = self.add_up(places)
         if self._without is not None and score >= self.least:
-            behind = stop + self.reach
-            lacked = self._without.of(text[start:behind]).search(text, start, behind)
-            if lacked is not None and lacked.start() < stop:  # it may end after the passage
+            end = stop + self.reach  # an excluded term may end after the passage
+            excluded = self._without.expression(text[start:end]).search(text, start, end)
+            if excluded is not None and excluded.start() < stop:
                 return None
         next_cut = bisect_right(cuts, start)
         end = min(max(stop, found[-1].stop), cuts[next_cut] if next_cut < len(cuts) else len(text))
@@ -173,18 +175,19 @@ class Scorer:
         counts = defaultdict[int, int](int)
         for _, term in places:
             counts[term] += 1
-        score = sum(_add_up(self._weights[term], count) for term, count in counts.items())
+        score = sum(_word_score(self._weights[term], count) for term, count in counts.items())
         if len(counts) < 2:
             return score
         nearest: dict[int, int] = {}
-        for (at, term), (behind, other) in pairwise(places):
-            if term != other:
-                for each in (term, other):
-                    nearest[each] = min(nearest.get(each, behind - at), behind - at)
+        for (at, term), (next_at, next_term) in pairwise(places):
+            if term != next_term:
+                for each in (term, next_term):
+                    nearest[each] = min(nearest.get(each, next_at - at), next_at - at)
         bonus = (self._weights[term] / (1 + gap / _NEAR_CHARACTERS) for term, gap in nearest.items())
         return score + _BONUS * sum(bonus)
 
 
 def _passages(text: str, cuts: Sequence[int], first: int, last: int) -> Iterator[tuple[int, int]]:
+    """The ranges of the passages in [first, last)."""
     ends = [first, *cuts[bisect_right(cuts, first) : bisect_left(cuts, last)], last]
     return chain.from_iterable(map(re.Match.span, _PASSAGE.finditer(text, *part)) for part in pairwise(ends))

@@ -22,17 +22,23 @@ a an and are as at be been but by can did do does for from had has have how i if
 no not of on or our she so that the their them then there these they this to up us was we were what when where which who
 why will with would you your about"""
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-_PIECES = re.compile(r'(?P<minus>-)?(?:"(?P<phrase>[^"]*)(?P<closed>"?)|doc:(?P<glob>\S*)|(?P<word>[^\s"]+))')
+_PARTS = re.compile(r'(?P<minus>-)?(?:"(?P<phrase>[^"]*)(?P<closed>"?)|doc:(?P<glob>\S*)|(?P<word>[^\s"]+))')
+"""The parts of a query: a phrase, the glob of `doc:`, or a word; each may have a minus before it."""
 _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+"""Text of scripts without spaces: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 _ENDINGS = "(?:s|es|ed|er|ers|ing|ings|ion|ions|or|ors)?"
+"""The endings of a word: visit, visits, visited."""
 _ENDINGS_OF_STEM = "(?:[eé]|s|es|ed|er|ers|ing|ings|ion|ions|or|ors)?"
-_DOUBLED = "(?:ed|er|ers|ing|ings)"
-_SPELLED = "e s es ed er ers ing ings ion ions or ors y ies ied ier ying"
+"""The endings of a stem that may have lost an e: rotat-e, rotat-ing."""
+_ENDINGS_OF_DOUBLED = "(?:ed|er|ers|ing|ings)"
+"""The endings of a stem with a doubled consonant: runn-ing."""
+_ALL_ENDINGS = "e s es ed er ers ing ings ion ions or ors y ies ied ier ying"
 _LEAST_STEM = 4
-_MOST_BETWEEN = 100
-"""The most spaces in a phrase across the end of a frame for which search filters allow."""
+"""The fewest characters of a stem. A shorter word keeps its ending."""
+_MOST_SPACES = 100
+"""The most spaces in a phrase that search filters allow for, where the phrase crosses the end of a frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +53,10 @@ class Term:
     query: Query
     """The query of search filters for places with the term."""
     beginnings: tuple[str, ...] = ()
-    """The lower-case beginnings that the term may have, without diacritics; empty if only the patterns find it."""
-
+    """The beginning that each form of the term has in lower case and without diacritics; empty if only the patterns
+    find the term."""
     words: tuple[str, ...] = ()
-    """The folded words that may stand for the term in search filters."""
+    """The folded words under which search filters may count the term."""
 
     @property
     def is_spaced(self) -> bool:
@@ -58,45 +64,49 @@ class Term:
         return self.plain.startswith(r"\b")
 
     def may_go_on(self, tail: str) -> bool:
-        """Whether a term may begin in the folded end of a text and end after it, or prove there to be part of a longer
-        word."""
+        """Whether the text that follows can decide if a term begins in `tail`, the folded end of a text: the term may
+        end there, or be part of a longer word."""
         if not self.is_spaced:
             return overlap(tail, fold(self.text)) > 0
         beginning = fold(self.beginnings[0] if self.beginnings else self.text)
-        found = re.match(r"\w+", tail[::-1])
-        return found is not None and (beginning.startswith(found[0][::-1]) or found[0][::-1].startswith(beginning))
+        found = re.match(r"\w+", tail[::-1])  # backwards, or it would be tried at every character
+        if found is None:
+            return False
+        last_word = found[0][::-1]
+        return beginning.startswith(last_word) or last_word.startswith(beginning)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A query."""
+    """The terms of a query."""
 
     words: tuple[Term, ...]
-    """Each of these adds to the score."""
+    """The words. Each occurrence adds to the score of a passage."""
     phrases: tuple[Term, ...]
-    """A passage has all of these; each adds to the score."""
+    """The phrases. A passage must have all of them, and they add to its score."""
     without: tuple[Term, ...]
-    """A passage has none of these."""
+    """The excluded terms. A passage must have none of them."""
     documents: tuple[str, ...]
-    """Patterns of document names; a document that matches any is searched."""
+    """Globs of document names; empty for all documents. A document that matches any of them is searched."""
 
     @property
     def scoring(self) -> tuple[Term, ...]:
+        """The terms that add to the score, phrases first. Their numbers are the places in this tuple."""
         return (*self.phrases, *self.words)
 
     @property
     def any_of(self) -> Query:
-        """The query for places worth looking at: each phrase, and any of the words."""
-        some = Any(tuple(term.query for term in self.scoring))
-        return All((*(term.query for term in self.phrases), some)) if self.phrases else some
+        """The query of search filters for places worth a look: those with all phrases, or else any of the words."""
+        any_term = Any(tuple(term.query for term in self.scoring))
+        return All((*(term.query for term in self.phrases), any_term)) if self.phrases else any_term
 
 
 def parse(query: str) -> Terms:
-    """Raises `ValueError`, in one line, for a query that can find nothing (empty, or only stop words), and for one that
-    does not parse (an open quote, `doc:` without a name)."""
+    """Parse a query. Raises `ValueError` for a query that is empty or has only stop words, and for one with an open
+    quote, or with `doc:` but no name."""
     words: dict[str, Term] = {}
-    phrases, without, documents, ignored = list[Term](), list[Term](), list[str](), list[str]()
-    for found in _PIECES.finditer(query):
+    phrases, without, documents, stop_words = list[Term](), list[Term](), list[str](), list[str]()
+    for found in _PARTS.finditer(query):
         if found["glob"] is not None:
             if found["minus"] or not found["glob"]:
                 raise ValueError(f"a query names documents as doc:src/*.py, not as {found[0]}")
@@ -112,33 +122,36 @@ def parse(query: str) -> Terms:
             if found["minus"]:
                 without.append(_word(token))
             elif token.lower() in STOP_WORDS:
-                ignored.append(token)
+                stop_words.append(token)
             else:
                 words |= {term.text.lower(): term for term in _terms_of(token)}
     if not words and not phrases:
-        if ignored:
-            raise ValueError(f"a query of common words alone finds everything: {' '.join(ignored)}; add a rarer word")
+        if stop_words:
+            raise ValueError(
+                f"a query of common words alone finds everything: {' '.join(stop_words)}; add a rarer word"
+            )
         raise ValueError("a query needs a word or a quoted phrase to look for")
     return Terms(tuple(words.values()), tuple(phrases), tuple(without), tuple(documents))
 
 
 def _terms_of(token: str) -> list[Term]:
-    """A token as a word; in a script without spaces, as pairs of characters."""
-    found: list[Term] = []
+    """The terms of a token: a word, or pairs of characters where the script has no spaces."""
+    terms: list[Term] = []
     at = 0
     for run in _SPACELESS.finditer(token):
         if run.start() > at:
-            found.append(_word(token[at : run.start()]))
+            terms.append(_word(token[at : run.start()]))
         text = run[0]
         pairs = [text[i : i + 2] for i in range(len(text) - 1)] or [text]
-        found += [Term(pair, pair, re.escape(pair), Literal(pair), (pair,), (pair,)) for pair in dict.fromkeys(pairs)]
+        terms += [Term(pair, pair, re.escape(pair), Literal(pair), (pair,), (pair,)) for pair in dict.fromkeys(pairs)]
         at = run.end()
     if at < len(token):
-        found.append(_word(token[at:]))
-    return found
+        terms.append(_word(token[at:]))
+    return terms
 
 
 def _word(token: str) -> Term:
+    """The term of a word: an English one with its other forms."""
     bare = _strip_latin(token)
     if not (bare.isascii() and bare.isalpha()):
         query = _any([Literal(each, re.IGNORECASE) for each in dict.fromkeys((token, bare))])
@@ -150,31 +163,35 @@ def _word(token: str) -> Term:
     if bare != token:
         literals.append(Literal(token, re.IGNORECASE))
     plain = "|".join(beginning + ending for beginning, ending in forms)
-    marked = "|".join(_with_marks(beginning) + ending for beginning, ending in forms)
-    return Term(token, rf"\b(?:{plain})\b", rf"\b(?:{marked})\b", _any(literals), (stem,), _folded(token, bare))
+    accented = "|".join(_with_marks(beginning) + ending for beginning, ending in forms)
+    return Term(token, rf"\b(?:{plain})\b", rf"\b(?:{accented})\b", _any(literals), (stem,), _folded(token, bare))
 
 
 def _phrase(tokens: list[str]) -> Term:
-    number = max(range(len(tokens)), key=lambda number: len(tokens[number].encode()))
-    latest = 2 * len("".join(tokens[:number])) + _MOST_BETWEEN if number else 0  # twice: with a mark on each letter
-    literal = Literal(tokens[number], re.IGNORECASE, latest=latest)
-    plain = r"\s+".join(re.escape(_strip_latin(one)) for one in tokens)
-    marked = r"\s+".join(_with_marks(_strip_latin(one)) for one in tokens)
-    return Term(" ".join(tokens), plain, marked, literal, _beginning(_strip_latin(tokens[0])), _folded(tokens[number]))
+    """The term of a phrase. Search filters are asked for its longest word."""
+    longest = max(range(len(tokens)), key=lambda number: len(tokens[number].encode()))
+    # Twice the length of the words before it, since each letter may have a combining mark.
+    latest = 2 * len("".join(tokens[:longest])) + _MOST_SPACES if longest else 0
+    literal = Literal(tokens[longest], re.IGNORECASE, latest=latest)
+    plain = r"\s+".join(re.escape(_strip_latin(token)) for token in tokens)
+    accented = r"\s+".join(_with_marks(_strip_latin(token)) for token in tokens)
+    beginning = _beginning(_strip_latin(tokens[0]))
+    return Term(" ".join(tokens), plain, accented, literal, beginning, _folded(tokens[longest]))
 
 
 def _beginning(bare: str) -> tuple[str, ...]:
+    """`Term.beginnings` of a word without other forms."""
     return (bare.lower(),) if bare.isascii() or bare.lower() == bare.upper() else ()
 
 
 def _folded(*tokens: str) -> tuple[str, ...]:
-    """The forms of a word that search filters may have counted; English endings count as one."""
+    """The forms of a word under which search filters may count it. Forms that filters count as one are given once."""
     forms = [
         beginning + ending
         for token in tokens
         if token.isascii() and token.isalpha()
         for beginning, pattern in _forms(token.lower())
-        for ending in ("", *_SPELLED.split())
+        for ending in ("", *_ALL_ENDINGS.split())
         if re.fullmatch(pattern, ending)
     ]
     by_stem: dict[bytes, str] = {}
@@ -184,16 +201,16 @@ def _folded(*tokens: str) -> tuple[str, ...]:
 
 
 def _forms(word: str) -> list[tuple[str, str]]:
-    """The forms of an English word: what they begin with, and patterns of what follows."""
+    """The forms of an English word: pairs of a beginning and the pattern of the endings that it may have."""
     if word.endswith(("ies", "y")) and len(word) > _LEAST_STEM:
         return [(word.removesuffix("ies").removesuffix("y"), "(?:y|ies|ied|ier|ying)")]
     for suffix in ("ings", "ions", "ing", "ion", "ers", "ors", "ed", "es", "er", "or", "s", "e"):
         stem = word.removesuffix(suffix)
         if stem != word and len(stem) >= _LEAST_STEM - (suffix in ("s", "e")) and not stem.endswith("s"):
             if stem[-1] == stem[-2] and stem[-1] not in "aeioulsz":
-                return [(stem[:-1], "s?"), (stem, _DOUBLED)]  # running: run
+                return [(stem[:-1], "s?"), (stem, _ENDINGS_OF_DOUBLED)]  # running: run
             return [(stem, _ENDINGS_OF_STEM)]
-    doubled = [(word + word[-1], _DOUBLED)] if re.fullmatch(r"[a-z]*[aeiou][b-df-hj-np-tvz]", word) else []
+    doubled = [(word + word[-1], _ENDINGS_OF_DOUBLED)] if re.fullmatch(r"[a-z]*[aeiou][b-df-hj-np-tvz]", word) else []
     return [(word, _ENDINGS), *doubled]  # run: running
 
 
@@ -214,25 +231,25 @@ def _strip_marks(text: str) -> str:
 
 
 def _strip_latin(text: str) -> str:
-    """ASCII letters without diacritics. Other letters keep theirs: without them, Cyrillic and Korean letters become
-    other letters."""
-    return "".join(bare if (bare := _strip_marks(one)).isascii() else one for one in text)
+    """The text with Latin letters without diacritics. Other letters keep these, since a Cyrillic or Korean letter
+    without them is another letter."""
+    return "".join(bare if (bare := _strip_marks(c)).isascii() else c for c in text)
 
 
 def _with_marks(text: str) -> str:
-    """A pattern for a text without diacritics that finds it with any."""
-    marked = _marked_letters()
+    """A pattern that finds a text (without diacritics) with any diacritics."""
+    accented = _accented_letters()
     return "".join(
-        f"(?:[{c}{marked[c.lower()]}][\u0300-\u036f]*)" if c.lower() in marked else re.escape(c) for c in text
+        f"(?:[{c}{accented[c.lower()]}][\u0300-\u036f]*)" if c.lower() in accented else re.escape(c) for c in text
     )
 
 
 @lru_cache
-def _marked_letters() -> dict[str, str]:
-    """The letters that are a Latin letter with diacritics, by that letter."""
-    found: dict[str, str] = {}
+def _accented_letters() -> dict[str, str]:
+    """For each Latin letter in lower case, its forms with diacritics in either case."""
+    forms: dict[str, str] = {}
     for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00)):
         letter = _strip_marks(chr(code))
         if letter.isascii() and letter.isalpha() and len(letter) == 1:
-            found[letter.lower()] = found.get(letter.lower(), "") + chr(code)
-    return found
+            forms[letter.lower()] = forms.get(letter.lower(), "") + chr(code)
+    return forms

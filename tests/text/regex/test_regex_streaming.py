@@ -15,7 +15,7 @@ from regex_equality import Slow, alarm, context_of, windows
 
 from monocontext import regex
 from monocontext.format.filters.query import All, Literal, Query
-from monocontext.text.regex import stream
+from monocontext.text.regex.buffer import TextBuffer
 from monocontext.text.regex.literals import required_literals
 from monocontext.text.source import Span
 
@@ -36,14 +36,14 @@ class Watch:
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     watch = Watch()
-    real_window, real_stretch, real_windows = stream.TextWindow.window, stream.TextWindow.stretch, Span.windows
+    real_window, real_stretch, real_windows = TextBuffer.window, TextBuffer.stretch, Span.windows
 
-    def window(self: stream.TextWindow, start: int, size: int) -> str:
+    def window(self: TextBuffer, start: int, size: int) -> str:
         text = real_window(self, start, size)
         watch.largest = max(watch.largest, len(self._buffer))
         return text
 
-    def stretch(self: stream.TextWindow, start: int, least: int, most: int) -> tuple[int, str]:
+    def stretch(self: TextBuffer, start: int, least: int, most: int) -> tuple[int, str]:
         base, text = real_stretch(self, start, least, most)
         watch.largest = max(watch.largest, len(self._buffer))
         return base, text
@@ -54,8 +54,8 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
             watch.pulled += len(one.text)
             yield one
 
-    monkeypatch.setattr(stream.TextWindow, "window", window)
-    monkeypatch.setattr(stream.TextWindow, "stretch", stretch)
+    monkeypatch.setattr(TextBuffer, "window", window)
+    monkeypatch.setattr(TextBuffer, "stretch", stretch)
     monkeypatch.setattr(Span, "windows", span_windows)
     return watch
 
@@ -82,15 +82,15 @@ def test_memory_is_bounded_and_each_character_is_pulled_once(pattern: str, slack
 def test_frames_that_are_kept_decoded_are_not_copied(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = TEXT.replace("label", "\u6f22\u5b57label")
     copied = 0
-    real = stream.TextWindow.window
+    real = TextBuffer.window
 
-    def window(self: stream.TextWindow, start: int, size: int) -> str:
+    def window(self: TextBuffer, start: int, size: int) -> str:
         nonlocal copied
         found = real(self, start, size)
         copied += len(found)
         return found
 
-    monkeypatch.setattr(stream.TextWindow, "window", window)
+    monkeypatch.setattr(TextBuffer, "window", window)
     with windows(WINDOW, 100), context_of(text, 4000, name="regex-streaming") as context:
         assert regex.findall(pattern, context) == re.findall(pattern, text)
         assert 0 < copied < len(text) // 5

@@ -12,7 +12,7 @@ from monocontext import Monocontext
 from monocontext.errors import ContextTooLarge
 from monocontext.stores.memory import forget
 from monocontext.text.search import grep
-from monocontext.text.search.grep import Hit
+from monocontext.text.search.hits import Hit
 
 from .cases import make_context, make_needle, make_pattern, make_text
 

@@ -15,7 +15,7 @@ from monocontext import Monocontext, publish, regex
 from monocontext.errors import ContextTooLarge
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore, SimulatedWorkers, virtual_context
-from monocontext.text.search.grep import Hit
+from monocontext.text.search.hits import Hit
 from tests.budget import examples
 
 from . import grep_cases

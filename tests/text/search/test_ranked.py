@@ -15,7 +15,7 @@ from monocontext.format.filters.words import strip
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.text import served_text
-from monocontext.text.search import ranked
+from monocontext.text.search import frame_order, ranked
 from monocontext.text.search.occurrences import Finder
 from monocontext.text.search.scoring import Scorer
 from monocontext.text.search.terms import parse
@@ -147,12 +147,12 @@ def test_words_are_found_where_their_patterns_find_them(seed: int) -> None:
         "a_k",
     ]
     finder = Finder(parse(" ".join(rng.sample(pieces, 4))).scoring)
-    pattern = finder.plain if text.isascii() else finder.marked
+    pattern = finder.plain if text.isascii() else finder.accented
     expected = [(*found.span(), (found.lastindex or 0) - 1) for found in pattern.finditer(text)]
     assert expected
-    assert finder.look(text, text.encode()).matches(0, len(text)) == expected
+    assert finder.occurrences(text, text.encode()).matches(0, len(text)) == expected
     for _ in range(20):  # parts of the text, some left out
-        cuts, words = sorted(rng.choices(range(len(text)), k=30)), finder.look(text, text.encode())
+        cuts, words = sorted(rng.choices(range(len(text)), k=30)), finder.occurrences(text, text.encode())
         for start, stop in list(pairwise(cuts))[:: rng.randrange(1, 4)]:
             inside = [one for one in expected if start <= one[0] < stop]
             most, at = words.most(start, stop), words.next(finder.beginnings, start)
@@ -220,9 +220,9 @@ def test_a_bare_text_tells_of_each_letter_that_expressions_find() -> None:
     letters = "".join(map(chr, (*range(0x80, 0xD800), *range(0xE000, 0x20000))))
     for letter in "abcdefghijklmnopqrstuvwxyz":
         finder = Finder(parse(f'"{letter}"').scoring)
-        for one in {found[0][0] for found in finder.marked.finditer(letters)}:
+        for one in {found[0][0] for found in finder.accented.finditer(letters)}:
             text = f"x{one}{' ' * 200}\n"  # long, so that marks are few
-            assert finder.look(text, text.encode()).next([letter], 0) <= 1, one
+            assert finder.occurrences(text, text.encode()).next([letter], 0) <= 1, one
             assert not finder.rules_out(text.encode(), [letter]), one
 
 
@@ -343,7 +343,7 @@ def test_weights_are_near_the_true_ones() -> None:
         lines.append(" ".join([*held, *dice.choices(others, k=53)]) + "\n")
     _, context = opened("".join(lines), frame_bytes=1 << 18)
     for word, share in shares.items():
-        (weight,) = ranked._weights(context.span, parse(word)).values()
+        (weight,) = frame_order.estimate_weights(context.span, parse(word)).values()
         assert weight == pytest.approx(math.log(1 / share), abs=1.5), (word, share)
 
 

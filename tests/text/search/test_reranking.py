@@ -49,7 +49,7 @@ def test_nothing_to_order_is_not_asked(context: Monocontext) -> None:
 
 
 def test_a_reply_without_a_number_is_an_error(context: Monocontext) -> None:
-    with pytest.raises(ValueError, match=r"rerank= gave no number of a passage from 1 to 50: 'None of them\.'"):
+    with pytest.raises(ValueError, match=r"rerank= must return numbers of passages from 1 to 50, not 'None of them\.'"):
         context.search("copper harbor", rerank=lambda prompt: "None\nof them.")
     assert reorder(["a", "b", "c"], "[2]") == ["b", "a", "c"]
 
