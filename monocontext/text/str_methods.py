@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import FrameType
-from typing import Any, Self, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 from monocontext.errors import ContextTooLarge, Unhashable
 from monocontext.format.filters.query import Query
@@ -31,6 +31,9 @@ from monocontext.text.lazy_lists import (
     split_spaces,
 )
 from monocontext.text.source import OPEN, Span, Stored
+
+if TYPE_CHECKING:
+    from monocontext.text.next_use import Use
 
 Bound = SupportsIndex | None
 
@@ -112,13 +115,13 @@ class StrLike(LazyText):
         """Whether the text fits into one `str`; a text of unknown length counts as large."""
         return self.span.length_is_known and len(self) <= self._limit
 
-    def _is_used(self, question: str, method: str, arguments: int) -> bool:
-        """Ask `next_use` about the code that calls a method; False for a text that a request or two fetch."""
+    def _use_of_result(self, method: str, arguments: int) -> Use:
+        """How the caller of a method uses its result; "unknown" for a text that a request or two fetch."""
         if len(self) <= AT_ONCE:
-            return False
-        from monocontext.text import next_use
+            return "unknown"
+        from monocontext.text.next_use import use_of_result
 
-        return bool(getattr(next_use, question)(sys._getframe(2), method, arguments))
+        return use_of_result(sys._getframe(2), method, arguments)
 
     # -- comparison ------------------------------------------------------------------------------------------------
 
@@ -287,11 +290,11 @@ class StrLike(LazyText):
 
     def _change_case(self, method: str, caller: FrameType | None) -> str | Self:
         """`lower()`, `upper()` or `casefold()`, called from a frame. None where the caller only searches the result."""
-        from monocontext.text.next_use import is_front_taken, is_searched
+        from monocontext.text.next_use import use_of_result
 
         if self._is_small and (
             len(self) <= AT_ONCE
-            or not (caller is None or is_searched(caller, method) or is_front_taken(caller, method, 0))
+            or not (caller is None or use_of_result(caller, method, 0) in ("search", "iter", "front"))
         ):
             return getattr(self._whole(method, ""), method)()  # type: ignore[no-any-return]
         span = self.span
@@ -344,7 +347,7 @@ class StrLike(LazyText):
         old = self._argument(old, "replace() argument 1 must be str")
         new = self._argument(new, "replace() argument 2 must be str")
         most = _c_integer(count)
-        if self._is_small and not (most < 0 and old and self._is_used("is_front_taken", "replace", 2)):
+        if self._is_small and not (most < 0 and old and self._use_of_result("replace", 2) in ("iter", "front")):
             return self._whole("replace", "").replace(old, new, most)
         span, call = self.span, ("replace", old, new, most)
         if most < 0 and old:
@@ -474,8 +477,8 @@ class StrLike(LazyText):
         """
         most = _c_integer(maxsplit)
         given = None if sep is None else self._separator(sep)
-        use = "is_counted" if given == "\n" else "is_front_taken"
-        if self._is_small and not (most < 0 and self._is_used(use, "split", 0 if given is None else 1)):
+        lazy_uses = ("len", "iter", "front", "part") if given == "\n" else ("iter", "front")
+        if self._is_small and not (most < 0 and self._use_of_result("split", 0 if given is None else 1) in lazy_uses):
             return self._whole("split", "").split(given, most)
         if most < 0:
             parts = split_spaces(self.span) if given is None else split_on(self.span, given)
@@ -548,7 +551,7 @@ class StrLike(LazyText):
     def splitlines(self, keepends: bool = False) -> list[str] | LazyList:
         """A list; above the limit it is lazy and streams."""
         keepends = "\n".splitlines(keepends) == ["\n"]  # takes the arguments of `str.splitlines`, and raises its errors
-        if self._is_small and not self._is_used("is_front_taken", "splitlines", 0):
+        if self._is_small and self._use_of_result("splitlines", 0) not in ("iter", "front"):
             return self._whole("splitlines", "").splitlines(keepends)
         return split_at_line_ends(self.span, keepends).with_recipe(self._snapshot, "splitlines", keepends)
 
