@@ -22,7 +22,7 @@ from monocontext.errors import NotPicklable
 from monocontext.text.cached_lines import CachedLines
 from monocontext.text.lazy_kinds import LazyItems, is_collected
 from monocontext.text.source import Span, Stored
-from monocontext.text.splitting import Blocks, split_backward, split_lines, split_text, split_words
+from monocontext.text.splitting import Blocks, split_backward, split_text
 from monocontext.text.windows import has_border
 
 CHECKPOINT_EVERY = 4096
@@ -376,21 +376,6 @@ class LineSplit(SeparatorSplit):
 
     def __reversed__(self) -> Iterator[str]:
         return split_backward(self._span.texts(reverse=True))
-
-
-def split_on(span: Span, separator: str) -> LazyList:
-    """`text.split(separator)`."""
-    return LineSplit(span) if separator == "\n" else SeparatorSplit(span, separator)
-
-
-def split_spaces(span: Span) -> LazyList:
-    """`text.split()`."""
-    return StreamSplit(span, split_words)
-
-
-def split_at_line_ends(span: Span, keepends: bool) -> LazyList:
-    """`text.splitlines(keepends)`."""
-    return StreamSplit(span, lambda texts: split_lines(texts, keepends))
 
 
 class OffsetSplit(LazyList):

@@ -426,12 +426,6 @@ class Monocontext(StrLike, Sequence[str]):
             return self._read(start, max(start, stop))
         return self._view(start, stop)
 
-    def _prefix(self, stop: int) -> Monocontext:
-        return self._view(0, stop)
-
-    def _rest(self, start: int) -> Monocontext:
-        return self._view(start, len(self))
-
     @property
     def _snapshot(self) -> Monocontext:
         if self._opened is None or not self._is_whole:

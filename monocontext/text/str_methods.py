@@ -24,13 +24,14 @@ from monocontext.text.derived import Derivation, Derived, InContext, PerCharacte
 from monocontext.text.lazy_kinds import LazyText
 from monocontext.text.lazy_lists import (
     LazyList,
+    LineSplit,
     OffsetSplit,
+    SeparatorSplit,
+    StreamSplit,
     cuts_from_right,
-    split_at_line_ends,
-    split_on,
-    split_spaces,
 )
 from monocontext.text.source import OPEN, Span, Stored
+from monocontext.text.splitting import split_lines, split_words
 
 if TYPE_CHECKING:
     from monocontext.text.next_use import Use
@@ -65,6 +66,10 @@ class StrLike(LazyText):
     @abstractmethod
     def _part(self, start: int, stop: int) -> str | Self:
         """Characters [start, stop): a `str` up to the limit, above it a view of this kind."""
+
+    @abstractmethod
+    def _view(self, start: int, stop: int) -> Self:
+        """Characters [start, stop) as a text of this kind, also below the limit."""
 
     @abstractmethod
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Self:
@@ -407,11 +412,11 @@ class StrLike(LazyText):
 
     def _strip(self, name: str, chars: object, left: bool, right: bool) -> str | Self:
         given = None if chars is None else self._argument(chars, f"{name} arg must be None or str")
-        start = self._lstrip_stop(0, given) if left else 0
-        stop = self._rstrip_start(start, given) if right else self._end_after(start)
+        start = self._lstrip_start(0, given) if left else 0
+        stop = self._rstrip_stop(start, given, len(self)) if right else self._end_after(start)
         return self._part(start, stop)
 
-    def _lstrip_stop(self, start: int, chars: str | None) -> int:
+    def _lstrip_start(self, start: int, chars: str | None) -> int:
         """The first character from `start` on that `lstrip(chars)` would keep."""
         for text in self.span.texts(start):
             kept = text.lstrip(chars)
@@ -420,9 +425,8 @@ class StrLike(LazyText):
             start += len(text)
         return start
 
-    def _rstrip_start(self, start: int, chars: str | None) -> int:
-        """The end of what `rstrip(chars)` would keep of the text from `start` on."""
-        stop = len(self)
+    def _rstrip_stop(self, start: int, chars: str | None, stop: int) -> int:
+        """The end of the characters that `rstrip(chars)` would keep of [start, stop)."""
         for text in self.span.texts(start, stop, reverse=True):
             kept = text.rstrip(chars)
             if kept:
@@ -480,10 +484,14 @@ class StrLike(LazyText):
         lazy_uses = ("len", "iter", "front", "part") if given == "\n" else ("iter", "front")
         if self._is_small and not (most < 0 and self._use_of_result("split", 0 if given is None else 1) in lazy_uses):
             return self._whole("split", "").split(given, most)
-        if most < 0:
-            parts = split_spaces(self.span) if given is None else split_on(self.span, given)
-            return parts.with_recipe(self._snapshot, "split", given)
-        return self._split_words(most) if given is None else self._split_first(given, most)
+        if most >= 0:
+            return self._split_words(most) if given is None else self._split_first(given, most)
+        parts: LazyList
+        if given is None:
+            parts = StreamSplit(self.span, split_words)
+        else:
+            parts = LineSplit(self.span) if given == "\n" else SeparatorSplit(self.span, given)
+        return parts.with_recipe(self._snapshot, "split", given)
 
     @overload
     def rsplit(self, sep: str | None = None) -> list[str] | LazyList: ...
@@ -518,7 +526,7 @@ class StrLike(LazyText):
 
     def _split_words(self, most: int) -> list[str | Self]:
         parts: list[str | Self] = []
-        start = self._lstrip_stop(0, None)
+        start = self._lstrip_start(0, None)
         while len(parts) < most and self._length_up_to(start + 1) > start:
             stop = start
             for text in self.span.texts(start):
@@ -527,12 +535,12 @@ class StrLike(LazyText):
                 if len(word) < len(text):
                     break
             parts.append(self._part(start, stop))
-            start = self._lstrip_stop(stop, None)
+            start = self._lstrip_start(stop, None)
         return [*parts, self._part(start, self._end_after(start))] if self._length_up_to(start + 1) > start else parts
 
     def _rsplit_words(self, most: int) -> list[str | Self]:
         parts: list[str | Self] = []
-        stop = self._rstrip_start(0, None)
+        stop = self._rstrip_stop(0, None, len(self))
         while len(parts) < most and stop > 0:
             start = stop
             for text in self.span.texts(0, stop, reverse=True):
@@ -541,19 +549,16 @@ class StrLike(LazyText):
                 if len(word) < len(text):
                     break
             parts.append(self._part(start, stop))
-            stop = type(self)._rstrip_start(self._prefix(start), 0, None)
+            stop = self._rstrip_stop(0, None, start)
         return [*([self._part(0, stop)] if stop else []), *reversed(parts)]
-
-    @abstractmethod
-    def _prefix(self, stop: int) -> Self:
-        """Characters [0, stop) as a text of this kind."""
 
     def splitlines(self, keepends: bool = False) -> list[str] | LazyList:
         """A list; above the limit it is lazy and streams."""
         keepends = "\n".splitlines(keepends) == ["\n"]  # takes the arguments of `str.splitlines`, and raises its errors
         if self._is_small and self._use_of_result("splitlines", 0) not in ("iter", "front"):
             return self._whole("splitlines", "").splitlines(keepends)
-        return split_at_line_ends(self.span, keepends).with_recipe(self._snapshot, "splitlines", keepends)
+        lines = StreamSplit(self.span, lambda texts: split_lines(texts, keepends))
+        return lines.with_recipe(self._snapshot, "splitlines", keepends)
 
     # -- joining ---------------------------------------------------------------------------------------------------
 
@@ -613,12 +618,11 @@ class StrLike(LazyText):
     def zfill(self, width: SupportsIndex, /) -> str | Self:
         """Zeros on the left, after a sign."""
         zeros = self._padding_width(width, "0")
-        sign = self._part(0, 1) if zeros and len(self) and self.span.read(0, 1) in "+-" else ""
-        return self._join(sign + "0" * zeros, self._rest(len(sign))) if zeros else self._part(0, self._end_after(0))
-
-    @abstractmethod
-    def _rest(self, start: int) -> Self:
-        """Characters from `start` on as a text of this kind."""
+        if not zeros:
+            return self._part(0, self._end_after(0))
+        first = self.span.read(0, min(len(self), 1))
+        sign = first if first in ("+", "-") else ""
+        return self._join(sign + "0" * zeros, self._view(len(sign), len(self)))
 
     def _padding_width(self, width: SupportsIndex, fillchar: str) -> int:
         wanted = _c_integer(width)

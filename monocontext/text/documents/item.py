@@ -97,11 +97,8 @@ class DocumentText(StrLike):
     def _part(self, start: int, stop: int) -> Any:
         return self.view._part(start, stop)
 
-    def _prefix(self, stop: int) -> Any:
-        return self.view._prefix(stop)
-
-    def _rest(self, start: int) -> Any:
-        return self.view._rest(start)
+    def _view(self, start: int, stop: int) -> Any:
+        return self.view._view(start, stop)
 
     def _holds_none(self, query: Query, within_line: bool) -> bool:
         return self._text is None and self.source.holds_none(query, within_line, self.number)
