@@ -4,16 +4,18 @@ others."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from monocontext.engine.candidates import Candidates
 from monocontext.engine.frame import FrameText
-from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.format.filters.query import Literal, Query
-from monocontext.format.index import Frame
 from monocontext.records import dataclass
 from monocontext.text import windows as search
 from monocontext.text.windows import Window
+
+if TYPE_CHECKING:
+    from monocontext.engine.reader import Reader
+    from monocontext.engine.remote.reader import ServedReader
 
 
 class Source(Protocol):
@@ -226,68 +228,12 @@ class Span:
         return min(self.source.line_start(self.lines_before + line) - self.start, len(self))
 
 
-class FrameReader(Protocol):
-    """The part of a reader that a text uses: the engine in this process, or a channel to one elsewhere."""
-
-    @property
-    def is_closed(self) -> bool: ...
-
-    @property
-    def log(self) -> ReadLog | None: ...
-
-    @property
-    def handed(self) -> PieceLog | None: ...
-
-    @property
-    def characters(self) -> int: ...
-
-    @property
-    def final_newline(self) -> bool | None: ...
-
-    def read(self, start: int, stop: int) -> str: ...
-
-    def within(self, start: int, stop: int) -> FrameText | None: ...
-
-    def peek(self, character: int) -> FrameText | None: ...
-
-    def frames(
-        self,
-        start: int,
-        stop: int,
-        *,
-        reverse: bool = False,
-        eager: bool = False,
-        only: Candidates | None = None,
-        needles: tuple[bytes, ...] | None = None,
-    ) -> Iterator[FrameText]: ...
-
-    def candidates(
-        self, query: Query | None, /, start: int, stop: int, within_line: bool = False
-    ) -> Candidates | None: ...
-
-    def holding(self, query: Query, /, start: int, stop: int) -> Candidates | None: ...
-
-    def frequency(self, query: Query, /) -> tuple[int, int] | None: ...
-
-    def locate(self, character: int) -> Frame: ...
-
-    def line_start(self, line: int) -> int: ...
-
-    def line_of(self, character: int) -> int: ...
-
-    def cached_newline(self, newline: int) -> FrameText | None: ...
-
-    def all_frames_have(self, flag: int, start: int, stop: int) -> bool: ...
-
-    def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None: ...
-
-
 class Stored:
     """The text behind a reader."""
 
     __slots__ = ("reader",)
 
-    def __init__(self, reader: FrameReader):
+    def __init__(self, reader: Reader | ServedReader):
         self.reader = reader
 
     @property

@@ -6,13 +6,18 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
+from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates
 from monocontext.engine.documents import DocumentTable
 from monocontext.engine.frame import FrameText
 from monocontext.format.filters.query import Literal, Query
-from monocontext.text.source import FrameReader, Stored
+from monocontext.text.source import Stored
 from monocontext.text.windows import Window
+
+if TYPE_CHECKING:
+    from monocontext.engine.reader import Reader
+    from monocontext.engine.remote.reader import ServedReader
 
 QUERIES = 4096
 """Queries whose answers are remembered: a loop over documents may ask for each of a list of words."""
@@ -27,7 +32,7 @@ LARGE = 1 << 20
 class Answer:
     """The answer of filters to one query: the documents that may hold a match. Reads ahead of a loop over them."""
 
-    def __init__(self, reader: FrameReader, table: DocumentTable, found: Candidates | None):
+    def __init__(self, reader: Reader | ServedReader, table: DocumentTable, found: Candidates | None):
         self._reader = reader
         self._found = found
         self._lock = threading.Lock()
@@ -95,7 +100,7 @@ class DocumentSource(Stored):
 
     __slots__ = ("_answers", "_asked", "_held", "_literals", "table")
 
-    def __init__(self, reader: FrameReader, table: DocumentTable):
+    def __init__(self, reader: Reader | ServedReader, table: DocumentTable):
         super().__init__(reader)
         self.table = table
         self._answers: dict[Hashable, Answer] = {}
