@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
 from monocontext.engine.fetch.listeners import Hedge
 from monocontext.engine.fetch.workers import Workers
-from monocontext.engine.open import ContextHandle, OriginalOptions, TextOptions, check_place
+from monocontext.engine.open import ContextHandle, OriginalOptions, check_place
 from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.reader import Reader
@@ -197,8 +197,8 @@ class Monocontext(StrLike, Sequence[str]):
         """
         if url is None or url in ("r", "rt"):
             raise TypeError("Monocontext.open takes a URL, a path or a store; context.file() is a file over a text")
-        ours = isinstance(url, str | os.PathLike)
-        if not ours:
+        address = url if isinstance(url, str | os.PathLike) else None
+        if address is None:
             check_place(url)
         if shape not in ("text", "list", "dict"):
             raise ValueError(f"shape must be 'text', 'list' or 'dict', not {shape!r}")
@@ -208,14 +208,14 @@ class Monocontext(StrLike, Sequence[str]):
             raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
         cache_bytes = check_int("cache_bytes", cache_bytes, 0)
         materialize_limit = check_int("materialize_limit", materialize_limit, 0)
-        store = store_at(url, store_options) if isinstance(url, str | os.PathLike) else url
+        store = cast(Store, url) if address is None else store_at(address, store_options)
         opened = ContextHandle(
             store,
             cache_bytes=cache_bytes,
             allow=allow,
             store_options=store_options,
             workers=workers,
-            owns_store=ours,
+            owns_store=address is not None,
             threads=threads,
             hedge=hedge,
             cache_dir=cache_dir,
@@ -225,31 +225,31 @@ class Monocontext(StrLike, Sequence[str]):
         try:
             reader = opened.reader(generation)
         except NotFound as error:
-            if isinstance(url, str | os.PathLike) and generation is None:
-                found = _sessions_in(
-                    url, cache_bytes=cache_bytes, materialize_limit=materialize_limit, hedge=hedge, threads=threads,
+            if address is not None and generation is None:
+                # The module of sessions imports this one, so it is imported by name.
+                sessions: Monocontext | None = import_module("monocontext.sessions.local_sessions").open_folder(
+                    address, cache_bytes=cache_bytes, materialize_limit=materialize_limit, hedge=hedge, threads=threads,
                     cache_dir=cache_dir, cache_dir_bytes=cache_dir_bytes, prefetch=prefetch, workers=workers,
                 )  # fmt: skip
-                if found is not None:
-                    return found._shaped(shape) if shape != "text" else found.lines if unit == "lines" else found
+                if sessions is not None:
+                    return sessions._in_unit_and_shape(unit, shape)
             if unit == "lines" and isinstance(error, NotAContext):
                 from monocontext.text.deeprecurse import open_deeprecurse_lines
 
                 return open_deeprecurse_lines(store, cache_bytes=cache_bytes, threads=threads, cache_dir=cache_dir)
-            if not isinstance(url, str | os.PathLike) or generation is not None:
+            if address is None or generation is not None:
                 raise
             from monocontext.writing.plain import open_plain
 
-            if (plain := open_plain(url, store_options)) is None:
+            plain = open_plain(address, store_options)
+            if plain is None:
                 raise
             opened.store = plain
             reader = opened.reader()
         text = cls._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
             reader.preload()
-        if shape != "text":
-            return text._shaped(shape)
-        return text.lines if unit == "lines" else text
+        return text._in_unit_and_shape(unit, shape)
 
     @classmethod
     def _of(
@@ -491,6 +491,11 @@ class Monocontext(StrLike, Sequence[str]):
             return None
         found = self.documents
         return found if found.count else None
+
+    def _in_unit_and_shape(self, unit: str, shape: str) -> Monocontext | LineView | DocumentList | DocumentDict:
+        if shape != "text":
+            return self._shaped(shape)
+        return self.lines if unit == "lines" else self
 
     def _shaped(self, shape: str) -> DocumentList | DocumentDict:
         """The documents as a list or dict."""
@@ -790,10 +795,12 @@ class Monocontext(StrLike, Sequence[str]):
 
         if self._recipe:
             base, name, *arguments = self._recipe
-            if not isinstance(base, Monocontext) or not all(_is_plain(argument) for argument in arguments):
+            are_plain = all(argument is None or type(argument) in (str, int, bool) for argument in arguments)
+            if not isinstance(base, Monocontext) or not are_plain:
                 raise NotPicklable(f"{self!r} cannot be served: serve the text that it is derived from")
-            steps = [*base.serve().steps, (name, arguments), ("view", [self._start, _known_end(self)])]
-            return base.serve().then(tuple(steps))
+            server = base.serve()
+            stop = None if self._stop == OPEN else self._stop
+            return server.then((*server.steps, (name, arguments), ("view", [self._start, stop])))
         reader = self._reader
         if not isinstance(reader, Reader):
             raise NotPicklable(f"{self!r} is served by another process")
@@ -827,7 +834,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     @property
     def _reader(self) -> Reader | ServedReader | None:
-        return cast("Reader | ServedReader", self._source.reader) if isinstance(self._source, Stored) else None
+        return self._source.reader if isinstance(self._source, Stored) else None
 
     @property
     def url(self) -> str:
@@ -889,20 +896,6 @@ def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
     for name, arguments in described["steps"]:
         text = getattr(text, name)(*arguments)
     return text
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or type(value) in (str, int, bool)
-
-
-def _known_end(text: Monocontext) -> int | None:
-    return None if text._stop == OPEN else text._stop
-
-
-def _sessions_in(folder: str | os.PathLike[str], **options: Unpack[TextOptions]) -> Monocontext | None:
-    """The sessions in a folder of a coding agent. Its module imports this one, so it is found by name."""
-    found = import_module("monocontext.sessions.local_sessions").open_folder(folder, **options)
-    return cast("Monocontext | None", found)
 
 
 def _open_again(url: str, options: dict[str, Any], generation: int, start: int, stop: int, limit: int) -> Monocontext:

@@ -459,8 +459,6 @@ def shaped(text: WholeText, shape: str) -> DocumentList | DocumentDict:
     Raises `ValueError` if it has no documents, or, for a dict, if two documents of one upload have the same name (at
     most 1 GET).
     """
-    if shape not in ("list", "dict"):
-        raise ValueError(f"shape must be 'text', 'list' or 'dict', not {shape!r}")
     found = text.documents
     if not found.count and len(text):
         raise ValueError(f"{text.url} is one text without documents: open it without shape, or upload it as documents")
