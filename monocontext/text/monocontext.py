@@ -54,12 +54,14 @@ MATERIALIZE_LIMIT = 64 << 20
 CACHE_BYTES = 256 << 20
 
 SPARSE_STEP = 1 << 19
-"""A step from which on a slice fetches only the frames with its characters, two of the usual size; eight times that
-where each character is asked for by itself."""
+"""A slice with at least this step, two frames of the usual size, fetches only the frames that have its characters.
+Where the reader cannot name these frames, a slice with eight times this step reads character by character."""
 
 Place = str | os.PathLike[str] | Store
 _COLD = (0, 0, b"")
+"""The value of `_hot` when no frame is kept."""
 _INTERNAL = frozenset({"kinds", "repl_namespace", "reads_since", "serve", "shapes", "span", "suspects"})
+"""Names for other parts of this package, which `dir` leaves out."""
 
 
 class Monocontext(StrLike, Sequence[str]):
@@ -360,13 +362,11 @@ class Monocontext(StrLike, Sequence[str]):
         return self._part(start, max(start, stop))
 
     def _length_up_to(self, most: int) -> int:
-        """The length. Where it is unknown, `most` if the text has that many characters; this reads no further."""
         if self._stop == OPEN and most > 0 and self._source.read(self._start + most - 1, self._start + most):
             return most
         return len(self)
 
     def _end_after(self, start: int) -> int:
-        """The end. OPEN where it is unknown and the text after `start` is above the limit of one `str`."""
         enough = start + self._limit + 1
         return OPEN if self._stop == OPEN and self._length_up_to(enough) >= enough and self._stop == OPEN else len(self)
 
@@ -428,9 +428,8 @@ class Monocontext(StrLike, Sequence[str]):
 
     @property
     def _snapshot(self) -> Monocontext:
-        if self._opened is None or not self._is_whole:
-            return self
-        return self._of(self.span, self._limit, self._opened, self._recipe)
+        can_change = self._opened is not None and self._is_whole
+        return self._of(self.span, self._limit, self._opened, self._recipe) if can_change else self
 
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Monocontext:
         return self._of(span, self._limit, None, recipe)
@@ -481,7 +480,7 @@ class Monocontext(StrLike, Sequence[str]):
         return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
-        """The public names, without those for other parts of this package."""
+        """The public names for users."""
         return [name for name in super().__dir__() if name not in _INTERNAL]
 
     @property
@@ -600,29 +599,21 @@ class Monocontext(StrLike, Sequence[str]):
         Raises `ValueError` for a query without a word to look for.
         """
         from monocontext.text.search.ranked import search
+        from monocontext.text.search.reranking import RERANKED, prompt_for, reorder
 
-        documents = self._own_documents
-        most = check_int("k", k, 1)
+        k = check_int("k", k, 1)
         if max_bytes is not None:
             max_bytes = check_int("max_bytes", max_bytes, 0)
         check_seconds("max_seconds", max_seconds)
-        if rerank is None:
-            found = search(
-                self.span, query, most, max_bytes, max_seconds, documents=documents, per_document=per_document
-            )
-            return self._hand_passages(found)
-        from monocontext.text.search.reranking import RERANKED, prompt_for, reorder
-
-        many = max(most, RERANKED)
-        found = search(self.span, query, many, max_bytes, max_seconds, documents=documents, per_document=per_document)
-        if len(found) > 1:
-            found[:] = reorder(found, rerank(prompt_for(query, [one.text for one in found])))
-        del found[most:]
-        return self._hand_passages(found)
-
-    def _hand_passages(self, found: Passages) -> Passages:
-        for one in found:
-            self.span.hand(one.start, one.stop)
+        found = search(
+            self.span, query, k if rerank is None else max(k, RERANKED), max_bytes, max_seconds,
+            documents=self._own_documents, per_document=per_document,
+        )  # fmt: skip
+        if rerank is not None and len(found) > 1:
+            found[:] = reorder(found, rerank(prompt_for(query, [passage.text for passage in found])))
+        del found[k:]
+        for passage in found:
+            self.span.hand(passage.start, passage.stop)
         return found
 
     def outline(self) -> Outline:
@@ -640,12 +631,12 @@ class Monocontext(StrLike, Sequence[str]):
     def explain(
         self, query: Query, *, ignore_case: bool = False, fixed: bool = False, words: bool = False
     ) -> Explanation:
-        """What a `grep` of this query costs, and the documents that it reads, without reading text. Prints as a few
+        """Tell, without reading text, what a `grep` of this query costs and which documents it reads. Prints as a few
         lines.
 
-        `words`: the most that a `search` of the query reads without a budget. GETs: the blocks of search filters, the
-        index pages of the candidate frames, and 1 for each 4,096 documents that these frames touch. Raises `ValueError`
-        for words with a pattern or an option of `grep`.
+        `words=True` tells the most that a `search` of the query reads without a budget. GETs: the blocks of search
+        filters, the index pages of the candidate frames, and 1 for each 4,096 documents that these frames touch. Raises
+        `ValueError` for words with a pattern or an option of `grep`.
         """
         from monocontext.text.search.explain import explain, explain_words
         from monocontext.text.search.grep import compile_query

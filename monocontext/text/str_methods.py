@@ -1,8 +1,7 @@
 """Implement every method of `str` over a span of any source.
 
-A result that is surely small is a real `str` or `list`. A result that could be as large as the text is lazy, and equal
-to the result of `str`. A result that must be a real `str` is one up to the limit; above it the method raises
-`ContextTooLarge`.
+A small result is a real `str` or `list`. A result that could be as large as the text is lazy, and equal to the result
+of `str`. Where a lazy result cannot do, as in `str(text)`, the method raises `ContextTooLarge` above the limit.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from monocontext.errors import ContextTooLarge, Unhashable
 from monocontext.format.filters.query import Query
 from monocontext.format.index import ASCII, LOWER_KEEPS_LENGTH
 from monocontext.text import predicates
-from monocontext.text import windows as search
 from monocontext.text.derived import Derivation, Derived, InContext, PerCharacter, Replaced, Tabs
 from monocontext.text.lazy_kinds import LazyText
 from monocontext.text.lazy_lists import (
@@ -32,6 +30,7 @@ from monocontext.text.lazy_lists import (
 )
 from monocontext.text.source import OPEN, Span, Stored
 from monocontext.text.splitting import split_lines, split_words
+from monocontext.text.windows import has_border
 
 if TYPE_CHECKING:
     from monocontext.text.next_use import Use
@@ -82,17 +81,16 @@ class StrLike(LazyText):
 
     def _whole(self, what: str, instead: str) -> str:
         """The text as one `str`, for the operation `what`. Above the limit, the error says what to write `instead`."""
-        if self._length_up_to(self._limit + 1) > self._limit:
+        if self._is_over_limit:
             raise self._too_large(what, self._known_length, instead)
         self.span.hand(0, len(self))
         return self.span.read(0, len(self))
 
     def _materialize(self) -> str | None:
         """The text as one `str` for a function that is not ours, counted in `stats.real`; None above the limit."""
-        if self._length_up_to(self._limit + 1) > self._limit:
+        if self._is_over_limit:
             return None
-        self.span.hand(0, len(self))
-        real = self.span.read(0, len(self))
+        real = self._whole("", "")
         self._count_real(len(real) if real.isascii() else len(real.encode("utf-8", "surrogatepass")))
         return real
 
@@ -116,8 +114,13 @@ class StrLike(LazyText):
         return len(self) if self.span.length_is_known else None
 
     @property
+    def _is_over_limit(self) -> bool:
+        """Whether the text does not fit into one `str`; reads up to the limit where the length is unknown."""
+        return self._length_up_to(self._limit + 1) > self._limit
+
+    @property
     def _is_small(self) -> bool:
-        """Whether the text fits into one `str`; a text of unknown length counts as large."""
+        """Whether the text is known to fit into one `str`."""
         return self.span.length_is_known and len(self) <= self._limit
 
     def _use_of_result(self, method: str, arguments: int) -> Use:
@@ -168,7 +171,7 @@ class StrLike(LazyText):
 
     def __hash__(self) -> int:
         """The hash of the equal `str`, up to the limit; reads the whole text."""
-        if self._length_up_to(self._limit + 1) > self._limit:
+        if self._is_over_limit:
             instead = "use context.url or a slice as the key"
             raise Unhashable(str(self._too_large("hash(context)", self._known_length, instead)))
         return hash(self._whole("hash", ""))
@@ -294,7 +297,8 @@ class StrLike(LazyText):
         return self._change_case("casefold", sys._getframe(1))
 
     def _change_case(self, method: str, caller: FrameType | None) -> str | Self:
-        """`lower()`, `upper()` or `casefold()`, called from a frame. None where the caller only searches the result."""
+        """`lower()`, `upper()` or `casefold()`. `caller` is the frame of the code that calls it; None means that this
+        code only searches the result."""
         from monocontext.text.next_use import use_of_result
 
         if self._is_small and (
@@ -505,7 +509,7 @@ class StrLike(LazyText):
             return self._whole("rsplit", "").rsplit(given, most)
         if given is None:
             return self.split() if most < 0 else self._rsplit_words(most)
-        if most < 0 and not search.has_border(given):
+        if most < 0 and not has_border(given):
             return self.split(given)
         cuts = cuts_from_right(self.span, given, most)
         if most < 0:
