@@ -54,7 +54,7 @@ class CachedLines:
                 return None
         if log:
             log.add(block.starts[i], block.starts[i + 1])
-            self._span.hand(block.starts[i] - self._span.start, block.starts[i + 1] - self._span.start)
+            self._span.log_received(block.starts[i] - self._span.start, block.starts[i + 1] - self._span.start)
         return block.lines[i]
 
     @property

@@ -348,7 +348,7 @@ class LineSplit(SeparatorSplit):
             self._block = first, items, read_log.marks_made
         else:
             start, stop = span.line_start(index), span.line_start(index + 1) - 1 if index + 1 < size else len(span)
-            span.hand(start, stop)
+            span.log_received(start, stop)
             found = span.read(start, stop)
         return found
 

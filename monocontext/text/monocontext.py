@@ -613,7 +613,7 @@ class Monocontext(StrLike, Sequence[str]):
             found[:] = reorder(found, rerank(prompt_for(query, [passage.text for passage in found])))
         del found[k:]
         for passage in found:
-            self.span.hand(passage.start, passage.stop)
+            self.span.log_received(passage.start, passage.stop)
         return found
 
     def outline(self) -> Outline:

@@ -1,5 +1,7 @@
-"""Sources of characters under a text: ranges, windows and lines. Stored text is one source; derived texts are
-others."""
+"""Where the characters of a text come from: `Source`, a `Span` of one, and `Stored`, the source of text in a store.
+
+Other sources compute their characters from a span: `derived`, `lowercase` and `rope`.
+"""
 
 from __future__ import annotations
 
@@ -83,14 +85,14 @@ class Span:
     def read(self, start: int, stop: int) -> str:
         return self.source.read(self.start + start, self.start + stop)
 
-    def hand(self, start: int, stop: int) -> None:
-        """Record that code receives characters [start, stop), if a log of that exists."""
+    def log_received(self, start: int, stop: int) -> None:
+        """Record that code receives characters [start, stop), if there is a log of what it receives."""
         if isinstance(self.source, Stored) and (handed := self.source.reader.handed) is not None:
             handed.add(self.start + start, self.start + stop)
 
     @property
-    def is_noted(self) -> bool:
-        """Whether `hand` records anything."""
+    def logs_received(self) -> bool:
+        """Whether `log_received` records anything."""
         return isinstance(self.source, Stored) and self.source.reader.handed is not None
 
     def windows(
@@ -103,8 +105,8 @@ class Span:
         only: Candidates | None = None,
         needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
-        """Windows of [start, stop), in the source's offsets. `needles`: the literals that a search looks for; None if
-        it is no search."""
+        """Windows of [start, stop), in the source's offsets. `needles` are the literals of a search, which may begin in
+        the threads that decode frames."""
         size = len(self) if stop is None and reverse else stop
         end = self.stop if size is None else self.start + size
         if needles is not None and isinstance(self.source, Stored):
@@ -122,23 +124,23 @@ class Span:
         return self.source.candidates(query, self.start + start, end, within_line)
 
     def stretches(self, start: int = 0, stop: int | None = None) -> list[int]:
-        """The characters of [start, stop) from which on a search asks other filters: one for each 1 TB of a huge
-        text."""
+        """The characters in [start, stop) at which a search changes to other filters: every 1 TB of a huge text."""
         if not isinstance(self.source, Stored):
             return []
         end = self.stop if stop is None else self.start + stop
         return [at - self.start for at in self.source.stretches(self.start + start, end)]
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
-        """The number of frames of the stored text, and of those that may hold the query; None if no search filter says.
+        """The number of frames of the stored text, and of those in which a match may begin; None if no search filter
+        can tell.
 
         GETs: the rows of the filters, in one wave, as a search of the same query needs them.
         """
         return self.source.reader.frequency(query) if isinstance(self.source, Stored) else None
 
     def holding(self, query: Query) -> Candidates | None:
-        """The frames in which a match may begin, even if they are most; None if nothing says. Costs the same as
-        `frequency`."""
+        """The frames in which a match may begin, even if they are most of them; None if no search filter can tell.
+        Costs the same as `frequency`."""
         if isinstance(self.source, Stored):
             return self.source.reader.holding(query, self.start, self.start + len(self))
         return self.candidates(query)
@@ -222,14 +224,14 @@ class Span:
         return self.source.line_of(self.start) if self.start else 0
 
     def line_start(self, line: int) -> int:
-        r"""First character after `line` newlines; the length when there are fewer."""
+        r"""The first character after `line` newlines; the length if there are fewer."""
         if line <= 0:
             return 0
         return min(self.source.line_start(self.lines_before + line) - self.start, len(self))
 
 
 class Stored:
-    """The text behind a reader."""
+    """The source of text in a store, by a reader in this process or one in another process."""
 
     __slots__ = ("reader",)
 
@@ -248,7 +250,7 @@ class Stored:
         return self.reader.read(start, stop)
 
     def find_cached(self, needle: str, start: int, stop: int) -> int:
-        """The first occurrence in [start, stop) if the frame of `start` is in memory and holds one, else -1.
+        """The first occurrence in [start, stop) if the frame of `start` is in memory and contains one, else -1.
 
         A loop of `find(x, at + 1)` takes microseconds a hit this way; to open a stream takes a hundred.
         """
@@ -269,7 +271,6 @@ class Stored:
         only: Candidates | None = None,
         needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
-        """Windows of [start, stop). A search for `needles` begins in the threads that decode frames."""
         units = None if needles is None else tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
         frames = self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units)
         return search.windows_of(frames, start, stop, only)
@@ -278,7 +279,6 @@ class Stored:
         return self.reader.candidates(query, start, stop, within_line)
 
     def stretches(self, start: int, stop: int) -> list[int]:
-        """The characters of [start, stop) from which on a search asks other filters."""
         stretches = getattr(self.reader, "stretches", None)  # a channel to a reader elsewhere has no such method
         return stretches(start, stop) if stretches is not None else []
 
@@ -295,7 +295,7 @@ class Stored:
         return self.reader.line_of(character)
 
     def cached_newline(self, newline: int) -> FrameText | None:
-        r"""The frame that holds the `\n` with this number (from 0), if it is in memory (no GET but for a page)."""
+        r"""The frame with the `\n` of this number (from 0), if it is in memory (no GET but for an index page)."""
         return self.reader.cached_newline(newline)
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:

@@ -83,7 +83,7 @@ class StrLike(LazyText):
         """The text as one `str`, for the operation `what`. Above the limit, the error says what to write `instead`."""
         if self._is_over_limit:
             raise self._too_large(what, self._known_length, instead)
-        self.span.hand(0, len(self))
+        self.span.log_received(0, len(self))
         return self.span.read(0, len(self))
 
     def _materialize(self) -> str | None:

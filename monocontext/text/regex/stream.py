@@ -126,7 +126,7 @@ class TextWindow:
         carry: Any = self._buffer[max(first - len(needle) + 1, 0) : first]
         found: int | None = None
         while window is not None:
-            found, carry = window.begins(needle, carry, at + literal.earliest + shift)
+            found, carry = window.earliest(needle, carry, at + literal.earliest + shift)
             if found is not None:
                 break
             window = next(self._windows, None)

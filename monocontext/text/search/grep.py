@@ -306,7 +306,7 @@ class _LinePass:
                     self._check(len(line), number + before, start - shift + at)
                 if only is not None:
                     only.found(start + at)
-                self._span.hand(start - shift, start - shift + len(line))
+                self._span.log_received(start - shift, start - shift + len(line))
                 yield _new_hit((self._offset + start - shift + at, self._first_number + number + before, line))
         first = max(low, block.tail)
         if first < len(data):
@@ -370,7 +370,7 @@ class _LinePass:
         self._check(len(line), number, start + at)
         if self._only is not None:
             self._only.found(self._span.start + start + at)
-        self._span.hand(start, start + len(line))
+        self._span.log_received(start, start + len(line))
         return Hit(self._offset + start + at, self._first_number + number, line)
 
     def _check(self, size: int, number: int, offset: int) -> None:
