@@ -61,11 +61,13 @@ class WholeText(Protocol):
     def _html(self, kind: str) -> str: ...
 
 
-class _OfContext:
-    """The methods that a host calls on a context of any shape."""
+class _Shape:
+    """A context in the shape of a list or dict: the methods that its host calls."""
 
-    _shape = ""
-    _lists: str
+    _shape: str
+    """"list" or "dict"."""
+    _copy: str
+    """Code that makes a real list or dict of a part."""
     text: WholeText
     """The same context as one text."""
     documents: Documents[Any]
@@ -87,11 +89,11 @@ class _OfContext:
         return self.text.thinking()
 
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """Like `Monocontext.reads_since`, in characters of the whole text."""
+        """See `Monocontext.reads_since`; ranges count in the whole text."""
         return self.text.reads_since(mark)
 
     def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """Like `Monocontext.handed_since`, in characters of the whole text."""
+        """See `Monocontext.handed_since`; ranges count in the whole text."""
         return self.text.handed_since(mark)
 
     def repl_namespace(self) -> NamespacePatch:
@@ -123,7 +125,7 @@ class _OfContext:
         return self.text._html(type(self).__name__)
 
     def close(self) -> None:
-        """Give back memory and connections; reading raises `ContextClosed` afterwards. Idempotent."""
+        """Release memory and connections; later reads raise `ContextClosed`. Idempotent."""
         self.text.close()
 
     def __enter__(self) -> Any:
@@ -143,7 +145,7 @@ class _OfContext:
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError(
-            f"the documents of a context cannot be changed: make a real {self._shape} of a part, {self._lists}"
+            f"the documents of a context cannot be changed: make a real {self._shape} of a part, {self._copy}"
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -171,11 +173,11 @@ It reads like a dict of str to str. `len(context)`, `context[name]` and `name in
 }
 
 
-class DocumentList(_OfContext, Sequence[str], LazyItems):
+class DocumentList(_Shape, Sequence[str], LazyItems):
     """The documents of a context as a `list[str]`. Immutable, safe for use by many threads."""
 
     _shape = "list"
-    _lists = "list(texts[a:b])"
+    _copy = "list(texts[a:b])"
 
     def __init__(self, text: WholeText, documents: Documents[Any], numbers: range | None = None):
         self.text = text
@@ -186,8 +188,8 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return f"a list of {len(self):,} documents, all str, {size}; the first are named {names}"
 
     def _is_large(self, numbers: range) -> bool:
-        """Whether the documents together have more characters than one `str` may have; stops where that is known (1 GET
-        for 4,096)."""
+        """Whether the documents together have more characters than the limit of one `str` (1 GET for 4,096 until that
+        is known)."""
         limit, size = self.text._limit, 0
         for number in numbers:
             size += len(self.documents.table.document(number))
@@ -202,10 +204,10 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         """Lazy texts; for a library that keeps its items, real `str` up to the limit for all together."""
         if is_collected(sys._getframe(1)):
             return iter(self._real("all documents for a library"))
-        return map(self.documents.item, self._numbers)
+        return map(self.documents.lazy, self._numbers)
 
     def __reversed__(self) -> Iterator[Any]:
-        return map(self.documents.item, reversed(self._numbers))
+        return map(self.documents.lazy, reversed(self._numbers))
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> str: ...
@@ -217,37 +219,37 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
             numbers = self._numbers[key]
             if self._is_large(numbers):
                 return DocumentList(self.text, self.documents, numbers)
-            return self.documents.reals(numbers)
+            return self.documents.read_all(numbers)
         if not hasattr(key, "__index__"):
             raise TypeError(f"list indices must be integers or slices, not {type(key).__name__}")
         try:
             number = self._numbers[key]
         except IndexError:
             raise IndexError("list index out of range") from None
-        return self.documents.real(number)
+        return self.documents.read(number)
 
     def __contains__(self, item: object) -> bool:
-        return next(self._equal(item), None) is not None
+        return next(self._positions(item), None) is not None
 
     def count(self, value: object, /) -> int:
         """The number of documents that equal a text; reads the documents of that length."""
-        return sum(1 for _ in self._equal(value))
+        return sum(1 for _ in self._positions(value))
 
     def index(self, value: object, start: SupportsIndex = 0, stop: SupportsIndex | None = None, /) -> int:
         """The number of the first document that equals a text; reads the documents of that length."""
         low, high, _ = slice(operator.index(start), None if stop is None else operator.index(stop)).indices(len(self))
         part = DocumentList(self.text, self.documents, self._numbers[low:high])
-        for at in part._equal(value):
+        for at in part._positions(value):
             return low + at
         raise ValueError(f"{str(value)[:80]!r} is not in list")
 
-    def _equal(self, value: object) -> Iterator[int]:
-        """The numbers of the documents that equal a value, in order."""
+    def _positions(self, value: object) -> Iterator[int]:
+        """The positions in this list of the documents that equal a value, in order."""
         if not isinstance(value, str | StrLike):
             return
         size = len(value)
         for at, number in enumerate(self._numbers):
-            if len(self.documents.table.document(number)) == size and self.documents.item(number) == value:
+            if len(self.documents.table.document(number)) == size and self.documents.lazy(number) == value:
                 yield at
 
     def __eq__(self, other: object) -> bool:
@@ -289,11 +291,11 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return list(self)
 
     def _materialize(self) -> list[str] | None:
-        return None if self._is_large(self._numbers) else self.documents.reals(self._numbers)
+        return None if self._is_large(self._numbers) else self.documents.read_all(self._numbers)
 
     if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
-        append = extend = insert = pop = remove = clear = sort = reverse = _OfContext._refuse
-        __setitem__ = __delitem__ = __iadd__ = __imul__ = _OfContext._refuse
+        append = extend = insert = pop = remove = clear = sort = reverse = _Shape._refuse
+        __setitem__ = __delitem__ = __iadd__ = __imul__ = _Shape._refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._numbers != range(self.documents.count):
@@ -304,14 +306,14 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return f"<DocumentList of {len(self):,} documents; a lazy list of str: index, slice or iterate it>"
 
 
-class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
+class DocumentDict(_Shape, Mapping[str, str], LazyMapping):
     """The documents of a context as a `dict[str, str]`. Immutable, safe for use by many threads.
 
-    Of several documents with one name it holds the last, at the position of the first.
+    Of several documents with one name, the last one counts, at the position of the first.
     """
 
     _shape = "dict"
-    _lists = "{name: texts[name] for name in ...}"
+    _copy = "{name: texts[name] for name in ...}"
 
     def __init__(self, text: WholeText, documents: Documents[Any]):
         self.text = text
@@ -336,7 +338,7 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
     def __getitem__(self, name: str) -> Any:
         """A document as a `str`; above the limit as a view. Raises `KeyError`."""
         hash(name)
-        return self.documents.real(self.documents.record(name).number)
+        return self.documents.read(self.documents.record(name).number)
 
     def get(self, name: str, default: Any = None, /) -> Any:
         try:
@@ -345,11 +347,10 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
             return default
 
     def _pairs(self) -> Iterator[tuple[str, Any]]:
-        numbers, item = self.documents.numbers, self.documents.item
-        if numbers is not None:
-            return ((name, item(number)) for name, number in numbers.items())
-        pages = self.documents.table.pages()
-        return ((name, item(n)) for page in pages for n, name in enumerate(page.names(), page.first))
+        """The names and lazy texts."""
+        numbers = self.documents.numbers
+        pairs = enumerate(self.documents) if numbers is None else ((number, name) for name, number in numbers.items())
+        return ((name, self.documents.lazy(number)) for number, name in pairs)
 
     def keys(self) -> KeysView[str]:
         return _Keys(self)
@@ -388,11 +389,11 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
         size = sum(len(name) + len(self.documents.table.document(text.number)) for name, text in pairs)
         if size > self.text._limit:
             return None
-        return dict(zip((name for name, _ in pairs), self.documents.reals(numbers), strict=True))
+        return dict(zip((name for name, _ in pairs), self.documents.read_all(numbers), strict=True))
 
     if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
-        pop = popitem = update = setdefault = clear = _OfContext._refuse
-        __setitem__ = __delitem__ = __ior__ = _OfContext._refuse
+        pop = popitem = update = setdefault = clear = _Shape._refuse
+        __setitem__ = __delitem__ = __ior__ = _Shape._refuse
 
     def _short_repr(self) -> str:
         return f"<DocumentDict of {self.documents.count:,} documents; a lazy dict of str: look names up or iterate it>"
@@ -417,7 +418,7 @@ class _View(LazyContainer):
 
 
 class _Keys(_View, KeysView[str]):
-    """Names."""
+    """`keys()`: the names, which are real `str`."""
 
     _name = "keys"
 
@@ -428,7 +429,7 @@ class _Keys(_View, KeysView[str]):
 
 
 class _Items(_View, ItemsView[str, Any]):
-    """Names and lazy texts."""
+    """`items()`: pairs of a name and a lazy text."""
 
     _name = "items"
 
@@ -439,7 +440,7 @@ class _Items(_View, ItemsView[str, Any]):
 
 
 class _Values(_View, ValuesView[Any]):
-    """Lazy texts."""
+    """`values()`: lazy texts."""
 
     _name = "values"
 
