@@ -309,7 +309,7 @@ class StrLike(LazyText):
         span = self.span
         if method != "lower":
             mapping = getattr(str, method)
-            return self._derive(PerCharacter(span, mapping, self._all_have(ASCII), True, changes_case=True), method)
+            return self._derive(PerCharacter(span, mapping, is_case=True, keeps_length=self._all_have(ASCII)), method)
         derivation = InContext(span, str.lower, self._all_have(LOWER_KEEPS_LENGTH))
         if not derivation.keeps_length and isinstance(span.source, Stored):
             longer = span.source.frames_without(LOWER_KEEPS_LENGTH, span.start, span.stop)
@@ -341,8 +341,7 @@ class StrLike(LazyText):
         """Lazy above the limit. A table that raises does so when its character is read."""
         if self._is_small:
             return self._whole("translate", "").translate(table)
-        mapping = PerCharacter(self.span, lambda text: text.translate(table), False, False)
-        return self._derive(mapping, "translate", table)
+        return self._derive(PerCharacter(self.span, lambda text: text.translate(table)), "translate", table)
 
     def expandtabs(self, tabsize: SupportsIndex = 8) -> str | Self:
         """Lazy above the limit."""
@@ -368,7 +367,7 @@ class StrLike(LazyText):
         if old:
             changed: Derivation = Replaced(head, old, new)
         else:  # `new` goes before each character and after the last
-            changed = PerCharacter(head, lambda text: "".join([new + c for c in text]), False, False)
+            changed = PerCharacter(head, lambda text: "".join([new + c for c in text]))
             if most < 0 or most > len(span):
                 tail = literal(new)
         source = Derived(changed)
@@ -673,13 +672,13 @@ class StrLike(LazyText):
         return predicates.is_identifier(self.span.texts())
 
     def isprintable(self) -> bool:
-        return predicates.is_printable(self.span.texts())
+        return all(text.isprintable() for text in self.span.texts())
 
     def islower(self) -> bool:
-        return predicates.is_lower(self.span.texts())
+        return predicates.is_one_case(str.islower, "a", self.span.texts())
 
     def isupper(self) -> bool:
-        return predicates.is_upper(self.span.texts())
+        return predicates.is_one_case(str.isupper, "A", self.span.texts())
 
     def istitle(self) -> bool:
         return predicates.is_title(self.span.texts())
