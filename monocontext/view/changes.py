@@ -39,15 +39,15 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     if most > MOST_PAGES:
         return {"too_many": most}
     before, after = dict(_keyed(old, pages[0])), dict(_keyed(new, pages[1]))
-    room = MOST_CHARACTERS
+    budget = MOST_CHARACTERS
     replaced, unknown = [], 0
     for key in before.keys() & after.keys():
         one, other = before[key], after[key]
         if _facts(old, one) != _facts(new, other):
             replaced.append(other)
         elif not _same_places(old, one, new, other):
-            room -= len(one)
-            if room < 0:
+            budget -= len(one)
+            if budget < 0:
                 unknown += 1
             elif str(old.view(one.start, one.stop)) != str(new.view(other.start, other.stop)):
                 replaced.append(other)
@@ -60,6 +60,7 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
 
 
 def _keyed(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document]]:
+    """The documents in some pages of the list, by key."""
     seen: dict[str, int] = {}
     for number in pages:
         page = text.documents.table.page(number)
@@ -70,6 +71,7 @@ def _keyed(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document
 
 
 def _facts(text: Monocontext, document: Document) -> tuple[object, ...]:
+    """The size and metadata of a document."""
     metadata = text.documents.metadata_of(document.number)
     return len(document), document.bytes, document.newlines, metadata
 
@@ -81,6 +83,7 @@ def _same_places(old: Monocontext, one: Document, new: Monocontext, other: Docum
 
 
 def _places(text: Monocontext, document: Document) -> list[tuple[object, ...]] | None:
+    """The offset of a document in its first frame, then the place of each frame; None for more than `_MOST_FRAMES`."""
     reader = text._reader
     assert isinstance(reader, Reader)
     first, last = reader.locate(document.start), reader.locate(document.stop - 1)

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from monocontext import Monocontext, delete, publish
-from monocontext.page.serving import InvalidRequest, Query
+from monocontext.page.serving import InvalidRequest, Parameters
 from monocontext.view.changes import document_changes
 from monocontext.view.feed import MOST_HITS, PIECE_CHARACTERS, PIECE_LINES, ContextFeed
 from monocontext.view.server import ContextServer, context_page
@@ -21,7 +21,7 @@ from monocontext.view.server import ContextServer, context_page
 
 def ask(feed: ContextFeed, name: str, **given: object) -> Any:
     """An answer, as the page gets it."""
-    answer = getattr(feed, name)(Query(urlencode(given)))
+    answer = getattr(feed, name)(Parameters(urlencode(given)))
     body = json.dumps(answer)
     assert len(body) < 110_000
     return json.loads(body)
