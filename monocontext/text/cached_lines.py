@@ -73,7 +73,7 @@ class CachedLines:
         if line < 0 or not isinstance(source, Stored):
             return None
         newline = line + self._lines_before
-        text = source.cached_newline(newline)
+        text = source.reader.cached_newline(newline)
         if text is None:
             return None
         frame = text.frame

@@ -146,8 +146,7 @@ class Derived:
 
     def line_of(self, character: int) -> int:
         if self._derivation.keeps_newlines and self._derivation.keeps_length:
-            base = self._derivation.base
-            return base.source.line_of(base.start + character) - base.lines_before
+            return self._derivation.base.line_of(character)
         self._scan(lambda: self._outputs[-1] > character)
         with self._lock:
             i = bisect_right(self._outputs, character) - 1

@@ -362,8 +362,7 @@ class LineSplit(SeparatorSplit):
         return super()._blocks_from(item)
 
     def _count_before(self, character: int) -> int:
-        span = self._span
-        return span.source.line_of(span.start + character) - span.lines_before
+        return self._span.line_of(character)
 
     def _range(self, start: int, stop: int) -> Iterator[str]:
         size = len(self)

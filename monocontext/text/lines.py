@@ -143,7 +143,7 @@ class TextLines:
     def lines(self) -> int:
         span = self._text.span
         newlines = span.newlines
-        if not span.start and span.reaches_source_end and span.source.final_newline is not None:
+        if span.is_whole and span.source.final_newline is not None:
             has_open_line = len(span) > 0 and not span.source.final_newline
         else:
             has_open_line = span.line_start(newlines) < len(span)

@@ -74,8 +74,7 @@ class Lowered:
         return self._to_output(self._base.line_start(line))
 
     def line_of(self, character: int) -> int:
-        base = self._base
-        return base.source.line_of(base.start + self._to_base(character)) - base.lines_before
+        return self._base.line_of(self._to_base(character))
 
     @property
     def _places(self) -> tuple[list[int], list[int]]:

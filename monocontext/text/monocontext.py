@@ -797,14 +797,7 @@ class Monocontext(StrLike, Sequence[str]):
             raise NotPicklable(f"{self!r} is served by another process")
         return ReaderServer(reader, self._start, self._stop, limit=self._limit, follower=self._code_prefetcher())
 
-    # -- copies ----------------------------------------------------------------------------------------------------
-
-    def __copy__(self) -> Monocontext:
-        """The text itself: it never changes."""
-        return self
-
-    def __deepcopy__(self, memo: object) -> Monocontext:
-        return self
+    # -- pickles ---------------------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A handle: URL, generation, range and options; never text, a socket or a secret. Unpickling costs 1 GET.
@@ -821,7 +814,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     @property
     def _is_whole(self) -> bool:
-        return self._start == 0 and self._stop in (OPEN, self._source.characters)
+        return self.span.is_whole
 
     @property
     def _reader(self) -> Reader | ServedReader | None:

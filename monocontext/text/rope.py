@@ -112,7 +112,7 @@ class Rope:
             if character >= first + len(part):
                 total += part.newlines
             elif character > first:
-                total += part.source.line_of(part.start + character - first) - part.lines_before
+                total += part.line_of(character - first)
         return total
 
 

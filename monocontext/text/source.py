@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.engine.candidates import Candidates
-from monocontext.engine.frame import FrameText
 from monocontext.format.filters.query import Literal, Query
 from monocontext.records import dataclass
 from monocontext.text import windows as search
@@ -125,10 +124,10 @@ class Span:
 
     def stretches(self, start: int = 0, stop: int | None = None) -> list[int]:
         """The characters in [start, stop) at which a search changes to other filters: every 1 TB of a huge text."""
-        if not isinstance(self.source, Stored):
-            return []
+        reader = self.source.reader if isinstance(self.source, Stored) else None
+        stretches = getattr(reader, "stretches", None)  # a ServedReader has no such method
         end = self.stop if stop is None else self.start + stop
-        return [at - self.start for at in self.source.stretches(self.start + start, end)]
+        return [at - self.start for at in stretches(self.start + start, end)] if stretches else []
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
         """The number of frames of the stored text, and of those in which a match may begin; None if no search filter
@@ -199,7 +198,9 @@ class Span:
         if only is not None:
             only.found(at)
         elif isinstance(self.source, Stored):
-            self.source.note_found(at)
+            found = getattr(self.source.reader, "found", None)  # a ServedReader has no such method
+            if found:
+                found(at)
         return at - self.start
 
     def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
@@ -211,17 +212,21 @@ class Span:
         return Span(self.source, self.start + start, self.start + stop)
 
     @property
-    def reaches_source_end(self) -> bool:
-        """Whether the span ends where its source does."""
-        return self.stop in (OPEN, self.source.characters)
+    def is_whole(self) -> bool:
+        """Whether the span has all characters of its source."""
+        return self.start == 0 and self.stop in (OPEN, self.source.characters)
 
     @property
     def newlines(self) -> int:
-        return self.source.line_of(self.start + len(self)) - self.lines_before
+        return self.line_of(len(self))
 
     @property
     def lines_before(self) -> int:
         return self.source.line_of(self.start) if self.start else 0
+
+    def line_of(self, character: int) -> int:
+        r"""The number of `\n` in the span before a character."""
+        return self.source.line_of(self.start + character) - self.lines_before
 
     def line_start(self, line: int) -> int:
         r"""The first character after `line` newlines; the length if there are fewer."""
@@ -278,30 +283,8 @@ class Stored:
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return self.reader.candidates(query, start, stop, within_line)
 
-    def stretches(self, start: int, stop: int) -> list[int]:
-        stretches = getattr(self.reader, "stretches", None)  # a channel to a reader elsewhere has no such method
-        return stretches(start, stop) if stretches is not None else []
-
-    def note_found(self, character: int) -> None:
-        """Tell the reader that a search without candidates found this character."""
-        note_found = getattr(self.reader, "found", None)  # a channel to a reader elsewhere has no such method
-        if note_found is not None:
-            note_found(character)
-
     def line_start(self, line: int) -> int:
         return self.reader.line_start(line)
 
     def line_of(self, character: int) -> int:
         return self.reader.line_of(character)
-
-    def cached_newline(self, newline: int) -> FrameText | None:
-        r"""The frame with the `\n` of this number (from 0), if it is in memory (no GET but for an index page)."""
-        return self.reader.cached_newline(newline)
-
-    def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether every frame of a range has a flag of `index` (1 GET for each index page)."""
-        return self.reader.all_frames_have(flag, start, stop)
-
-    def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of a range without a flag; None if they are many (1 GET for each index page)."""
-        return self.reader.frames_without(flag, start, stop)

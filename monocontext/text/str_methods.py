@@ -131,6 +131,13 @@ class StrLike(LazyText):
 
         return use_of_result(sys._getframe(2), method, arguments)
 
+    def __copy__(self) -> Self:
+        """The text itself: it never changes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
     # -- comparison ------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
@@ -312,7 +319,7 @@ class StrLike(LazyText):
             return self._derive(PerCharacter(span, mapping, is_case=True, keeps_length=self._all_have(ASCII)), method)
         derivation = InContext(span, str.lower, self._all_have(LOWER_KEEPS_LENGTH))
         if not derivation.keeps_length and isinstance(span.source, Stored):
-            longer = span.source.frames_without(LOWER_KEEPS_LENGTH, span.start, span.stop)
+            longer = span.source.reader.frames_without(LOWER_KEEPS_LENGTH, span.start, span.stop)
             if longer is not None:
                 from monocontext.text.lowercase import Lowered  # rare
 
@@ -397,7 +404,7 @@ class StrLike(LazyText):
     def _all_have(self, flag: int) -> bool:
         """Whether all frames of this text have a flag (no GET beyond the index pages)."""
         span = self.span
-        return isinstance(span.source, Stored) and span.source.all_frames_have(flag, span.start, span.stop)
+        return isinstance(span.source, Stored) and span.source.reader.all_frames_have(flag, span.start, span.stop)
 
     # -- ends ------------------------------------------------------------------------------------------------------
 

@@ -138,7 +138,7 @@ class DocumentText(StrLike):
         self.source.read_ahead(needle, view._start, view._stop)
         return True
 
-    # -- copies ----------------------------------------------------------------------------------------------------
+    # -- repr, pickles ---------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         """The `repr` of the `str` up to the limit, as a list shows its items. At an interactive prompt a large document
@@ -153,12 +153,6 @@ class DocumentText(StrLike):
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(self._short_repr())
-
-    def __copy__(self) -> DocumentText:
-        return self
-
-    def __deepcopy__(self, memo: object) -> DocumentText:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.view.__reduce__()  # type: ignore[no-any-return]

@@ -183,7 +183,7 @@ def _lines_from(span: Span, first: int, stop: int | None) -> tuple[Span, int]:
 
 def _line_after(span: Span, character: int) -> int:
     """The number (from 0) of the first line that begins at or after a character."""
-    return span.source.line_of(span.start + character - 1) - span.lines_before + 1 if character > 0 else 0
+    return span.line_of(character - 1) + 1 if character > 0 else 0
 
 
 class _Block:

@@ -197,10 +197,7 @@ def scan(span: Span, queries: Sequence[str], k: int, *, true_weights: bool = Fal
 
 
 def _finish(span: Span, best: list[tuple[float, int, Passage]], unread: int, in_order: bool) -> Passages:
-    found = Passages(
-        one._replace(line=span.source.line_of(span.start + one.start) - span.lines_before + 1)
-        for *_, one in sorted(best, reverse=True)
-    )
+    found = Passages(one._replace(line=span.line_of(one.start) + 1) for *_, one in sorted(best, reverse=True))
     found.unread_frames = unread
     if unread:
         left = "the text after it, which no search filters rule out" if in_order else f"{unread:,} frames"
