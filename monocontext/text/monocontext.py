@@ -871,7 +871,8 @@ class Monocontext(StrLike, Sequence[str]):
 
 
 def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
-    """The text behind a `serve()` in another process; `ask` sends a request to that process (1 request)."""
+    """The text that another process serves (`Monocontext.serve`). `ask` sends it a request and returns the answer (1
+    request)."""
     from monocontext.engine.remote.reader import ServedReader
 
     reader = ServedReader(ask)
@@ -883,13 +884,13 @@ def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
 
 
 def _open_again(url: str, options: dict[str, Any], generation: int, start: int, stop: int, limit: int) -> Monocontext:
-    """Open a text again; pickles call it."""
+    """Open the text of a pickle."""
     text: Monocontext = Monocontext.open(url, generation=generation, materialize_limit=limit, **options)
     return text.view(start, stop)
 
 
 def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext:
-    """Derive a text again; pickles call it."""
+    """Derive the text of a pickle again from its base."""
     base, name, *arguments = recipe
     whole = reduce(operator.add, arguments[0]) if name == "join" else getattr(base, name)(*arguments)
     if not isinstance(whole, Monocontext):
@@ -905,7 +906,7 @@ def _clip_frame(low: int, high: int, size: int, data: Any) -> tuple[int, int, An
 
 
 def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
-    """The texts in pieces of at most `characters`, cut after a newline if one is in the last eighth."""
+    """The text in pieces of at most `characters`, each cut after a newline if one is in its last eighth."""
     rest = ""
     for text in texts:
         rest += text
@@ -923,9 +924,9 @@ def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
 
 
 def _pick_characters(windows: Iterable[Window], positions: range, base: int) -> str:
-    """The characters at `positions` (counted from `base`), from windows in the direction of the step."""
+    """The characters at `positions`, counted from `base`. The windows come in the direction of the step."""
     taken = []
-    i = 0
+    i = 0  # the characters at positions[:i] are taken
     for window in windows:
         text, start = window.text, window.start - base
         stop = start + len(text)
@@ -934,8 +935,6 @@ def _pick_characters(windows: Iterable[Window], positions: range, base: int) -> 
         else:
             after = min(len(positions), (positions.start - start) // -positions.step + 1)
         if after > i:
-            first, last = positions[i] - start, positions[after - 1] - start
-            end = last + (1 if positions.step > 0 else -1)
-            taken.append(text[first : end if end >= 0 else None : positions.step])
+            taken.append(text[positions[i] - start :: positions.step][: after - i])
             i = after
     return "".join(taken)

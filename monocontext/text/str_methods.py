@@ -42,7 +42,7 @@ AT_ONCE = 1 << 20
 
 
 class StrLike(LazyText):
-    """The methods of `str`. `Monocontext` adds the place of the text, and `close`."""
+    """The methods of `str`, over abstract methods that give a length, a part and the source of the characters."""
 
     __slots__ = ()
     _limit: int
@@ -281,7 +281,8 @@ class StrLike(LazyText):
         return self.span.read(at, at + len(affix)) == affix
 
     def _argument(self, value: object, complaint: str) -> str:
-        """An argument that must be one `str`."""
+        """An argument as a real `str`. Raises `TypeError` for other types, `ContextTooLarge` for a text above the
+        limit."""
         if isinstance(value, str):
             return value
         if isinstance(value, StrLike):
@@ -291,16 +292,17 @@ class StrLike(LazyText):
     # -- case and characters ---------------------------------------------------------------------------------------
 
     def lower(self) -> str | Self:
-        """Lazy above the limit, and where code only searches the result. A read costs the same as a read of that range
-        of the text."""
+        """The text in lower case, lazy above the limit and where code only searches it. A read costs the same as a read
+        of that range of the text."""
         return self._change_case("lower", sys._getframe(1))
 
     def upper(self) -> str | Self:
-        """Like `lower`. Where the text is not ASCII, an offset in the result costs a pass over the text before it."""
+        """The text in upper case, lazy like `lower`. Unless the text is ASCII, the first read at an offset costs a pass
+        over the text before it."""
         return self._change_case("upper", sys._getframe(1))
 
     def casefold(self) -> str | Self:
-        """Like `upper`."""
+        """The text folded for comparison without case, lazy like `upper`."""
         return self._change_case("casefold", sys._getframe(1))
 
     def _change_case(self, method: str, caller: FrameType | None) -> str | Self:
@@ -327,38 +329,40 @@ class StrLike(LazyText):
         return self._derive(derivation, "lower")
 
     def swapcase(self) -> str | Self:
-        """Like `upper`, lazy above the limit."""
+        """The text with upper and lower case swapped, lazy above the limit. Costs the same as `upper`."""
         if self._is_small:
             return self._whole("swapcase", "").swapcase()
         return self._derive(InContext(self.span, str.swapcase, self._all_have(ASCII)), "swapcase")
 
     def title(self) -> str | Self:
-        """Like `upper`, lazy above the limit."""
+        """The text in title case, lazy above the limit. Costs the same as `upper`."""
         if self._is_small:
             return self._whole("title", "").title()
         return self._derive(InContext(self.span, str.title, self._all_have(ASCII)), "title")
 
     def capitalize(self) -> str | Self:
-        """Like `upper`, lazy above the limit."""
+        """The text with a capital first and lower case after it, lazy above the limit. Costs the same as `upper`."""
         if self._is_small:
             return self._whole("capitalize", "").capitalize()
         return self._derive(InContext(self.span, str.lower, self._all_have(ASCII), capitalize=True), "capitalize")
 
     def translate(self, table: Mapping[int, Any] | Sequence[Any], /) -> str | Self:
-        """Lazy above the limit. A table that raises does so when its character is read."""
+        """The text with each character mapped by a table, lazy above the limit. An error of the table is raised when
+        the character is read."""
         if self._is_small:
             return self._whole("translate", "").translate(table)
         return self._derive(PerCharacter(self.span, lambda text: text.translate(table)), "translate", table)
 
     def expandtabs(self, tabsize: SupportsIndex = 8) -> str | Self:
-        """Lazy above the limit."""
+        """The text with tabs expanded, lazy above the limit."""
         size = _c_integer(tabsize, most=(1 << 31) - 1)
         if self._is_small:
             return self._whole("expandtabs", "").expandtabs(size)
         return self._derive(Tabs(self.span, size), "expandtabs", size)
 
     def replace(self, old: str, new: str, /, count: SupportsIndex = -1) -> str | Self:
-        """Lazy above the limit. With `count`, one search finds the last occurrence to replace."""
+        """The text with `old` replaced by `new`, lazy above the limit. With `count`, one search finds the last
+        occurrence to replace."""
         old = self._argument(old, "replace() argument 1 must be str")
         new = self._argument(new, "replace() argument 2 must be str")
         most = _c_integer(count)
@@ -409,15 +413,15 @@ class StrLike(LazyText):
     # -- ends ------------------------------------------------------------------------------------------------------
 
     def strip(self, chars: str | None = None, /) -> str | Self:
-        """A part of the text; reads its ends."""
+        """The text without characters at both ends; reads the ends."""
         return self._strip("strip", chars, True, True)
 
     def lstrip(self, chars: str | None = None, /) -> str | Self:
-        """A part of the text; reads its beginning."""
+        """The text without characters at its beginning; reads the beginning."""
         return self._strip("lstrip", chars, True, False)
 
     def rstrip(self, chars: str | None = None, /) -> str | Self:
-        """A part of the text; reads its end."""
+        """The text without characters at its end; reads the end."""
         return self._strip("rstrip", chars, False, True)
 
     def _strip(self, name: str, chars: object, left: bool, right: bool) -> str | Self:
@@ -445,13 +449,13 @@ class StrLike(LazyText):
         return start
 
     def removeprefix(self, prefix: str, /) -> str | Self:
-        """A part of the text; reads as many characters as the prefix has."""
+        """The text without a prefix; reads as many characters as the prefix has."""
         prefix = self._argument(prefix, "removeprefix() argument must be str")
         start = len(prefix) if self.startswith(prefix) else 0
         return self._part(start, self._end_after(start))
 
     def removesuffix(self, suffix: str, /) -> str | Self:
-        """A part of the text; reads as many characters as the suffix has."""
+        """The text without a suffix; reads as many characters as the suffix has."""
         suffix = self._argument(suffix, "removesuffix() argument must be str")
         return self._part(0, len(self) - len(suffix) if self.endswith(suffix) else len(self))
 
@@ -485,7 +489,8 @@ class StrLike(LazyText):
     @overload
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]: ...
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]:
-        r"""A list. Above the limit it is lazy and streams; with `maxsplit` it is a real list of that many parts.
+        r"""The parts between separators, as a list. Above the limit it is lazy and streams; with `maxsplit` it is
+        always real.
 
         Items of `split("\n")` cost at most 2 GETs; items of other splits cost a read of the text before them, once.
         """
@@ -563,7 +568,7 @@ class StrLike(LazyText):
         return [*([self._part(0, stop)] if stop else []), *reversed(parts)]
 
     def splitlines(self, keepends: bool = False) -> list[str] | LazyList:
-        """A list; above the limit it is lazy and streams."""
+        """The lines as a list; above the limit a lazy one that streams."""
         keepends = "\n".splitlines(keepends) == ["\n"]  # takes the arguments of `str.splitlines`, and raises its errors
         if self._is_small and self._use_of_result("splitlines", 0) not in ("iter", "front"):
             return self._whole("splitlines", "").splitlines(keepends)
@@ -593,7 +598,7 @@ class StrLike(LazyText):
         return self._over(Span(rope, 0, rope.characters), ("", "join", kept))
 
     def __mul__(self, times: SupportsIndex) -> str | Self:
-        """Repeated, up to the limit."""
+        """The text repeated, up to the limit."""
         if not hasattr(times, "__index__"):
             return NotImplemented
         number = max(_c_integer(times), 0)
@@ -611,22 +616,22 @@ class StrLike(LazyText):
         return self._whole("join", 'write "...".join(...) with a separator that is a str').join(iterable)
 
     def center(self, width: SupportsIndex, fillchar: str = " ", /) -> str | Self:
-        """Padded on both sides. A text that is wide enough stays as it is."""
+        """The text padded on both sides; as it is if it is wide enough."""
         left = self._padding_width(width, fillchar)
         # CPython puts the odd one on the left if the width is odd.
         first = left // 2 + (left & width.__index__() & 1)
         return self._pad(first, left - first, fillchar)
 
     def ljust(self, width: SupportsIndex, fillchar: str = " ", /) -> str | Self:
-        """Padded on the right."""
+        """The text padded on the right."""
         return self._pad(0, self._padding_width(width, fillchar), fillchar)
 
     def rjust(self, width: SupportsIndex, fillchar: str = " ", /) -> str | Self:
-        """Padded on the left."""
+        """The text padded on the left."""
         return self._pad(self._padding_width(width, fillchar), 0, fillchar)
 
     def zfill(self, width: SupportsIndex, /) -> str | Self:
-        """Zeros on the left, after a sign."""
+        """The text padded with zeros on the left, after a sign."""
         zeros = self._padding_width(width, "0")
         if not zeros:
             return self._part(0, self._end_after(0))
@@ -653,11 +658,11 @@ class StrLike(LazyText):
     # -- predicates ------------------------------------------------------------------------------------------------
 
     def isascii(self) -> bool:
-        """Costs only the GETs of index pages where the flags of frames decide; else streams."""
+        """Whether all characters are ASCII. Reads only index pages where the flags of frames tell; else streams."""
         return self._all_have(ASCII) or all(text.isascii() for text in self.span.texts())
 
     def isalnum(self) -> bool:
-        """Streams up to the first character that decides, as do all predicates below."""
+        """Like `str.isalnum`; streams up to the first character that decides, as do all predicates below."""
         return predicates.all_of(str.isalnum, self.span.texts())
 
     def isalpha(self) -> bool:
@@ -742,7 +747,7 @@ class StrLike(LazyText):
 
 
 def _c_integer(value: SupportsIndex, most: int = sys.maxsize) -> int:
-    """A count within the range of a C integer, as the methods of `str` take it."""
+    """An int, with the `OverflowError` that methods of `str` raise outside the range of a C integer."""
     number = operator.index(value)
     if not -most - 1 <= number <= most:
         raise OverflowError("Python int too large to convert to C ssize_t")
@@ -758,7 +763,7 @@ def _span_of(text: str | StrLike) -> Span:
 
 
 class _CharacterTaker:
-    """Reads texts by any number of characters at a time."""
+    """Takes any number of characters at a time from consecutive texts."""
 
     def __init__(self, texts: Iterator[str]):
         self._texts = texts
