@@ -22,7 +22,7 @@ class InvalidRequest(ValueError):
 class Parameters:
     """The parameters after the `?` of a request."""
 
-    def __init__(self, encoded: str = "") -> None:
+    def __init__(self, encoded: str) -> None:
         self._given = {name: values[-1] for name, values in parse_qs(encoded).items()}
 
     def text(self, name: str) -> str:

@@ -27,7 +27,7 @@ class ReadingSession:
     Safe for use by many threads, but actions at the same time count each other's reads.
     """
 
-    def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn] = ()) -> None:
+    def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn]) -> None:
         """`runs` are listed after the session's own actions."""
         self._text = text
         self._runs = [_action_of(turn) for turn in runs]
