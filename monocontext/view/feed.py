@@ -136,11 +136,12 @@ class ContextFeed:
             return document.start, document.start, name
         text, span = self._text, self._text.span
         if at is None:
-            number = (line or 1) - 1 + (document.first_line if document else 0)
-            end = document.stop if document else len(text)
+            if line == 0:
+                raise InvalidRequest("lines count from 1")
+            number = (line or 1) - 1 + (0 if document is None else document.first_line)
             at = span.line_start(number) if number < len(text.lines) else len(text)
-            if line == 0 or at >= max(end, 1):
-                raise InvalidRequest(f"{name or 'the text'} has no line {line:,}" if line else "lines count from 1")
+            if at >= max(len(text) if document is None else document.stop, 1):
+                raise InvalidRequest(f"{name or 'the text'} has no line {line or 1:,}")
         elif at >= max(len(text), 1):
             raise InvalidRequest(f"the text ends before character {at:,}: it has {len(text):,}")
         number = span.source.line_of(at)
@@ -185,28 +186,30 @@ class ContextFeed:
     def _rows(self, start: int, lines: list[str]) -> Iterator[dict[str, Any]]:
         """A row for each line. The first row of a document also describes the document. A line outside all documents
         has no number."""
-        table = self._text.documents.table
-        at, number, shown = start, self._text.span.source.line_of(start) if lines else 0, -1
-        [following] = table.first_ending_after([start])
-        for line in lines:
-            while following < table.count and table.document(following).stop <= at:
-                following += 1
-            found = table.document(following) if following < table.count else None
-            row: dict[str, Any] = {"at": at, "line": number + 1, "text": line.removesuffix("\n")}
+        if not lines:
+            return
+        table, described = self._text.documents.table, -1
+        [number] = table.first_ending_after([start])
+        at = start
+        for line_number, line in enumerate(lines, self._text.span.source.line_of(start) + 1):
+            while number < table.count and table.document(number).stop <= at:
+                number += 1
+            document = table.document(number) if number < table.count else None
+            if document is not None and document.start > at:  # the line is before it
+                document = None
+            row: dict[str, Any] = {"at": at, "line": line_number, "text": line.removesuffix("\n")}
             if table.count:
-                inside = found is not None and found.start <= at
-                row["line"] = number + 1 - found.first_line if found and inside else None
-                if found and inside and following != shown:
-                    shown = following
-                    row["document"] = {
-                        "number": found.number,
-                        "name": found.name[:_NAME_CHARACTERS],
-                        "characters": len(found),
-                        "metadata": self._metadata(found)[:_METADATA_CHARACTERS],
-                    }
+                row["line"] = None if document is None else line_number - document.first_line
+            if document is not None and number != described:
+                described = number
+                row["document"] = {
+                    "number": number,
+                    "name": document.name[:_NAME_CHARACTERS],
+                    "characters": len(document),
+                    "metadata": self._metadata(document),
+                }
             yield row
             at += len(line)
-            number += 1
 
     # -- searches ------------------------------------------------------------------------------------------------------
 
@@ -217,24 +220,23 @@ class ContextFeed:
         A regular expression runs in a separate process, which is killed if it backtracks for ever.
         """
         pattern, fixed = asked.text("pattern"), bool(asked.text("fixed"))
-        size, start = len(self._text), asked.number_or_none("start") or 0
+        size = len(self._text)
+        start = min(asked.number_or_none("start") or 0, size)
         with self._session.recording("searched", f"lines with {pattern[:_NAME_CHARACTERS]}"):
             try:
                 check_query(pattern, MOST_HITS)
+                if start >= size:
+                    return {"hits": [], "next": None, "characters": size}
                 found = search_process.search(
                     self._text, pattern=pattern, ignore_case=bool(asked.text("ignore_case")), fixed=fixed,
-                    max_hits=MOST_HITS, start=min(start, size), stop=size, seconds=SEARCH_SECONDS,
-                ).data if start < size else None  # fmt: skip
+                    max_hits=MOST_HITS, start=start, stop=size, seconds=SEARCH_SECONDS,
+                ).data  # fmt: skip
             except ToolRefusal as error:
                 raise InvalidRequest(fit_error(str(error))) from None
             except NOT_A_PATTERN as error:
                 raise InvalidRequest(f"not a regular expression: {fit_error(str(error))}") from None
-        hits = [
-            {"document": hit.document, "line": hit.line, "at": hit.offset, "text": hit.text}
-            for hit in (found.hits if found else [])
-        ]
-        following = found.next.start if found and found.next else None
-        return {"hits": hits, "next": following, "characters": size}
+        hits = [{"document": hit.document, "line": hit.line, "at": hit.offset, "text": hit.text} for hit in found.hits]
+        return {"hits": hits, "next": found.next.start if found.next else None, "characters": size}
 
     def search(self, asked: Parameters) -> dict[str, Any]:
         """The passages that match `words` best, at most `MOST_PASSAGES` (GETs: those of `Monocontext.search`).
