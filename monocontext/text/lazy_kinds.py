@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import zip_longest
 from opcode import opmap
 from types import FrameType, GeneratorType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
 
 from monocontext.errors import ContextTooLarge
 
@@ -64,6 +67,11 @@ class LazyContainer:
     """A lazy list or dict, or a view of a dict. Its `str` is that of the real one, up to the limit."""
 
     __slots__ = ()
+    _refusal: ClassVar[str]
+    """The message for code that changes a list or dict."""
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError(self._refusal)
 
     def _materialize(self) -> Any:
         """The real list, dict or view if it is known to be small, else None."""
@@ -102,8 +110,48 @@ class LazyItems(LazyContainer):
     documents of a context."""
 
     __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
 
-    if not TYPE_CHECKING:  # `append` is an error for a type checker too
+    @abstractmethod
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list | LazyItems):
+            return NotImplemented
+        nothing = object()  # an item may be None: a group of `re.split` that did not match
+        return all(mine == theirs for mine, theirs in zip_longest(self, other, fillvalue=nothing))
+
+    def __lt__(self, other: object) -> bool:
+        return list(self) < other if isinstance(other, list) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        return list(self) <= other if isinstance(other, list) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        return list(self) > other if isinstance(other, list) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        return list(self) >= other if isinstance(other, list) else NotImplemented
+
+    def __add__(self, other: object) -> list[Any]:
+        """A real list; its items may be lazy."""
+        return [*self, *other] if isinstance(other, list | LazyItems) else NotImplemented
+
+    def __radd__(self, other: object) -> list[Any]:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    def __mul__(self, times: SupportsIndex) -> list[Any]:
+        return list(self) * operator.index(times)
+
+    __rmul__ = __mul__
+
+    def copy(self) -> list[Any]:
+        """A real list; its items may be lazy."""
+        return list(self)
+
+    if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
+        append = extend = insert = pop = remove = clear = sort = reverse = LazyContainer._refuse
+        __setitem__ = __delitem__ = __iadd__ = __imul__ = LazyContainer._refuse
 
         def __getattr__(self, name: str) -> Any:
             more = " (for pandas: pd.DataFrame(list(map(str, context))))" if name in ("ndim", "dtype") else ""

@@ -14,8 +14,8 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, overload
+from itertools import chain, islice
+from typing import Any, Self, SupportsIndex, overload
 
 from monocontext.engine import read_log
 from monocontext.errors import NotPicklable
@@ -42,6 +42,7 @@ _NOTHING: _Block = 0, [], -1
 class LazyList(Sequence[str], LazyItems):
     """A list of strings that is computed as it is read; equal to a `list` of the same items. Slices are real lists."""
 
+    _refusal = "a lazy list cannot be changed: make a real one of it first, parts = list(parts)"
     _recipe: tuple[Any, ...] | None = None
 
     def __init__(self, span: Span):
@@ -199,40 +200,6 @@ class LazyList(Sequence[str], LazyItems):
             size = len(self)
             low, high = (max(bound + size, 0) if bound < 0 else bound for bound in (low, high))
         return low, high
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list | LazyList):
-            return NotImplemented
-        nothing = object()  # an item may be None: a group of `re.split` that did not match
-        return all(mine == theirs for mine, theirs in zip_longest(self, other, fillvalue=nothing))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __add__(self, other: object) -> list[str]:
-        if not isinstance(other, list | LazyList):
-            return NotImplemented
-        return [*self, *other]
-
-    def __radd__(self, other: object) -> list[str]:
-        if not isinstance(other, list):
-            return NotImplemented
-        return [*other, *self]
-
-    def __mul__(self, times: SupportsIndex) -> list[str]:
-        return list(self) * operator.index(times)
-
-    __rmul__ = __mul__
-
-    def copy(self) -> list[str]:
-        """A real list."""
-        return list(self)
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("a lazy list cannot be changed: make a real one of it first, parts = list(parts)")
-
-    if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
-        append = extend = insert = pop = remove = clear = sort = reverse = _refuse
-        __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
 
     def _short_repr(self) -> str:
         size = f"{len(self._span):,}" if self._span.length_is_known else "?"

@@ -11,8 +11,8 @@ import sys
 from abc import abstractmethod
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from contextlib import AbstractContextManager
-from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, SupportsIndex, overload
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, overload
 
 from monocontext.errors import NotPicklable
 from monocontext.text.documents.by_name import Documents
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
     from monocontext.text.namespace.kit import NamespacePatch
 
-_NOTHING = object()
 _SHOWN_NAMES = 5
 _NAME_CHARACTERS = 60
 
@@ -66,8 +65,6 @@ class _Shape:
 
     _shape: str
     """"list" or "dict"."""
-    _copy: str
-    """Code that makes a real list or dict of a part."""
     text: WholeText
     """The same context as one text."""
     documents: Documents[Any]
@@ -143,13 +140,6 @@ class _Shape:
     def __reduce__(self) -> tuple[Any, ...]:
         return _shape_again, (self.text, self._shape)
 
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError(
-            f"the documents of a context cannot be changed: make a real {self._shape} of a part, {self._copy}"
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 def _shape_again(text: Any, shape: str) -> Any:
     """Give a context its shape again; pickles call it."""
@@ -177,7 +167,7 @@ class DocumentList(_Shape, Sequence[str], LazyItems):
     """The documents of a context as a `list[str]`. Immutable, safe for use by many threads."""
 
     _shape = "list"
-    _copy = "list(texts[a:b])"
+    _refusal = "the documents of a context cannot be changed: make a real list of a part, list(texts[a:b])"
 
     def __init__(self, text: WholeText, documents: Documents[Any], numbers: range | None = None):
         self.text = text
@@ -253,49 +243,12 @@ class DocumentList(_Shape, Sequence[str], LazyItems):
                 yield at
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list | LazyItems):
-            return NotImplemented
         if isinstance(other, list | DocumentList) and len(self) != len(other):
             return False
-        theirs: Any = other
-        return all(mine == their for mine, their in zip_longest(self, theirs, fillvalue=_NOTHING))
-
-    def __lt__(self, other: list[str]) -> bool:
-        return list(self) < other if isinstance(other, list) else NotImplemented
-
-    def __le__(self, other: list[str]) -> bool:
-        return list(self) <= other if isinstance(other, list) else NotImplemented
-
-    def __gt__(self, other: list[str]) -> bool:
-        return list(self) > other if isinstance(other, list) else NotImplemented
-
-    def __ge__(self, other: list[str]) -> bool:
-        return list(self) >= other if isinstance(other, list) else NotImplemented
-
-    def __add__(self, other: object) -> list[str]:
-        """A real list with lazy items."""
-        if not isinstance(other, list | LazyItems):
-            return NotImplemented
-        return [*self, *other]  # type: ignore[misc]
-
-    def __radd__(self, other: object) -> list[str]:
-        return [*other, *self] if isinstance(other, list) else NotImplemented
-
-    def __mul__(self, times: SupportsIndex) -> list[str]:
-        return list(self) * operator.index(times)
-
-    __rmul__ = __mul__
-
-    def copy(self) -> list[str]:
-        """A real list with lazy items."""
-        return list(self)
+        return super().__eq__(other)
 
     def _materialize(self) -> list[str] | None:
         return None if self._is_large(self._numbers) else self.documents.read_all(self._numbers)
-
-    if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
-        append = extend = insert = pop = remove = clear = sort = reverse = _Shape._refuse
-        __setitem__ = __delitem__ = __iadd__ = __imul__ = _Shape._refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._numbers != range(self.documents.count):
@@ -313,7 +266,9 @@ class DocumentDict(_Shape, Mapping[str, str], LazyMapping):
     """
 
     _shape = "dict"
-    _copy = "{name: texts[name] for name in ...}"
+    _refusal = (
+        "the documents of a context cannot be changed: make a real dict of a part, {name: texts[name] for name in ...}"
+    )
 
     def __init__(self, text: WholeText, documents: Documents[Any]):
         self.text = text
@@ -392,8 +347,8 @@ class DocumentDict(_Shape, Mapping[str, str], LazyMapping):
         return dict(zip((name for name, _ in pairs), self.documents.read_all(numbers), strict=True))
 
     if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
-        pop = popitem = update = setdefault = clear = _Shape._refuse
-        __setitem__ = __delitem__ = __ior__ = _Shape._refuse
+        pop = popitem = update = setdefault = clear = LazyContainer._refuse
+        __setitem__ = __delitem__ = __ior__ = LazyContainer._refuse
 
     def _short_repr(self) -> str:
         return f"<DocumentDict of {self.documents.count:,} documents; a lazy dict of str: look names up or iterate it>"
