@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from importlib import import_module
-from math import ceil
 from typing import Any
+
+from monocontext.page.coverage import shares_read
 
 __all__ = ["progress_bar"]
 
@@ -21,8 +22,6 @@ _COLUMNS = 200
 """Columns of a map. A notebook is about a thousand pixels wide, and each column costs bytes."""
 _LEVELS = 4
 """Shades of a column, by the share of it that was read."""
-_ROUNDING = 1e-10
-"""A share of a column below this is an error of rounding."""
 _BLUE = "#1f8ce6"
 _UPDATE_SECONDS = 0.1
 
@@ -72,12 +71,8 @@ def counts_card(title: str, rows: Iterable[tuple[str, str]]) -> str:
 
 def _columns(ranges: Iterable[tuple[int, int]], characters: int) -> list[int]:
     """The shade of each column of a map, 0 for a column that was not read. `ranges` do not overlap."""
-    found = [0.0] * _COLUMNS
-    width = characters / _COLUMNS
-    for start, stop in ranges:
-        for i in range(int(start / width), min(ceil(stop / width), _COLUMNS)):
-            found[i] += (min(stop, (i + 1) * width) - max(start, i * width)) / width
-    return [0 if share < _ROUNDING else min(_LEVELS, 1 + int(share * _LEVELS)) for share in found]
+    shares = shares_read(ranges, characters, _COLUMNS)
+    return [min(_LEVELS, 1 + share * _LEVELS // 1000) if share else 0 for share in shares]
 
 
 def _map(columns: Sequence[int], text: str) -> str:

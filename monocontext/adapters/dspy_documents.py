@@ -36,7 +36,7 @@ class RemoteDocuments(Remote):
         return getattr(self, f"_{name}")(*arguments)
 
     def _document(self, at: int) -> Any:
-        return self._texts.documents.item(self._numbers[at])
+        return self._texts.documents.lazy(self._numbers[at])
 
     def _block(self, start: int, most: int) -> range:
         return range(start, min(start + most, len(self._numbers)))
@@ -54,7 +54,7 @@ class RemoteDocuments(Remote):
             if characters > self._most and taken:
                 break
             taken.append(self._numbers[at])
-        return [self._part(text) for text in self._texts.documents.reals(taken)]
+        return [self._part(text) for text in self._texts.documents.read_all(taken)]
 
     def _holding(self, start: int, most: int, sub: str) -> list[int]:
         """The documents of a block in which a text occurs."""

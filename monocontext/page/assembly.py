@@ -16,7 +16,7 @@ from typing import Any
 from monocontext.records import dataclass
 
 SHARED = ("format", "dom", "chart", "list", "keys")
-"""The scripts of all pages, which come before a page's own."""
+"""The scripts in `parts/`, which come before a page's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Page:
     """A page without data."""
 
     markup: str
-    """HTML with the marks `<!--POLICY-->`, `/*STYLE*/`, `<!--DATA-->` and `/*SCRIPT*/`, in this order."""
+    """HTML with the placeholders `<!--POLICY-->`, `/*STYLE*/`, `<!--DATA-->` and `/*SCRIPT*/`, in this order."""
     style: str
     script: str
 
     def policy(self, *, served: bool) -> str:
-        """The Content-Security-Policy. A served page loads data from its own server, a file loads nothing."""
+        """The Content-Security-Policy. A served page may load data from its own server, a file nothing."""
         rules = {
             "default-src": "'none'",
             "script-src": _hash(self.script),
@@ -46,11 +46,11 @@ class Page:
         return "; ".join(f"{name} {value}" for name, value in rules.items())
 
     def served(self) -> str:
-        """The page as a server sends it, without data. Its policy is in a header."""
+        """The page for a server, without data. The policy goes into a header."""
         return "".join(self._pieces("", ()))
 
     def written(self, data: Iterable[str]) -> Iterator[str]:
-        """The pieces of a file that holds blocks of data and its own policy."""
+        """The page for a file, in pieces, with blocks of data and the policy."""
         policy = f'<meta http-equiv="Content-Security-Policy" content="{self.policy(served=False)}">'
         return self._pieces(policy, data)
 
@@ -74,7 +74,7 @@ def load_page(package: str, scripts: Iterable[str]) -> Page:
 
 
 def data_block(name: str, value: Any) -> str:
-    """A block of data as ASCII JSON without angle brackets, which no browser takes for markup."""
+    """A block of data in ASCII JSON. It has no angle brackets, so a browser takes none of it for markup."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,4 +1,4 @@
-"""Recognise addresses that only this machine can reach, and write the URL of a server."""
+"""Tell whether a host name or address is that of this machine alone, and write the URL of a server."""
 
 from __future__ import annotations
 
@@ -14,4 +14,5 @@ def is_loopback(host: str) -> bool:
 
 
 def server_url(host: str, port: int) -> str:
+    """The URL of a server, without a path; an IPv6 address is put in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

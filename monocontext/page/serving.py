@@ -1,4 +1,4 @@
-"""Serve a page and its data over HTTP. The server only reads, and answers only to registered paths."""
+"""Serve a page and its data over HTTP, read-only, at registered paths only."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from monocontext.page.loopback import is_loopback, server_url
 
 
 class InvalidRequest(ValueError):
-    """An invalid request of the page, which shows the message to its reader."""
+    """The page sent an invalid request. It shows the message to the user."""
 
 
-class Query:
+class Parameters:
     """The parameters after the `?` of a request."""
 
-    def __init__(self, encoded: str = "") -> None:
+    def __init__(self, encoded: str) -> None:
         self._given = {name: values[-1] for name, values in parse_qs(encoded).items()}
 
     def text(self, name: str) -> str:
-        """A text, empty if it is missing."""
+        """A parameter as it is; empty if it is missing."""
         return self._given.get(name, "")
 
-    def count(self, name: str) -> int:
-        """An int of at least 0. Raises `InvalidRequest` for anything else."""
+    def number(self, name: str) -> int:
+        """A parameter as an int of at least 0. Raises `InvalidRequest` for anything else."""
         value = self.text(name)
         if not (value.isascii() and value.isdigit() and len(value) < 16):
             raise InvalidRequest(f"{name} must be a whole number")
         return int(value)
 
-    def count_or_none(self, name: str) -> int | None:
-        """Like `count`, but None if the parameter is missing."""
-        return self.count(name) if name in self._given else None
+    def number_or_none(self, name: str) -> int | None:
+        """Like `number`, but None if the parameter is missing."""
+        return self.number(name) if name in self._given else None
 
 
-Answer = Callable[[Query], Any]
-"""Returns a value that JSON can hold."""
+Answer = Callable[[Parameters], Any]
+"""Returns the answer to a request, as a value for `json.dumps`."""
 
 
 class PageServer(ThreadingHTTPServer):
@@ -59,7 +59,7 @@ class PageServer(ThreadingHTTPServer):
         *,
         failures: tuple[type[Exception], ...] = (OSError,),
     ) -> None:
-        """Port 0 takes a free one. Raises OSError if the address is not available.
+        """Listen on `host`, and on `port` or, for 0, a free one. Raises OSError if the address is not available.
 
         `failures` are the exceptions whose message the page shows. Others end the request without an answer.
         """
@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(404, {"error": "not found"})
             return
         try:
-            self._json(200, answer(Query(url.query)))
+            self._json(200, answer(Parameters(url.query)))
         except InvalidRequest as exc:
             self._json(400, {"error": str(exc)})
         except self.server.failures as exc:

@@ -1,7 +1,7 @@
 """Assemble one lazy text from pieces in a store and `str` between them.
 
-The writer of a piece records the frames of that piece. This process makes the index from these records; the frames stay
-where they lie.
+The writer of a piece also recorded its frames. From these records this process makes the index of the text, in memory;
+no piece is read or copied.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from monocontext.writing.documents import DocumentRows, join_documents
 from monocontext.writing.pages import write_pages
 
 MayHold = Callable[[Query, bool], Iterable[bool] | None]
-"""Takes a query, and whether its matches stay within a line. Returns, for each item, whether a match may begin
-there."""
+"""Takes a query, and whether its matches stay within a line. Returns for each item whether a match may begin in it,
+or None if one may begin in any."""
 
 
 @dataclass(frozen=True, slots=True)
 class FramePiece:
-    """Raw frames, back to back in an object."""
+    """A part of an object in a store: uncompressed frames, one after another."""
 
     key: str
-    """The key of the object in the store that holds all pieces."""
+    """The key of the object, below the URL of the text."""
     offset: int
     """Bytes of the object before the first frame."""
     frames: Sequence[FrameRecord]
@@ -45,7 +45,7 @@ class FramePiece:
 
 
 class _PieceStore(ContextHandle):
-    """Reads pieces from one store and nothing else."""
+    """The open place of an assembled text: reads its pieces from one store, and the rest from memory."""
 
     def __init__(self, url: str, pieces: RangeReader, cache_bytes: int, options: dict[str, Any]) -> None:
         name = f"assembled-{uuid.uuid4().hex}"
@@ -56,13 +56,13 @@ class _PieceStore(ContextHandle):
 
     def place(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
         if not url.startswith(self.pieces_url):
-            raise ForeignObject(f"{url} does not lie in {self.pieces_url}")
+            raise ForeignObject(f"{url} is not below {self.pieces_url}")
         return self.pieces, url.removeprefix(self.pieces_url)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentStart:
-    """The texts and pieces from here to the next mark are one document."""
+    """An item that begins a document: it has all texts and pieces up to the next such item."""
 
     name: str
     metadata: Mapping[str, Any]
@@ -77,37 +77,40 @@ def assemble(
     may_hold: MayHold | None = None,
     **options: Unpack[TextOptions],
 ) -> Monocontext:
-    """Join texts and pieces into one text of this kind (no request).
+    """Join texts and pieces into one text of the class `kind` (no request).
 
-    `pieces` reads the objects below `url`, the URL of the text. `may_hold` names the items in which a match may begin;
-    a search asks it before it reads an item. `options` are those options of `Monocontext.open` that need no place.
+    `pieces` reads the objects below `url`, the URL of the text. A search calls `may_hold`, in place of search filters.
+    `options` are those options of `Monocontext.open` that need no place.
     """
     given: dict[str, Any] = {**options}
     limit = given.pop("materialize_limit", MATERIALIZE_LIMIT)
     opened = _PieceStore(url, pieces, given.pop("cache_bytes", CACHE_BYTES), given)
-    counts, documents = [], list[tuple[DocumentStart, list[FrameRecord]]]()
-    segment = f"segments/{uuid.uuid4().hex}.seg"  # in memory
-    at_hand, runs, records = bytearray(), list[FrameRun](), list[FrameRecord]()
+    runs, records = list[FrameRun](), list[FrameRecord]()
+    documents = list[tuple[DocumentStart, list[FrameRecord]]]()
+    frame_counts: list[int] = []
+    """The number of frames of each item."""
+    segment_key, segment = f"segments/{uuid.uuid4().hex}.seg", bytearray()
+    """The object in memory with the frames of each `str`."""
     for item in items:
         if isinstance(item, DocumentStart):
             documents.append((item, []))
-            counts.append(0)
+            frame_counts.append(0)
             continue
         if isinstance(item, str):
             data = item.encode("utf-8", "replace")
             frames: Sequence[FrameRecord] = raw_frames(data)
-            run = FrameRun(segment, len(at_hand), len(frames), "raw")
-            at_hand.extend(data)
+            run = FrameRun(segment_key, len(segment), len(frames), "raw")
+            segment.extend(data)
         else:
             frames = item.frames
             run = FrameRun(f"{opened.pieces_url}{item.key}", item.offset, len(frames), "raw", item.version)
-        counts.append(len(frames))
+        frame_counts.append(len(frames))
         if frames:
             runs.append(run)
             records.extend(frames)
             if documents:
                 documents[-1][1].extend(frames)
-    opened.store.put(segment, bytes(at_hand))
+    opened.store.put(segment_key, bytes(segment))
     pages, last_page = write_pages(opened.store.put, (), runs, records)
     manifest = Manifest(
         generation=1,
@@ -123,12 +126,13 @@ def assemble(
     )
     reader = opened.read(manifest)
     if may_hold is not None:
-        reader.ask_filters_elsewhere(lambda query, within_line: _runs(may_hold(query, within_line), counts))
-    reader.fetcher.url = url  # the URL of the text; its index lies in this process
+        reader.ask_filters_elsewhere(lambda query, within_line: _runs(may_hold(query, within_line), frame_counts))
+    reader.fetcher.url = url  # for errors and `text.url`, instead of the store in memory
     return kind._of(Span(Stored(reader), 0, reader.characters), limit, opened)
 
 
 def _documents(opened: _PieceStore, found: Iterable[tuple[DocumentStart, list[FrameRecord]]]) -> DocumentsRef | None:
+    """Write the table of the documents to the store in memory."""
     rows = DocumentRows(opened.store)
     rows.add_passed(
         (
@@ -145,18 +149,18 @@ def _documents(opened: _PieceStore, found: Iterable[tuple[DocumentStart, list[Fr
     return join_documents(opened.store, None, rows)
 
 
-def _runs(holding: Iterable[bool] | None, counts: Iterable[int]) -> tuple[tuple[int, int], ...] | None:
-    """The frames of the items that may hold something, as half-open runs."""
-    if holding is None:
+def _runs(answers: Iterable[bool] | None, frame_counts: Iterable[int]) -> tuple[tuple[int, int], ...] | None:
+    """The numbers of the frames of those items for which the answer is yes, as half-open runs."""
+    if answers is None:
         return None
-    found: list[tuple[int, int]] = []
-    at = 0
-    for held, count in zip(holding, counts, strict=True):
-        if held and count:
-            start = found.pop()[0] if found and found[-1][1] == at else at
-            found.append((start, at + count))
-        at += count
-    return tuple(found)
+    runs: list[tuple[int, int]] = []
+    frame = 0
+    for answer, count in zip(answers, frame_counts, strict=True):
+        if answer and count:
+            start = runs.pop()[0] if runs and runs[-1][1] == frame else frame
+            runs.append((start, frame + count))
+        frame += count
+    return tuple(runs)
 
 
 def ends_line(frames: Sequence[FrameRecord]) -> bool:

@@ -1,6 +1,6 @@
 r"""Keep the lines of the frame last used, so that `lines[i]` in a loop takes a microsecond.
 
-Invariant: `_block` holds whole lines of one frame; each of them ends at a `\n` of that frame.
+Invariant: `_block` has whole lines, each of which ends at a `\n` of one frame.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from monocontext.text.source import Span, Stored
 
 
 class _FrameLines(NamedTuple):
-    """Lines of one frame."""
+    """Consecutive lines that end in one frame."""
 
     frame: int
     first: int
     """The number of the first line in the span, from 0."""
     lines: list[str]
     starts: list[int]
-    """The characters of the source at which the lines begin, and the end of the last one; empty without a read log."""
+    """The character of the source at which each line begins, then the end of the last one; empty without a read log."""
 
 
 _NOTHING = _FrameLines(-1, 0, [], [])
@@ -36,9 +36,10 @@ class CachedLines:
         self._last_frame = -1
 
     def get(self, line: int) -> str | None:
-        r"""A line without its `\n`, in 1 us; None where it is not in memory and the caller must read it.
+        r"""A line without its `\n`; None where it is not in memory and the caller must read it (at most 1 GET, for an
+        index page).
 
-        A frame in memory is split when a second line of it is asked for (no GET but for an index page).
+        A frame in memory is split into lines at the second request for one of them. Later requests take 1 us.
         """
         source = self._span.source
         log = source.reader.log if isinstance(source, Stored) else None
@@ -54,12 +55,12 @@ class CachedLines:
                 return None
         if log:
             log.add(block.starts[i], block.starts[i + 1])
-            self._span.hand(block.starts[i] - self._span.start, block.starts[i + 1] - self._span.start)
+            self._span.log_received(block.starts[i] - self._span.start, block.starts[i + 1] - self._span.start)
         return block.lines[i]
 
     @property
     def block(self) -> tuple[int, list[str]]:
-        """The number of a line, then that line and lines after it. Empty with a read log, which must see each read."""
+        """The number of the first line in memory, and the lines. No lines with a read log, which must see each read."""
         return (0, []) if self._block.starts else self._block[1:3]
 
     @cached_property
@@ -67,12 +68,12 @@ class CachedLines:
         return self._span.lines_before
 
     def _load(self, line: int, is_logged: bool) -> _FrameLines | str | None:
-        """The line alone, or all lines of the frame in which it ends. The first of these may begin before the frame."""
+        """All lines that end in the same frame as this line, or this line alone; None if it is not in memory."""
         span, source, block = self._span, self._span.source, self._block
         if line < 0 or not isinstance(source, Stored):
             return None
         newline = line + self._lines_before
-        text = source.cached_newline(newline)
+        text = source.reader.cached_newline(newline)
         if text is None:
             return None
         frame = text.frame

@@ -1,4 +1,4 @@
-"""Turn the code that a model writes into prefetch plans of a reader, before the code runs."""
+"""Fetch what the code of a model will read, while the model writes it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from monocontext.format.filters.query import Literal
 
 
 class CodePrefetcher:
-    """Follows the code that a model writes about one text: characters [start, stop) of a reader."""
+    """Makes prefetch plans from the code that a model writes about one text, characters [start, stop) of a reader."""
 
     def __init__(self, reader: Reader, start: int, stop: int, limit: int):
         self._reader = reader
         self._start = start
         self._characters = stop - start
         self._limit = limit
-        """Up to this many characters, `lower()` and similar methods read the whole text."""
+        """The most characters of a text of which `lower()` makes a `str`, and so reads all."""
         self._is_whole = start == 0 and stop == reader.characters
         self._hints = CodeHints(self._characters, lines=reader.manifest.lines if self._is_whole else None)
         self._reply_begins = True
@@ -37,7 +37,7 @@ class CodePrefetcher:
         self._reply_begins = True
 
     def hint(self, delta: str) -> None:
-        """Take the next piece of a reply."""
+        """Plan the reads of the next piece of a reply."""
         with self._reader.fetcher.lock:
             begins = self._reply_begins or self._has_run()
             self._reply_begins = False
@@ -52,25 +52,25 @@ class CodePrefetcher:
             self._reader.ahead.look()
 
     def _has_run(self) -> bool:
-        """Whether code has read since the last hint. Without `thinking()`, a read ends the reply."""
+        """Whether code has read since the last hint. Where the host does not call `thinking()`, a read ends a reply."""
         used, self._used_bytes = self._used_bytes, self._reader.stats.bytes_used
         return used != self._used_bytes and not self._reader.ahead.think.is_thinking
 
     def reply_ends(self) -> None:
-        """Take the end of the reply."""
+        """Plan the reads of code that only the end of the reply completes."""
         with self._reader.fetcher.lock:
             hints = self._hints.end()
         if hints:
             self._prefetch(hints)
 
     def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
-        """Plan the reads of a block that runs next; `known` are the values of its names."""
+        """Plan the reads of a block of code that runs next. `known` has the values of names that it may use."""
         self._reply_begins = True
         lines = self._reader.manifest.lines if self._is_whole else None
         self._prefetch(read_block(tree, self._characters, lines=lines, known=_code_variables(known)), runs_now=True)
 
     def ran(self, known: Mapping[str, object]) -> None:
-        """Take the values of names after a block has run: the next reads may depend on them."""
+        """Remember the values of names after a block has run, for hints that depend on them."""
         with self._reader.fetcher.lock:
             self._hints.know(_code_variables(known))
 
@@ -125,8 +125,7 @@ def _scan_plan(route: Frames) -> PrefetchPlan:
 
 
 def _search_plan(route: Frames, reach: Reach, hits: int = 0) -> PrefetchPlan:
-    """The plan of a search. A plan for a loop of searches serves all of them, so it starts with a frame for each
-    expected hit."""
+    """The plan of a search, or of a loop of searches, which starts with a frame for each expected hit."""
     plan = _scan_plan(route)
     plan.is_scan = reach != "some"
     if reach != "all":

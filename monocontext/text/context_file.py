@@ -13,9 +13,9 @@ from monocontext.text.str_methods import StrLike
 class ContextFile(LazyStringIO):
     r"""A seekable text file over a context, to read: an `io.TextIOBase` whose positions are characters.
 
-    Lines end with `\n` and keep their line end, as with `open(..., newline="")`; a lone `\r` ends no line. Reading in
-    order streams ahead of the caller (1 GET for about 8 MiB stored). Results are real `str`: a `read()` or a line above
-    the text's `materialize_limit` raises `ContextTooLarge`. Closing the file leaves the context open.
+    Lines end with `\n`, which is part of them, as with `open(..., newline="\n")`. Reading in order streams ahead of the
+    caller (1 GET for about 8 MiB stored). Results are real `str`: a `read()` or a line above the text's
+    `materialize_limit` raises `ContextTooLarge`. Closing the file leaves the context open.
     """
 
     mode = "r"

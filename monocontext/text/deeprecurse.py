@@ -1,8 +1,8 @@
 """Read contexts that DeepRecurse wrote, by line. Their manifest is a JSON array of segments with line counts.
 
-As in DeepRecurse, segments come in the order of `start_line`; a segment's lines are those of `str.splitlines`, at most
-the manifest's `line_count`; a segment's key is the prefix and its name, without a slash in between, unless the name
-already has the prefix.
+As in DeepRecurse, segments come in the order of `start_line`. The lines of a segment are those of `str.splitlines`, at
+most `line_count` of them. The key of a segment is its name after the prefix, without a slash in between, or the name
+alone if it begins with the prefix.
 
 New here: segments are read in parallel and cached, lines can be indexed, and an object that changes is an error. Not
 supported: hedging, since segments are read whole, and `cache_dir`, since the manifest records no versions.
@@ -31,7 +31,9 @@ from monocontext.stores.protocol import Store, get_bounded
 from monocontext.text.lines import LineView
 
 AHEAD = 16
+"""The segments that are loaded ahead of a pass over more than a million lines."""
 THREADS = 64
+"""The threads that load segments, and the segments that are loaded ahead of a shorter pass."""
 
 
 def open_deeprecurse(
@@ -45,7 +47,7 @@ def open_deeprecurse(
     client: object | None,
     options: OriginalOptions,
 ) -> Any:
-    """Open what DeepRecurse's constructor names: lines of its format, or a context of our own format."""
+    """Open a context by the arguments of DeepRecurse's constructor: lines of its format, or a context of ours."""
     place = {"region": region, "client": client}
     store_options: dict[str, Any] = {name: value for name, value in place.items() if value is not None}
     if manifest_name == ROOT_KEY:
@@ -53,11 +55,11 @@ def open_deeprecurse(
         try:
             return open_context(url, **store_options, **options)
         except NotAContext:
-            pass  # DeepRecurse's format is by far the likelier one
+            pass  # most likely DeepRecurse's format, which is tried next
         except NotFound:
             if not prefix or prefix.endswith("/"):
                 raise
-            # Without a slash its manifest is at another key, `prefix` and the name run together.
+            # Without a slash, DeepRecurse's manifest is at another key: the prefix, directly followed by the name.
     given: dict[str, Any] = {**options}
     store_options |= {name: given[name] for name in StoreOptions.__annotations__ if name in given}
     store = open_store(f"s3://{bucket}", **store_options)
@@ -91,8 +93,8 @@ def open_deeprecurse_lines(
     """
     if cache_dir is not None:
         raise ValueError(
-            f"cache_dir: the DeepRecurse manifest of {store.url} records no versions of its objects, so nothing can be "
-            f"kept of them; `monocontext index` makes a context of them that can"
+            f"cache_dir cannot be used for {store.url}: its DeepRecurse manifest records no versions of its objects; "
+            "convert it with `monocontext index`"
         )
     blob = get_bounded(store, manifest_name, MOST_ROOT_BYTES)
     segments = parse_manifest(blob.data, f"{store.url}/{manifest_name}")
@@ -102,9 +104,9 @@ def open_deeprecurse_lines(
 
 
 class DeepRecurseLines(LineView):
-    """The object that DeepRecurse's constructor gives: lines, and the arguments that it was given.
+    """The result of DeepRecurse's constructor: lines, with the arguments as attributes.
 
-    It passes for a `Monocontext` in `isinstance` (`text/monocontext.py`), as the original's objects do.
+    `isinstance(lines, Monocontext)` is true, as with the original.
     """
 
     __slots__ = ("bucket", "manifest_name", "prefix")
@@ -115,7 +117,7 @@ class DeepRecurseLines(LineView):
 
 
 class _SegmentLines:
-    """The lines of one segment, as its manifest counts them."""
+    """The lines of one segment in the cache."""
 
     __slots__ = ("lines", "size_bytes")
 
@@ -125,7 +127,7 @@ class _SegmentLines:
 
 
 class DeepRecurseContext:
-    """Lines from segments: a line map from the manifest, parallel GETs, a cache limited in bytes."""
+    """The lines of the segments in a manifest, read by parallel GETs and cached up to a number of bytes."""
 
     def __init__(
         self,
@@ -188,7 +190,8 @@ class DeepRecurseContext:
             yield from reversed(lines) if reverse else lines
 
     def _segments_between(self, start: int, stop: int) -> list[int]:
-        """The segments with lines in [start, stop). An earlier segment may have lines after those of later ones."""
+        """The numbers of the segments with lines in [start, stop). An earlier segment may reach further than later
+        ones."""
         candidates = range(bisect_right(self._reach, start), bisect_right(self._starts, stop - 1))
         return [n for n in candidates if self._segments[n].start_line + self._segments[n].line_count > start]
 

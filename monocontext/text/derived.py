@@ -1,9 +1,9 @@
 """Compute `lower()`, `replace()`, `translate()` and similar methods of a large text while the result is read.
 
-A derivation produces pieces of output from a *state* in the base text, and gives the state after each piece. Reading
-may begin at any remembered state. One forward pass finds the states; each takes a few dozen bytes for a piece of about
-a frame. Where the flags of the frames prove that a case mapping keeps every length, states follow by arithmetic, and
-finding one reads nothing.
+A derivation produces pieces of output from a *state*, a character of the base text, and gives the state after each
+piece. Reading may begin at any remembered state. One forward pass finds the states, one for each piece of about a
+frame. Where the flags of the frames prove that a case mapping keeps every length, the state of a character is that
+character, and no pass is needed.
 
 A read costs the same as a read of the same range of the base text. Without that proof, `len` and the first read far
 into the result need a pass over the text before it.
@@ -31,17 +31,17 @@ class Derivation(Protocol):
     keeps_length: bool
     """Character i of the result comes from character i of the base."""
     keeps_newlines: bool
-    r"""Each `\n` of the base is one of the result, on the same line, and there are no others."""
+    r"""Line i of the result comes from line i of the base."""
 
     @property
     def map_piece(self) -> Callable[[str, int], str] | None:
-        """A function (text, start) that gives the output for any part of the base. None where more than case changes:
-        then search filters of the base do not hold for the output (`filters.case_folding`)."""
+        """A function (text, start) that returns the output for any part of the base. None where more than case changes:
+        then search filters of the base say nothing about the output (`filters.case_folding`)."""
         ...
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
-        """Pieces of output from a state on, each with the state after it. States increase from 0. `stop` is given where
-        lengths are kept: the caller needs no character from there on."""
+        """Pieces of output from a state on, each with the state after it. States increase from 0. With `stop`, only the
+        output of base characters before it is needed."""
         ...
 
 
@@ -97,7 +97,7 @@ class Derived:
         derivation = self._derivation
         if derivation.map_piece is None:
             return None
-        if not derivation.keeps_length:  # offsets are unknown, but text that the base does not have is not here either
+        if not derivation.keeps_length:  # offsets are unknown, but a base without a match has an output without one
             found = derivation.base.candidates(query, 0, None, within_line)
             return found.moved(derivation.base.start) if found and not found.runs else None
         found = derivation.base.candidates(query, start, stop, within_line)
@@ -105,7 +105,7 @@ class Derived:
 
     @property
     def filtered_base(self) -> Span | None:
-        """The text whose search filters hold for this one, character by character; None if there is none."""
+        """The text whose search filters apply to this one at the same offsets; None if there is none."""
         derivation = self._derivation
         return derivation.base if derivation.map_piece and derivation.keeps_length else None
 
@@ -146,8 +146,7 @@ class Derived:
 
     def line_of(self, character: int) -> int:
         if self._derivation.keeps_newlines and self._derivation.keeps_length:
-            base = self._derivation.base
-            return base.source.line_of(base.start + character) - base.lines_before
+            return self._derivation.base.line_of(character)
         self._scan(lambda: self._outputs[-1] > character)
         with self._lock:
             i = bisect_right(self._outputs, character) - 1
@@ -186,23 +185,16 @@ class Derived:
 class PerCharacter:
     """A mapping of each character by itself: `upper`, `casefold`, `translate`."""
 
-    def __init__(
-        self,
-        base: Span,
-        mapping: Callable[[str], str],
-        keeps_length: bool,
-        keeps_newlines: bool,
-        changes_case: bool = False,
-    ):
+    def __init__(self, base: Span, mapping: Callable[[str], str], *, is_case: bool = False, keeps_length: bool = False):
+        """`is_case`: the mapping changes nothing but case."""
         self.base = base
         self.keeps_length = keeps_length
-        self.keeps_newlines = keeps_newlines
-        self._changes_case = changes_case
+        self.keeps_newlines = self._is_case = is_case
         self._mapping = mapping
 
     @property
     def map_piece(self) -> Callable[[str, int], str] | None:
-        return (lambda text, start: self._mapping(text)) if self._changes_case else None
+        return (lambda text, start: self._mapping(text)) if self._is_case else None
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         for text in self.base.texts(state, stop):
@@ -242,7 +234,7 @@ class InContext:
         return mapped
 
     def _left_context(self, start: int) -> str:
-        """The characters before `start`, back to the one that decides."""
+        """The characters before `start`, back to the last one that is not case-ignorable."""
         low = start
         while low > 0:
             low = max(low - 64, 0)
@@ -253,7 +245,7 @@ class InContext:
         return self.base.read(0, start) if start else ""
 
     def _right_context(self, stop: int) -> str:
-        """The characters from `stop` on, up to the one that decides."""
+        """The characters from `stop` on, up to the first one that is not case-ignorable."""
         end, high = len(self.base), stop
         while high < end:
             high = min(high + 64, end)
@@ -266,13 +258,13 @@ class InContext:
 
 def is_case_ignorable(character: str) -> bool:
     """Whether the rule of the final sigma skips a character, tested with `str.lower` itself."""
-    seen_through = ("A" + character + "\u03a3").lower().endswith("\u03c2")
-    cased_itself = (character + "\u03a3").lower().endswith("\u03c2")
-    return seen_through and not cased_itself
+    is_cased_or_skipped = ("A" + character + "\u03a3").lower().endswith("\u03c2")
+    is_cased = (character + "\u03a3").lower().endswith("\u03c2")
+    return is_cased_or_skipped and not is_cased
 
 
 class Replaced:
-    """Every occurrence of `old` becomes `new`, from the left, without overlaps.
+    """`replace(old, new)`.
 
     A state is the end of an occurrence, or an offset that no occurrence spans.
     """

@@ -1,4 +1,4 @@
-"""Make a `Monocontext` of a `str`, for code that takes only texts read in parts."""
+"""Make a `Monocontext` of a `str`, for code that takes no `str`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from monocontext.writing.publish import publish
 
 
 def wrap_str(value: str) -> Monocontext:
-    """The same text, in the memory of this process while it is referenced; no other process can open it."""
+    """A `Monocontext` with this text, in the memory of this process for as long as it is referenced."""
     name = f"wrapped-{uuid.uuid4().hex}"
     store = MemoryStore(name)
     publish(value, store, filters=False)

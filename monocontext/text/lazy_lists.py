@@ -1,7 +1,7 @@
-"""Lazy lists: the results of `split` and `splitlines` where a real list would not fit.
+"""Lazy lists: the results of `split` and `splitlines` of texts that are too large for a real list.
 
-A list is read in blocks of items (`splitting`). It keeps the block last used, and remembers offsets from which items
-can be split again. So a loop by index costs no more than a loop over the items.
+A lazy list computes its items in blocks (`splitting`). It keeps the block last used, and remembers characters at which
+items begin, from which the text can be split again. So a loop by index costs no more than a loop over the items.
 """
 
 from __future__ import annotations
@@ -14,44 +14,46 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, overload
+from itertools import chain, islice
+from typing import Any, Self, SupportsIndex, overload
 
 from monocontext.engine import read_log
 from monocontext.errors import NotPicklable
 from monocontext.text.cached_lines import CachedLines
 from monocontext.text.lazy_kinds import LazyItems, is_collected
 from monocontext.text.source import Span, Stored
-from monocontext.text.splitting import Blocks, split_backward, split_lines, split_text, split_words
+from monocontext.text.splitting import Blocks, split_backward, split_text
 from monocontext.text.windows import has_border
 
 CHECKPOINT_EVERY = 4096
-"""The most items between two remembered offsets; `parts[i]` splits again from the nearest offset before it."""
+"""The most items between two remembered characters; `parts[i]` splits again from the nearest one before it."""
 CHECKPOINT_CHARACTERS = 1 << 18
-"""The most characters between two remembered offsets."""
+"""The most text between two remembered characters."""
 DENSE = 300
-"""Below this many characters an item, `split` is faster than a search for each separator."""
+"""For items that are shorter on average, `split` is faster than a search for each separator."""
 
 
 _Block = tuple[int, list[Any], int]
-"""Consecutive items: the number of the first, the items, and the marks of the read logs when they were read. After a
-later mark they are read again, so that the log records the read."""
+"""Consecutive items: the number of the first, the items, and `read_log.marks_made` when they were read. After another
+mark they are read again, so that the log records the read."""
 _NOTHING: _Block = 0, [], -1
 
 
 class LazyList(Sequence[str], LazyItems):
     """A list of strings that is computed as it is read; equal to a `list` of the same items. Slices are real lists."""
 
+    _refusal = "a lazy list cannot be changed: make a real one of it first, parts = list(parts)"
     _recipe: tuple[Any, ...] | None = None
 
     def __init__(self, span: Span):
         self._span = span
         self._length = -1
         self._block = _NOTHING
-        self._open: list[tuple[int, Iterator[tuple[int, list[Any]]]]] = []  # a pass, and the item it goes on with
+        self._open: list[tuple[int, Iterator[tuple[int, list[Any]]]]] = []
+        """At most one unfinished pass, with the number of its next item."""
         self._lock = threading.Lock()
-        self._firsts = array("Q", [0])  # the numbers of items
-        self._places = array("Q", [0])  # and the offsets from which they can be split again
+        self._firsts, self._places = array("Q", [0]), array("Q", [0])
+        """The numbers of items, and the characters at which these items begin."""
 
     def with_recipe(self, text: object, method: str, *arguments: Any) -> Self:
         """Remember the call that made this list, for pickles, and return the list."""
@@ -67,10 +69,12 @@ class LazyList(Sequence[str], LazyItems):
 
     @abstractmethod
     def _blocks(self, place: int, first: int) -> Blocks:
-        """Blocks from an offset on, where item `first` begins, each with the offset after it. The text begins at 0."""
+        """Blocks from a character on, at which item `first` begins, each with the character at which the next item
+        begins."""
 
     def _blocks_from(self, item: int) -> Iterator[tuple[int, list[Any]]]:
-        """Blocks from item `i` or one before it, each with the number of its first item."""
+        """Blocks, each with the number of its first item, from the last remembered one on that begins at or before
+        `item`."""
         with self._lock:
             i = bisect_right(self._firsts, item) - 1
             first, place = self._firsts[i], self._places[i]
@@ -93,7 +97,7 @@ class LazyList(Sequence[str], LazyItems):
     def _find(self, item: int) -> Any:
         """An item by its number from 0. Raises `IndexError`.
 
-        A second block in order leaves its pass open, so that the blocks after it are fetched ahead.
+        When a second block in order is read, its pass stays open, so that the blocks after it are fetched ahead.
         """
         first, items, _ = self._block
         expected = first + len(items)
@@ -197,40 +201,6 @@ class LazyList(Sequence[str], LazyItems):
             low, high = (max(bound + size, 0) if bound < 0 else bound for bound in (low, high))
         return low, high
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list | LazyList):
-            return NotImplemented
-        nothing = object()  # an item may be None: a group of `re.split` that did not match
-        return all(mine == theirs for mine, theirs in zip_longest(self, other, fillvalue=nothing))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __add__(self, other: object) -> list[str]:
-        if not isinstance(other, list | LazyList):
-            return NotImplemented
-        return [*self, *other]
-
-    def __radd__(self, other: object) -> list[str]:
-        if not isinstance(other, list):
-            return NotImplemented
-        return [*other, *self]
-
-    def __mul__(self, times: SupportsIndex) -> list[str]:
-        return list(self) * operator.index(times)
-
-    __rmul__ = __mul__
-
-    def copy(self) -> list[str]:
-        """A real list."""
-        return list(self)
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("a lazy list cannot be changed: make a real one of it first, parts = list(parts)")
-
-    if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
-        append = extend = insert = pop = remove = clear = sort = reverse = _refuse
-        __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-
     def _short_repr(self) -> str:
         size = f"{len(self._span):,}" if self._span.length_is_known else "?"
         return f"<{type(self).__name__} of {size} characters; a lazy list: iterate or slice it>"
@@ -250,13 +220,11 @@ def _make_again(text: object, method: str, *arguments: Any) -> Any:
 
 
 class StreamSplit(LazyList):
-    """A split that streams through the text. Its length costs one pass, once; an item costs a read of the text before
-    it, once.
-
-    `split(texts)` splits the text after a cut.
-    """
+    """A split that streams through the text. The length costs a pass, once; an item costs a read of the text before it,
+    once."""
 
     def __init__(self, span: Span, split: Callable[[Iterable[str]], Blocks]):
+        """`split` splits the text from any item on."""
         super().__init__(span)
         self._split = split
 
@@ -265,7 +233,7 @@ class StreamSplit(LazyList):
 
 
 class SeparatorSplit(StreamSplit):
-    """`text.split(separator)`. It answers by search, without a split, where a search suffices."""
+    """`text.split(separator)`. Length, `in` and `index` search for separators instead of splitting."""
 
     def __init__(self, span: Span, separator: str):
         super().__init__(span, lambda texts: split_text(texts, separator))
@@ -289,8 +257,8 @@ class SeparatorSplit(StreamSplit):
         return self._find_item(item) is not None
 
     def index(self, item: object, start: SupportsIndex = 0, stop: SupportsIndex = sys.maxsize, /) -> int:
-        """The number of the first equal item: a search finds the item, and a count of the separators before it gives
-        the number. `ValueError` if there is none."""
+        """The number of the first equal item: finds it by a search, and counts the separators before it. `ValueError`
+        if there is none."""
         low, high = self._bounds(start, stop)
         if type(item) is not str or low or has_border(self._separator):
             return super().index(item, low, high)
@@ -301,8 +269,8 @@ class SeparatorSplit(StreamSplit):
         return number
 
     def _find_item(self, item: str) -> int | None:
-        """The first character of the first equal item; None if there is none. Only for separators that cannot overlap
-        themselves: then each occurrence is a cut."""
+        """The first character of the first equal item; None if there is none. The separator must not overlap itself, so
+        that each occurrence is a cut."""
         span, cut = self._span, self._separator
         if cut in item:
             return None
@@ -323,7 +291,7 @@ class SeparatorSplit(StreamSplit):
 
 
 class LineSplit(SeparatorSplit):
-    r"""`text.split("\n")`: the length is known, an item costs at most 4 GETs (2 for index pages), iteration streams."""
+    r"""`text.split("\n")`: the index knows the length; an item costs at most 4 GETs, 2 of them for index pages."""
 
     def __init__(self, span: Span):
         super().__init__(span, "\n")
@@ -348,7 +316,7 @@ class LineSplit(SeparatorSplit):
             self._block = first, items, read_log.marks_made
         else:
             start, stop = span.line_start(index), span.line_start(index + 1) - 1 if index + 1 < size else len(span)
-            span.hand(start, stop)
+            span.log_received(start, stop)
             found = span.read(start, stop)
         return found
 
@@ -361,8 +329,7 @@ class LineSplit(SeparatorSplit):
         return super()._blocks_from(item)
 
     def _count_before(self, character: int) -> int:
-        span = self._span
-        return span.source.line_of(span.start + character) - span.lines_before
+        return self._span.line_of(character)
 
     def _range(self, start: int, stop: int) -> Iterator[str]:
         size = len(self)
@@ -378,23 +345,8 @@ class LineSplit(SeparatorSplit):
         return split_backward(self._span.texts(reverse=True))
 
 
-def split_on(span: Span, separator: str) -> LazyList:
-    """`text.split(separator)`."""
-    return LineSplit(span) if separator == "\n" else SeparatorSplit(span, separator)
-
-
-def split_spaces(span: Span) -> LazyList:
-    """`text.split()`."""
-    return StreamSplit(span, split_words)
-
-
-def split_at_line_ends(span: Span, keepends: bool) -> LazyList:
-    """`text.splitlines(keepends)`."""
-    return StreamSplit(span, lambda texts: split_lines(texts, keepends))
-
-
 class OffsetSplit(LazyList):
-    """A split with known cuts: separators of `width` characters begin at `cuts`."""
+    """A split at known places: separators of `width` characters begin at the characters `cuts`."""
 
     def __init__(self, span: Span, cuts: Sequence[int], width: int):
         super().__init__(span)
@@ -421,7 +373,7 @@ class OffsetSplit(LazyList):
 
 
 def cuts_from_right(span: Span, separator: str, most: int) -> array[int]:
-    """The characters at which `rsplit(separator, most)` cuts, at most `most` from the right; all for -1."""
+    """The characters at which `rsplit(separator, most)` cuts, in order."""
     found = span.occurrences_from_right(separator)
     cuts = array("Q", found if most < 0 else islice(found, min(most, sys.maxsize)))
     cuts.reverse()

@@ -14,7 +14,7 @@ from monocontext.text.source import Span
 
 
 class LineReader(Protocol):
-    """The source of the lines."""
+    """A source of lines: a text (`TextLines`), or a context that DeepRecurse wrote."""
 
     @property
     def lines(self) -> int: ...
@@ -28,7 +28,7 @@ class LineReader(Protocol):
         ...
 
     def cached_line(self, line: int) -> str | None:
-        """A line with its end if it is in memory (no GET), else None; `line` may be any number."""
+        """A line with its line end if it is in memory (no GET), else None; also None for a number that no line has."""
         ...
 
     @property
@@ -38,15 +38,15 @@ class LineReader(Protocol):
 
     @property
     def owner(self) -> Any:
-        """The open context, with `stats`, `close()`, `url` and `refresh()`."""
+        """The context to which the lines belong, with `stats`, `close()`, `url` and `refresh()`."""
         ...
 
 
 class LineView(Sequence[str]):
     r"""The lines of a text. `len` counts lines; `lines[a:b]` is the text of lines a to b, a `str` if that is small.
 
-    A line ends with `\n` and keeps it; the last line may have none. An item or slice costs up to 2 GETs to find its
-    ends, plus the GETs of `context[a:b]`.
+    A line ends with `\n`, which is part of it; the last line may have none. An item or slice costs up to 2 GETs for
+    index pages, plus the GETs of `context[a:b]`.
     """
 
     __slots__ = ("_reader",)
@@ -126,7 +126,7 @@ class LineView(Sequence[str]):
 
 
 class TextLines:
-    r"""The lines of a text in characters, by its count of `\n`."""
+    r"""The lines of a text, located by the counts of `\n` in its index."""
 
     def __init__(self, text: _LinedText):
         self._text = text
@@ -143,9 +143,11 @@ class TextLines:
     def lines(self) -> int:
         span = self._text.span
         newlines = span.newlines
-        if span.reaches_source_end and not span.start and span.source.final_newline is not None:
-            return newlines + (0 if span.source.final_newline or not len(span) else 1)
-        return newlines if span.line_start(newlines) == len(span) else newlines + 1
+        if span.is_whole and span.source.final_newline is not None:
+            has_open_line = len(span) > 0 and not span.source.final_newline
+        else:
+            has_open_line = span.line_start(newlines) < len(span)
+        return newlines + has_open_line
 
     def cached_line(self, line: int) -> str | None:
         found = self._text._cached_lines.get(line)
@@ -162,7 +164,7 @@ class TextLines:
 
 
 class _LinedText(Protocol):
-    """The text of the lines."""
+    """The part of `Monocontext` that `TextLines` uses."""
 
     _limit: int
 
@@ -176,7 +178,7 @@ class _LinedText(Protocol):
 
 
 def _lines_with_step(reader: LineReader, low: int, high: int, chosen: range) -> Iterator[str]:
-    """The lines with the numbers `chosen`, all in [low, high), up to the limit."""
+    """The lines `chosen`, all in [low, high). Raises `ContextTooLarge` above the limit."""
     reverse, step = chosen.step < 0, min(abs(chosen.step), sys.maxsize)
     size = 0
     for line in islice(reader.iterate(low, high, reverse=reverse), 0, None, step):
@@ -190,7 +192,7 @@ def _lines_with_step(reader: LineReader, low: int, high: int, chosen: range) -> 
 
 
 def _lines_forward(texts: Iterable[str]) -> Iterator[str]:
-    rest: list[str] = []
+    rest: list[str] = []  # the pieces of a line that is not yet complete
     for text in texts:
         *lines, last = text.split("\n")
         for line in lines:

@@ -1,7 +1,7 @@
-"""Compute `lower()` of a large text with a few U+0130, the only character with a longer lower case.
+"""Compute `lower()` of a large text with a few U+0130, the only character whose lower case is longer.
 
-The index says which frames have it. They are read once, to find each offset of the character. Then an offset in the
-result follows by arithmetic, and other text is read on demand, as in texts without U+0130.
+The index tells which frames have it. They are read once, to find the offsets of the character. From these, offsets in
+the text and in the result follow by arithmetic, and other text is read on demand, as without U+0130.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from monocontext.text.source import OPEN, Span
 from monocontext.text.windows import Window
 
 _DOTTED = "\u0130"
-"""The lower case of U+0130: two characters, i and a dot above."""
+"""A capital I with a dot. Its lower case has two characters: i, and a combining dot."""
 
 
 class Lowered:
-    """The source of the result."""
+    """The source of the characters of `lower()`."""
 
     final_newline: bool | None = None
 
     def __init__(self, derivation: InContext, longer: Candidates):
-        """`longer`: the frames with U+0130 (at most 1 GET each, at the first read)."""
+        """`longer` are the frames with U+0130 (at most 1 GET each, at the first read)."""
         self._derivation = derivation
         self._base = derivation.base
         self._longer = longer
@@ -39,7 +39,7 @@ class Lowered:
 
     @property
     def filtered_base(self) -> Span:
-        """The text whose search filters hold for this one."""
+        """The text whose search filters apply to this one."""
         return self._base
 
     def read(self, start: int, stop: int) -> str:
@@ -74,12 +74,11 @@ class Lowered:
         return self._to_output(self._base.line_start(line))
 
     def line_of(self, character: int) -> int:
-        base = self._base
-        return base.source.line_of(base.start + self._to_base(character)) - base.lines_before
+        return self._base.line_of(self._to_base(character))
 
     @property
     def _places(self) -> tuple[list[int], list[int]]:
-        """The offsets of U+0130 in the base, and the offsets of its lower case in the result."""
+        """The offsets of U+0130 in the base, and of their lower case in the result."""
         with self._lock:
             if self._cached_places is None:
                 places = list(self._read_places())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
 from monocontext.engine.fetch.hedging import Hedge
 from monocontext.engine.fetch.workers import Workers
-from monocontext.engine.open import ContextHandle, OriginalOptions, TextOptions, check_place
+from monocontext.engine.open import ContextHandle, OriginalOptions, check_place
 from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.reader import Reader
@@ -55,12 +55,14 @@ MATERIALIZE_LIMIT = 64 << 20
 CACHE_BYTES = 256 << 20
 
 SPARSE_STEP = 1 << 19
-"""A step from which on a slice fetches only the frames with its characters, two of the usual size; eight times that
-where each character is asked for by itself."""
+"""A slice with at least this step, two frames of the usual size, fetches only the frames that have its characters.
+Where the reader cannot name these frames, a slice with eight times this step reads character by character."""
 
 Place = str | os.PathLike[str] | Store
 _COLD = (0, 0, b"")
+"""The value of `_hot` when no frame is kept."""
 _INTERNAL = frozenset({"kinds", "repl_namespace", "reads_since", "serve", "shapes", "span", "suspects"})
+"""Names for other parts of this package, which `dir` leaves out."""
 
 
 class Monocontext(StrLike, Sequence[str]):
@@ -202,8 +204,8 @@ class Monocontext(StrLike, Sequence[str]):
         """
         if url is None or url in ("r", "rt"):
             raise TypeError("Monocontext.open takes a URL, a path or a store; context.file() is a file over a text")
-        ours = isinstance(url, str | os.PathLike)
-        if not ours:
+        address = url if isinstance(url, str | os.PathLike) else None
+        if address is None:
             check_place(url)
         if shape not in ("text", "list", "dict"):
             raise ValueError(f"shape must be 'text', 'list' or 'dict', not {shape!r}")
@@ -213,14 +215,14 @@ class Monocontext(StrLike, Sequence[str]):
             raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
         cache_bytes = check_int("cache_bytes", cache_bytes, 0)
         materialize_limit = check_int("materialize_limit", materialize_limit, 0)
-        store = store_at(url, store_options) if isinstance(url, str | os.PathLike) else url
+        store = cast(Store, url) if address is None else store_at(address, store_options)
         opened = ContextHandle(
             store,
             cache_bytes=cache_bytes,
             allow=allow,
             store_options=store_options,
             workers=workers,
-            owns_store=ours,
+            owns_store=address is not None,
             threads=threads,
             hedge=hedge,
             cache_dir=cache_dir,
@@ -230,31 +232,31 @@ class Monocontext(StrLike, Sequence[str]):
         try:
             reader = opened.reader(generation)
         except NotFound as error:
-            if isinstance(url, str | os.PathLike) and generation is None:
-                found = _sessions_in(
-                    url, cache_bytes=cache_bytes, materialize_limit=materialize_limit, hedge=hedge, threads=threads,
+            if address is not None and generation is None:
+                # The module of sessions imports this one, so it is imported by name.
+                sessions: Monocontext | None = import_module("monocontext.sessions.local_sessions").open_folder(
+                    address, cache_bytes=cache_bytes, materialize_limit=materialize_limit, hedge=hedge, threads=threads,
                     cache_dir=cache_dir, cache_dir_bytes=cache_dir_bytes, prefetch=prefetch, workers=workers,
                 )  # fmt: skip
-                if found is not None:
-                    return found._shaped(shape) if shape != "text" else found.lines if unit == "lines" else found
+                if sessions is not None:
+                    return sessions._in_unit_and_shape(unit, shape)
             if unit == "lines" and isinstance(error, NotAContext):
                 from monocontext.text.deeprecurse import open_deeprecurse_lines
 
                 return open_deeprecurse_lines(store, cache_bytes=cache_bytes, threads=threads, cache_dir=cache_dir)
-            if not isinstance(url, str | os.PathLike) or generation is not None:
+            if address is None or generation is not None:
                 raise
             from monocontext.writing.plain import open_plain
 
-            if (plain := open_plain(url, store_options)) is None:
+            plain = open_plain(address, store_options)
+            if plain is None:
                 raise
             opened.store = plain
             reader = opened.reader()
         text = cls._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
             reader.preload()
-        if shape != "text":
-            return text._shaped(shape)
-        return text.lines if unit == "lines" else text
+        return text._in_unit_and_shape(unit, shape)
 
     @classmethod
     def _of(
@@ -365,13 +367,11 @@ class Monocontext(StrLike, Sequence[str]):
         return self._part(start, max(start, stop))
 
     def _length_up_to(self, most: int) -> int:
-        """The length. Where it is unknown, `most` if the text has that many characters; this reads no further."""
         if self._stop == OPEN and most > 0 and self._source.read(self._start + most - 1, self._start + most):
             return most
         return len(self)
 
     def _end_after(self, start: int) -> int:
-        """The end. OPEN where it is unknown and the text after `start` is above the limit of one `str`."""
         enough = start + self._limit + 1
         return OPEN if self._stop == OPEN and self._length_up_to(enough) >= enough and self._stop == OPEN else len(self)
 
@@ -431,17 +431,10 @@ class Monocontext(StrLike, Sequence[str]):
             return self._read(start, max(start, stop))
         return self._view(start, stop)
 
-    def _prefix(self, stop: int) -> Monocontext:
-        return self._view(0, stop)
-
-    def _rest(self, start: int) -> Monocontext:
-        return self._view(start, len(self))
-
     @property
     def _snapshot(self) -> Monocontext:
-        if self._opened is None or not self._is_whole:
-            return self
-        return self._of(self.span, self._limit, self._opened, self._recipe)
+        can_change = self._opened is not None and self._is_whole
+        return self._of(self.span, self._limit, self._opened, self._recipe) if can_change else self
 
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Monocontext:
         return self._of(span, self._limit, None, recipe)
@@ -492,7 +485,7 @@ class Monocontext(StrLike, Sequence[str]):
         return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
-        """The public names, without those for other parts of this package."""
+        """The public names for users."""
         return [name for name in super().__dir__() if name not in _INTERNAL]
 
     @property
@@ -502,6 +495,11 @@ class Monocontext(StrLike, Sequence[str]):
             return None
         found = self.documents
         return found if found.count else None
+
+    def _in_unit_and_shape(self, unit: str, shape: str) -> Monocontext | LineView | DocumentList | DocumentDict:
+        if shape != "text":
+            return self._shaped(shape)
+        return self.lines if unit == "lines" else self
 
     def _shaped(self, shape: str) -> DocumentList | DocumentDict:
         """The documents as a list or dict."""
@@ -608,29 +606,21 @@ class Monocontext(StrLike, Sequence[str]):
         Raises `ValueError` for a query without a word to look for.
         """
         from monocontext.text.search.ranked import search
+        from monocontext.text.search.reranking import RERANKED, prompt_for, reorder
 
-        documents = self._own_documents
-        most = check_int("k", k, 1)
+        k = check_int("k", k, 1)
         if max_bytes is not None:
             max_bytes = check_int("max_bytes", max_bytes, 0)
         check_seconds("max_seconds", max_seconds)
-        if rerank is None:
-            found = search(
-                self.span, query, most, max_bytes, max_seconds, documents=documents, per_document=per_document
-            )
-            return self._hand_passages(found)
-        from monocontext.text.search.reranking import RERANKED, prompt_for, reorder
-
-        many = max(most, RERANKED)
-        found = search(self.span, query, many, max_bytes, max_seconds, documents=documents, per_document=per_document)
-        if len(found) > 1:
-            found[:] = reorder(found, rerank(prompt_for(query, [one.text for one in found])))
-        del found[most:]
-        return self._hand_passages(found)
-
-    def _hand_passages(self, found: Passages) -> Passages:
-        for one in found:
-            self.span.hand(one.start, one.stop)
+        found = search(
+            self.span, query, k if rerank is None else max(k, RERANKED), max_bytes, max_seconds,
+            documents=self._own_documents, per_document=per_document,
+        )  # fmt: skip
+        if rerank is not None and len(found) > 1:
+            found[:] = reorder(found, rerank(prompt_for(query, [passage.text for passage in found])))
+        del found[k:]
+        for passage in found:
+            self.span.log_received(passage.start, passage.stop)
         return found
 
     def outline(self) -> Outline:
@@ -648,12 +638,12 @@ class Monocontext(StrLike, Sequence[str]):
     def explain(
         self, query: Query, *, ignore_case: bool = False, fixed: bool = False, words: bool = False
     ) -> Explanation:
-        """What a `grep` of this query costs, and the documents that it reads, without reading text. Prints as a few
+        """Tell, without reading text, what a `grep` of this query costs and which documents it reads. Prints as a few
         lines.
 
-        `words`: the most that a `search` of the query reads without a budget. GETs: the blocks of search filters, the
-        index pages of the candidate frames, and 1 for each 4,096 documents that these frames touch. Raises `ValueError`
-        for words with a pattern or an option of `grep`.
+        `words=True` tells the most that a `search` of the query reads without a budget. GETs: the blocks of search
+        filters, the index pages of the candidate frames, and 1 for each 4,096 documents that these frames touch. Raises
+        `ValueError` for words with a pattern or an option of `grep`.
         """
         from monocontext.text.search.explain import explain, explain_words
         from monocontext.text.search.grep import compile_query
@@ -803,23 +793,18 @@ class Monocontext(StrLike, Sequence[str]):
 
         if self._recipe:
             base, name, *arguments = self._recipe
-            if not isinstance(base, Monocontext) or not all(_is_plain(argument) for argument in arguments):
+            are_plain = all(argument is None or type(argument) in (str, int, bool) for argument in arguments)
+            if not isinstance(base, Monocontext) or not are_plain:
                 raise NotPicklable(f"{self!r} cannot be served: serve the text that it is derived from")
-            steps = [*base.serve().steps, (name, arguments), ("view", [self._start, _known_end(self)])]
-            return base.serve().then(tuple(steps))
+            server = base.serve()
+            stop = None if self._stop == OPEN else self._stop
+            return server.then((*server.steps, (name, arguments), ("view", [self._start, stop])))
         reader = self._reader
         if not isinstance(reader, Reader):
             raise NotPicklable(f"{self!r} is served by another process")
         return ReaderServer(reader, self._start, self._stop, limit=self._limit, follower=self._code_prefetcher())
 
-    # -- copies ----------------------------------------------------------------------------------------------------
-
-    def __copy__(self) -> Monocontext:
-        """The text itself: it never changes."""
-        return self
-
-    def __deepcopy__(self, memo: object) -> Monocontext:
-        return self
+    # -- pickles ---------------------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A handle: URL, generation, range and options; never text, a socket or a secret. Unpickling costs 1 GET.
@@ -836,11 +821,11 @@ class Monocontext(StrLike, Sequence[str]):
 
     @property
     def _is_whole(self) -> bool:
-        return self._start == 0 and self._stop in (OPEN, self._source.characters)
+        return self.span.is_whole
 
     @property
     def _reader(self) -> Reader | ServedReader | None:
-        return cast("Reader | ServedReader", self._source.reader) if isinstance(self._source, Stored) else None
+        return self._source.reader if isinstance(self._source, Stored) else None
 
     @property
     def url(self) -> str:
@@ -893,7 +878,8 @@ class Monocontext(StrLike, Sequence[str]):
 
 
 def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
-    """The text behind a `serve()` in another process; `ask` sends a request to that process (1 request)."""
+    """The text that another process serves (`Monocontext.serve`). `ask` sends it a request and returns the answer (1
+    request)."""
     from monocontext.engine.remote.reader import ServedReader
 
     reader = ServedReader(ask)
@@ -904,28 +890,14 @@ def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
     return text
 
 
-def _is_plain(value: object) -> bool:
-    return value is None or type(value) in (str, int, bool)
-
-
-def _known_end(text: Monocontext) -> int | None:
-    return None if text._stop == OPEN else text._stop
-
-
-def _sessions_in(folder: str | os.PathLike[str], **options: Unpack[TextOptions]) -> Monocontext | None:
-    """The sessions in a folder of a coding agent. Its module imports this one, so it is found by name."""
-    found = import_module("monocontext.sessions.local_sessions").open_folder(folder, **options)
-    return cast("Monocontext | None", found)
-
-
 def _open_again(url: str, options: dict[str, Any], generation: int, start: int, stop: int, limit: int) -> Monocontext:
-    """Open a text again; pickles call it."""
+    """Open the text of a pickle."""
     text: Monocontext = Monocontext.open(url, generation=generation, materialize_limit=limit, **options)
     return text.view(start, stop)
 
 
 def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext:
-    """Derive a text again; pickles call it."""
+    """Derive the text of a pickle again from its base."""
     base, name, *arguments = recipe
     whole = reduce(operator.add, arguments[0]) if name == "join" else getattr(base, name)(*arguments)
     if not isinstance(whole, Monocontext):
@@ -941,7 +913,7 @@ def _clip_frame(low: int, high: int, size: int, data: Any) -> tuple[int, int, An
 
 
 def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
-    """The texts in pieces of at most `characters`, cut after a newline if one is in the last eighth."""
+    """The text in pieces of at most `characters`, each cut after a newline if one is in its last eighth."""
     rest = ""
     for text in texts:
         rest += text
@@ -959,9 +931,9 @@ def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
 
 
 def _pick_characters(windows: Iterable[Window], positions: range, base: int) -> str:
-    """The characters at `positions` (counted from `base`), from windows in the direction of the step."""
+    """The characters at `positions`, counted from `base`. The windows come in the direction of the step."""
     taken = []
-    i = 0
+    i = 0  # the characters at positions[:i] are taken
     for window in windows:
         text, start = window.text, window.start - base
         stop = start + len(text)
@@ -970,8 +942,6 @@ def _pick_characters(windows: Iterable[Window], positions: range, base: int) -> 
         else:
             after = min(len(positions), (positions.start - start) // -positions.step + 1)
         if after > i:
-            first, last = positions[i] - start, positions[after - 1] - start
-            end = last + (1 if positions.step > 0 else -1)
-            taken.append(text[first : end if end >= 0 else None : positions.step])
+            taken.append(text[positions[i] - start :: positions.step][: after - i])
             i = after
     return "".join(taken)

@@ -1,4 +1,4 @@
-"""Compute the `is...` predicates of `str` over a text in pieces, up to the first piece that decides."""
+"""Compute `isalpha()`, `islower()` and similar methods of a text that comes in pieces, up to the piece that decides."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterable
 
 
 def all_of(test: Callable[[str], bool], texts: Iterable[str]) -> bool:
-    """`isalpha`, `isdigit`, `isspace` and similar ones: every piece passes, and there is at least one."""
+    """Whether all pieces pass `str.isalpha`, `str.isdigit` or a similar test, and there is at least one."""
     found = False
     for text in texts:
         if not test(text):
             return False
         found = True
     return found
-
-
-def is_printable(texts: Iterable[str]) -> bool:
-    return all(text.isprintable() for text in texts)
 
 
 def is_identifier(texts: Iterable[str]) -> bool:
@@ -28,27 +24,18 @@ def is_identifier(texts: Iterable[str]) -> bool:
     return not first
 
 
-def is_lower(texts: Iterable[str]) -> bool:
-    """No character of the other case, and at least one of this case."""
-    cased = False
+def is_one_case(test: Callable[[str], bool], letter: str, texts: Iterable[str]) -> bool:
+    """`str.islower` or `str.isupper`: no cased character fails the test, and one passes. `letter` passes it."""
+    found = False
     for text in texts:
-        if not ("a" + text).islower():
+        if not test(letter + text):
             return False
-        cased = cased or text.islower()
-    return cased
-
-
-def is_upper(texts: Iterable[str]) -> bool:
-    cased = False
-    for text in texts:
-        if not ("A" + text).isupper():
-            return False
-        cased = cased or text.isupper()
-    return cased
+        found = found or test(text)
+    return found
 
 
 def is_title(texts: Iterable[str]) -> bool:
-    """Upper case occurs only at the beginning of runs of cased letters; a run may span pieces."""
+    """`str.istitle`: upper case only at the beginning of runs of cased letters. A run may span pieces."""
     cased = inside = False
     for text in texts:
         if not (("A" if inside else "A ") + text).istitle():

@@ -1,4 +1,4 @@
-"""Join texts without a copy: the result of `+` for texts that are too large for one `str`."""
+"""Join texts without a copy, for `+` with texts that are too large for one `str`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
 FLAT_CHARACTERS = 1 << 16
-"""Adjacent literals are joined up to this size, so that a loop of `+=` does not add a part each time."""
+"""Adjacent `str` are joined up to this size, so that a loop of `+=` does not add a part each time."""
 
 
 class StrSource:
@@ -52,11 +52,13 @@ class StrSource:
 
 
 def literal(text: str) -> Span:
+    """A `str` as a span."""
     return Span(StrSource(text), 0, len(text))
 
 
 class Rope:
-    """Texts in order. Windows are `str`, since the parts may be of different kinds."""
+    """The source of several texts joined. Its windows are `str`, since stored parts would give bytes and others
+    `str`."""
 
     final_newline: bool | None = None
 
@@ -81,8 +83,8 @@ class Rope:
                 yield Window(window.start + shift, window.text)
 
     def _parts_between(self, start: int, stop: int) -> Iterator[tuple[int, Span, int, int]]:
-        """The parts in a range, each with the character of the rope at which it begins and its range in its own
-        offsets."""
+        """The parts within [start, stop): the character of the rope at which each begins, the part, and its range in
+        its own offsets."""
         i = max(bisect_right(self._starts, start) - 1, 0)
         while i < len(self.parts) and self._starts[i] < stop:
             first, part = self._starts[i], self.parts[i]
@@ -110,12 +112,12 @@ class Rope:
             if character >= first + len(part):
                 total += part.newlines
             elif character > first:
-                total += part.source.line_of(part.start + character - first) - part.lines_before
+                total += part.line_of(character - first)
         return total
 
 
 def _flatten(parts: Iterable[Span]) -> Iterator[Span]:
-    """The parts with nested ropes unpacked, empty parts dropped and small adjacent literals joined."""
+    """The parts with nested ropes unpacked, empty parts dropped and small adjacent `str` joined."""
     pending = ""
     for part in parts:
         if isinstance(part.source, Rope):

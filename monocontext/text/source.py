@@ -1,19 +1,22 @@
-"""Sources of characters under a text: ranges, windows and lines. Stored text is one source; derived texts are
-others."""
+"""Where the characters of a text come from: `Source`, a `Span` of one, and `Stored`, the source of text in a store.
+
+Other sources compute their characters from a span: `derived`, `lowercase` and `rope`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from monocontext.engine.candidates import Candidates
-from monocontext.engine.frame import FrameText
-from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.format.filters.query import Literal, Query
-from monocontext.format.index import Frame
 from monocontext.records import dataclass
 from monocontext.text import windows as search
 from monocontext.text.windows import Window
+
+if TYPE_CHECKING:
+    from monocontext.engine.reader import Reader
+    from monocontext.engine.remote.reader import ServedReader
 
 
 class Source(Protocol):
@@ -81,14 +84,14 @@ class Span:
     def read(self, start: int, stop: int) -> str:
         return self.source.read(self.start + start, self.start + stop)
 
-    def hand(self, start: int, stop: int) -> None:
-        """Record that code receives characters [start, stop), if a log of that exists."""
+    def log_received(self, start: int, stop: int) -> None:
+        """Record that code receives characters [start, stop), if there is a log of what it receives."""
         if isinstance(self.source, Stored) and (handed := self.source.reader.handed) is not None:
             handed.add(self.start + start, self.start + stop)
 
     @property
-    def is_noted(self) -> bool:
-        """Whether `hand` records anything."""
+    def logs_received(self) -> bool:
+        """Whether `log_received` records anything."""
         return isinstance(self.source, Stored) and self.source.reader.handed is not None
 
     def windows(
@@ -101,8 +104,8 @@ class Span:
         only: Candidates | None = None,
         needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
-        """Windows of [start, stop), in the source's offsets. `needles`: the literals that a search looks for; None if
-        it is no search."""
+        """Windows of [start, stop), in the source's offsets. `needles` are the literals of a search, which may begin in
+        the threads that decode frames."""
         size = len(self) if stop is None and reverse else stop
         end = self.stop if size is None else self.start + size
         if needles is not None and isinstance(self.source, Stored):
@@ -120,23 +123,23 @@ class Span:
         return self.source.candidates(query, self.start + start, end, within_line)
 
     def stretches(self, start: int = 0, stop: int | None = None) -> list[int]:
-        """The characters of [start, stop) from which on a search asks other filters: one for each 1 TB of a huge
-        text."""
-        if not isinstance(self.source, Stored):
-            return []
+        """The characters in [start, stop) at which a search changes to other filters: every 1 TB of a huge text."""
+        reader = self.source.reader if isinstance(self.source, Stored) else None
+        stretches = getattr(reader, "stretches", None)  # a ServedReader has no such method
         end = self.stop if stop is None else self.start + stop
-        return [at - self.start for at in self.source.stretches(self.start + start, end)]
+        return [at - self.start for at in stretches(self.start + start, end)] if stretches else []
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
-        """The number of frames of the stored text, and of those that may hold the query; None if no search filter says.
+        """The number of frames of the stored text, and of those in which a match may begin; None if no search filter
+        can tell.
 
         GETs: the rows of the filters, in one wave, as a search of the same query needs them.
         """
         return self.source.reader.frequency(query) if isinstance(self.source, Stored) else None
 
     def holding(self, query: Query) -> Candidates | None:
-        """The frames in which a match may begin, even if they are most; None if nothing says. Costs the same as
-        `frequency`."""
+        """The frames in which a match may begin, even if they are most of them; None if no search filter can tell.
+        Costs the same as `frequency`."""
         if isinstance(self.source, Stored):
             return self.source.reader.holding(query, self.start, self.start + len(self))
         return self.candidates(query)
@@ -195,7 +198,9 @@ class Span:
         if only is not None:
             only.found(at)
         elif isinstance(self.source, Stored):
-            self.source.note_found(at)
+            found = getattr(self.source.reader, "found", None)  # a ServedReader has no such method
+            if found:
+                found(at)
         return at - self.start
 
     def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
@@ -207,87 +212,35 @@ class Span:
         return Span(self.source, self.start + start, self.start + stop)
 
     @property
-    def reaches_source_end(self) -> bool:
-        """Whether the span ends where its source does."""
-        return self.stop in (OPEN, self.source.characters)
+    def is_whole(self) -> bool:
+        """Whether the span has all characters of its source."""
+        return self.start == 0 and self.stop in (OPEN, self.source.characters)
 
     @property
     def newlines(self) -> int:
-        return self.source.line_of(self.start + len(self)) - self.lines_before
+        return self.line_of(len(self))
 
     @property
     def lines_before(self) -> int:
         return self.source.line_of(self.start) if self.start else 0
 
+    def line_of(self, character: int) -> int:
+        r"""The number of `\n` in the span before a character."""
+        return self.source.line_of(self.start + character) - self.lines_before
+
     def line_start(self, line: int) -> int:
-        r"""First character after `line` newlines; the length when there are fewer."""
+        r"""The first character after `line` newlines; the length if there are fewer."""
         if line <= 0:
             return 0
         return min(self.source.line_start(self.lines_before + line) - self.start, len(self))
 
 
-class FrameReader(Protocol):
-    """The part of a reader that a text uses: the engine in this process, or a channel to one elsewhere."""
-
-    @property
-    def is_closed(self) -> bool: ...
-
-    @property
-    def log(self) -> ReadLog | None: ...
-
-    @property
-    def handed(self) -> PieceLog | None: ...
-
-    @property
-    def characters(self) -> int: ...
-
-    @property
-    def final_newline(self) -> bool | None: ...
-
-    def read(self, start: int, stop: int) -> str: ...
-
-    def within(self, start: int, stop: int) -> FrameText | None: ...
-
-    def peek(self, character: int) -> FrameText | None: ...
-
-    def frames(
-        self,
-        start: int,
-        stop: int,
-        *,
-        reverse: bool = False,
-        eager: bool = False,
-        only: Candidates | None = None,
-        needles: tuple[bytes, ...] | None = None,
-    ) -> Iterator[FrameText]: ...
-
-    def candidates(
-        self, query: Query | None, /, start: int, stop: int, within_line: bool = False
-    ) -> Candidates | None: ...
-
-    def holding(self, query: Query, /, start: int, stop: int) -> Candidates | None: ...
-
-    def frequency(self, query: Query, /) -> tuple[int, int] | None: ...
-
-    def locate(self, character: int) -> Frame: ...
-
-    def line_start(self, line: int) -> int: ...
-
-    def line_of(self, character: int) -> int: ...
-
-    def cached_newline(self, newline: int) -> FrameText | None: ...
-
-    def all_frames_have(self, flag: int, start: int, stop: int) -> bool: ...
-
-    def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None: ...
-
-
 class Stored:
-    """The text behind a reader."""
+    """The source of text in a store, by a reader in this process or one in another process."""
 
     __slots__ = ("reader",)
 
-    def __init__(self, reader: FrameReader):
+    def __init__(self, reader: Reader | ServedReader):
         self.reader = reader
 
     @property
@@ -302,7 +255,7 @@ class Stored:
         return self.reader.read(start, stop)
 
     def find_cached(self, needle: str, start: int, stop: int) -> int:
-        """The first occurrence in [start, stop) if the frame of `start` is in memory and holds one, else -1.
+        """The first occurrence in [start, stop) if the frame of `start` is in memory and contains one, else -1.
 
         A loop of `find(x, at + 1)` takes microseconds a hit this way; to open a stream takes a hundred.
         """
@@ -323,7 +276,6 @@ class Stored:
         only: Candidates | None = None,
         needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
-        """Windows of [start, stop). A search for `needles` begins in the threads that decode frames."""
         units = None if needles is None else tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
         frames = self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units)
         return search.windows_of(frames, start, stop, only)
@@ -331,31 +283,8 @@ class Stored:
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return self.reader.candidates(query, start, stop, within_line)
 
-    def stretches(self, start: int, stop: int) -> list[int]:
-        """The characters of [start, stop) from which on a search asks other filters."""
-        stretches = getattr(self.reader, "stretches", None)  # a channel to a reader elsewhere has no such method
-        return stretches(start, stop) if stretches is not None else []
-
-    def note_found(self, character: int) -> None:
-        """Tell the reader that a search without candidates found this character."""
-        note_found = getattr(self.reader, "found", None)  # a channel to a reader elsewhere has no such method
-        if note_found is not None:
-            note_found(character)
-
     def line_start(self, line: int) -> int:
         return self.reader.line_start(line)
 
     def line_of(self, character: int) -> int:
         return self.reader.line_of(character)
-
-    def cached_newline(self, newline: int) -> FrameText | None:
-        r"""The frame that holds the `\n` with this number (from 0), if it is in memory (no GET but for a page)."""
-        return self.reader.cached_newline(newline)
-
-    def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether every frame of a range has a flag of `index` (1 GET for each index page)."""
-        return self.reader.all_frames_have(flag, start, stop)
-
-    def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of a range without a flag; None if they are many (1 GET for each index page)."""
-        return self.reader.frames_without(flag, start, stop)

@@ -1,7 +1,7 @@
-r"""Split a text that comes in pieces.
+r"""Split a text that comes in pieces, as `split`, `split(separator)` and `splitlines` of a `str` do.
 
-Items come in blocks: a list of items, and the character, counted from the beginning of the pieces, from which the next
-items can be split again. A block holds the items of about one piece: C code makes, searches and counts lists.
+Results are blocks: the items of about one piece, as a list, and the number of characters after which the next item
+begins. Lists are made, searched and counted by C code.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from monocontext.text.windows import join_texts
 
 MAX_WAIT_CHARACTERS = 8 << 20
-"""After this many characters without a newline, `splitlines` searches for rarer line ends, which is three times
-slower."""
+r"""After this many characters without `\n`, `split_lines` also cuts at rarer line ends, which takes three times as
+long."""
 
 Blocks = Iterator[tuple[list[str], int]]
 
 
 def split_text(texts: Iterable[str], separator: str) -> Blocks:
-    """The items of `"".join(texts).split(separator)`. Keeps one item and one piece in memory."""
+    """`"".join(texts).split(separator)` in blocks, with one item and one piece in memory."""
     rest: list[str] = []
     reach = len(separator) - 1
     seam = ""
@@ -38,7 +38,7 @@ def split_text(texts: Iterable[str], separator: str) -> Blocks:
 
 
 def split_backward(texts: Iterable[str]) -> Iterator[str]:
-    r"""The items of `split("\n")` from the last to the first; the texts come from the end backwards."""
+    r"""The items of `split("\n")` from the last to the first, of texts that come from the end backwards."""
     rest: list[str] = []  # the parts of the item that is not complete, from the right
     for text in texts:
         items = text.split("\n")
@@ -52,7 +52,7 @@ def split_backward(texts: Iterable[str]) -> Iterator[str]:
 
 
 def split_words(texts: Iterable[str]) -> Blocks:
-    """The items of `"".join(texts).split()`."""
+    """`"".join(texts).split()` in blocks."""
     rest: list[str] = []
     taken = 0
     for text in texts:
@@ -73,7 +73,7 @@ def split_words(texts: Iterable[str]) -> Blocks:
 
 
 def split_lines(texts: Iterable[str], keepends: bool) -> Blocks:
-    """The items of `"".join(texts).splitlines(keepends)`; CR LF is one end although a piece may end between them."""
+    """`"".join(texts).splitlines(keepends)` in blocks. CR LF is one line end, also across two pieces."""
     rest: list[str] = []  # text after the last newline, whose other line ends wait for the next newline
     rest_characters = taken = 0
     for text in texts:

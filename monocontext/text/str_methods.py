@@ -1,8 +1,7 @@
 """Implement every method of `str` over a span of any source.
 
-A result that is surely small is a real `str` or `list`. A result that could be as large as the text is lazy, and equal
-to the result of `str`. A result that must be a real `str` is one up to the limit; above it the method raises
-`ContextTooLarge`.
+A small result is a real `str` or `list`. A result that could be as large as the text is lazy, and equal to the result
+of `str`. Where a lazy result cannot do, as in `str(text)`, the method raises `ContextTooLarge` above the limit.
 """
 
 from __future__ import annotations
@@ -13,24 +12,28 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import FrameType
-from typing import Any, Self, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 from monocontext.errors import ContextTooLarge, Unhashable
 from monocontext.format.filters.query import Query
 from monocontext.format.index import ASCII, LOWER_KEEPS_LENGTH
 from monocontext.text import predicates
-from monocontext.text import windows as search
 from monocontext.text.derived import Derivation, Derived, InContext, PerCharacter, Replaced, Tabs
 from monocontext.text.lazy_kinds import LazyText
 from monocontext.text.lazy_lists import (
     LazyList,
+    LineSplit,
     OffsetSplit,
+    SeparatorSplit,
+    StreamSplit,
     cuts_from_right,
-    split_at_line_ends,
-    split_on,
-    split_spaces,
 )
 from monocontext.text.source import OPEN, Span, Stored
+from monocontext.text.splitting import split_lines, split_words
+from monocontext.text.windows import has_border
+
+if TYPE_CHECKING:
+    from monocontext.text.next_use import Use
 
 Bound = SupportsIndex | None
 
@@ -39,7 +42,7 @@ AT_ONCE = 1 << 20
 
 
 class StrLike(LazyText):
-    """The methods of `str`. `Monocontext` adds the place of the text, and `close`."""
+    """The methods of `str`, over abstract methods that give a length, a part and the source of the characters."""
 
     __slots__ = ()
     _limit: int
@@ -64,6 +67,10 @@ class StrLike(LazyText):
         """Characters [start, stop): a `str` up to the limit, above it a view of this kind."""
 
     @abstractmethod
+    def _view(self, start: int, stop: int) -> Self:
+        """Characters [start, stop) as a text of this kind, also below the limit."""
+
+    @abstractmethod
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Self:
         """A text of this kind over a derived source. Another process derives it again from `recipe`."""
 
@@ -74,17 +81,16 @@ class StrLike(LazyText):
 
     def _whole(self, what: str, instead: str) -> str:
         """The text as one `str`, for the operation `what`. Above the limit, the error says what to write `instead`."""
-        if self._length_up_to(self._limit + 1) > self._limit:
+        if self._is_over_limit:
             raise self._too_large(what, self._known_length, instead)
-        self.span.hand(0, len(self))
+        self.span.log_received(0, len(self))
         return self.span.read(0, len(self))
 
     def _materialize(self) -> str | None:
         """The text as one `str` for a function that is not ours, counted in `stats.real`; None above the limit."""
-        if self._length_up_to(self._limit + 1) > self._limit:
+        if self._is_over_limit:
             return None
-        self.span.hand(0, len(self))
-        real = self.span.read(0, len(self))
+        real = self._whole("", "")
         self._count_real(len(real) if real.isascii() else len(real.encode("utf-8", "surrogatepass")))
         return real
 
@@ -108,17 +114,29 @@ class StrLike(LazyText):
         return len(self) if self.span.length_is_known else None
 
     @property
+    def _is_over_limit(self) -> bool:
+        """Whether the text does not fit into one `str`; reads up to the limit where the length is unknown."""
+        return self._length_up_to(self._limit + 1) > self._limit
+
+    @property
     def _is_small(self) -> bool:
-        """Whether the text fits into one `str`; a text of unknown length counts as large."""
+        """Whether the text is known to fit into one `str`."""
         return self.span.length_is_known and len(self) <= self._limit
 
-    def _is_used(self, question: str, method: str, arguments: int) -> bool:
-        """Ask `next_use` about the code that calls a method; False for a text that a request or two fetch."""
+    def _use_of_result(self, method: str, arguments: int) -> Use:
+        """How the caller of a method uses its result; "unknown" for a text that a request or two fetch."""
         if len(self) <= AT_ONCE:
-            return False
-        from monocontext.text import next_use
+            return "unknown"
+        from monocontext.text.next_use import use_of_result
 
-        return bool(getattr(next_use, question)(sys._getframe(2), method, arguments))
+        return use_of_result(sys._getframe(2), method, arguments)
+
+    def __copy__(self) -> Self:
+        """The text itself: it never changes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     # -- comparison ------------------------------------------------------------------------------------------------
 
@@ -160,7 +178,7 @@ class StrLike(LazyText):
 
     def __hash__(self) -> int:
         """The hash of the equal `str`, up to the limit; reads the whole text."""
-        if self._length_up_to(self._limit + 1) > self._limit:
+        if self._is_over_limit:
             instead = "use context.url or a slice as the key"
             raise Unhashable(str(self._too_large("hash(context)", self._known_length, instead)))
         return hash(self._whole("hash", ""))
@@ -263,7 +281,8 @@ class StrLike(LazyText):
         return self.span.read(at, at + len(affix)) == affix
 
     def _argument(self, value: object, complaint: str) -> str:
-        """An argument that must be one `str`."""
+        """An argument as a real `str`. Raises `TypeError` for other types, `ContextTooLarge` for a text above the
+        limit."""
         if isinstance(value, str):
             return value
         if isinstance(value, StrLike):
@@ -273,34 +292,36 @@ class StrLike(LazyText):
     # -- case and characters ---------------------------------------------------------------------------------------
 
     def lower(self) -> str | Self:
-        """Lazy above the limit, and where code only searches the result. A read costs the same as a read of that range
-        of the text."""
+        """The text in lower case, lazy above the limit and where code only searches it. A read costs the same as a read
+        of that range of the text."""
         return self._change_case("lower", sys._getframe(1))
 
     def upper(self) -> str | Self:
-        """Like `lower`. Where the text is not ASCII, an offset in the result costs a pass over the text before it."""
+        """The text in upper case, lazy like `lower`. Unless the text is ASCII, the first read at an offset costs a pass
+        over the text before it."""
         return self._change_case("upper", sys._getframe(1))
 
     def casefold(self) -> str | Self:
-        """Like `upper`."""
+        """The text folded for comparison without case, lazy like `upper`."""
         return self._change_case("casefold", sys._getframe(1))
 
     def _change_case(self, method: str, caller: FrameType | None) -> str | Self:
-        """`lower()`, `upper()` or `casefold()`, called from a frame. None where the caller only searches the result."""
-        from monocontext.text.next_use import is_front_taken, is_searched
+        """`lower()`, `upper()` or `casefold()`. `caller` is the frame of the code that calls it; None means that this
+        code only searches the result."""
+        from monocontext.text.next_use import use_of_result
 
         if self._is_small and (
             len(self) <= AT_ONCE
-            or not (caller is None or is_searched(caller, method) or is_front_taken(caller, method, 0))
+            or not (caller is None or use_of_result(caller, method, 0) in ("search", "iter", "front"))
         ):
             return getattr(self._whole(method, ""), method)()  # type: ignore[no-any-return]
         span = self.span
         if method != "lower":
             mapping = getattr(str, method)
-            return self._derive(PerCharacter(span, mapping, self._all_have(ASCII), True, changes_case=True), method)
+            return self._derive(PerCharacter(span, mapping, is_case=True, keeps_length=self._all_have(ASCII)), method)
         derivation = InContext(span, str.lower, self._all_have(LOWER_KEEPS_LENGTH))
         if not derivation.keeps_length and isinstance(span.source, Stored):
-            longer = span.source.frames_without(LOWER_KEEPS_LENGTH, span.start, span.stop)
+            longer = span.source.reader.frames_without(LOWER_KEEPS_LENGTH, span.start, span.stop)
             if longer is not None:
                 from monocontext.text.lowercase import Lowered  # rare
 
@@ -308,43 +329,44 @@ class StrLike(LazyText):
         return self._derive(derivation, "lower")
 
     def swapcase(self) -> str | Self:
-        """Like `upper`, lazy above the limit."""
+        """The text with upper and lower case swapped, lazy above the limit. Costs the same as `upper`."""
         if self._is_small:
             return self._whole("swapcase", "").swapcase()
         return self._derive(InContext(self.span, str.swapcase, self._all_have(ASCII)), "swapcase")
 
     def title(self) -> str | Self:
-        """Like `upper`, lazy above the limit."""
+        """The text in title case, lazy above the limit. Costs the same as `upper`."""
         if self._is_small:
             return self._whole("title", "").title()
         return self._derive(InContext(self.span, str.title, self._all_have(ASCII)), "title")
 
     def capitalize(self) -> str | Self:
-        """Like `upper`, lazy above the limit."""
+        """The text with a capital first and lower case after it, lazy above the limit. Costs the same as `upper`."""
         if self._is_small:
             return self._whole("capitalize", "").capitalize()
         return self._derive(InContext(self.span, str.lower, self._all_have(ASCII), capitalize=True), "capitalize")
 
     def translate(self, table: Mapping[int, Any] | Sequence[Any], /) -> str | Self:
-        """Lazy above the limit. A table that raises does so when its character is read."""
+        """The text with each character mapped by a table, lazy above the limit. An error of the table is raised when
+        the character is read."""
         if self._is_small:
             return self._whole("translate", "").translate(table)
-        mapping = PerCharacter(self.span, lambda text: text.translate(table), False, False)
-        return self._derive(mapping, "translate", table)
+        return self._derive(PerCharacter(self.span, lambda text: text.translate(table)), "translate", table)
 
     def expandtabs(self, tabsize: SupportsIndex = 8) -> str | Self:
-        """Lazy above the limit."""
+        """The text with tabs expanded, lazy above the limit."""
         size = _c_integer(tabsize, most=(1 << 31) - 1)
         if self._is_small:
             return self._whole("expandtabs", "").expandtabs(size)
         return self._derive(Tabs(self.span, size), "expandtabs", size)
 
     def replace(self, old: str, new: str, /, count: SupportsIndex = -1) -> str | Self:
-        """Lazy above the limit. With `count`, one search finds the last occurrence to replace."""
+        """The text with `old` replaced by `new`, lazy above the limit. With `count`, one search finds the last
+        occurrence to replace."""
         old = self._argument(old, "replace() argument 1 must be str")
         new = self._argument(new, "replace() argument 2 must be str")
         most = _c_integer(count)
-        if self._is_small and not (most < 0 and old and self._is_used("is_front_taken", "replace", 2)):
+        if self._is_small and not (most < 0 and old and self._use_of_result("replace", 2) in ("iter", "front")):
             return self._whole("replace", "").replace(old, new, most)
         span, call = self.span, ("replace", old, new, most)
         if most < 0 and old:
@@ -356,7 +378,7 @@ class StrLike(LazyText):
         if old:
             changed: Derivation = Replaced(head, old, new)
         else:  # `new` goes before each character and after the last
-            changed = PerCharacter(head, lambda text: "".join([new + c for c in text]), False, False)
+            changed = PerCharacter(head, lambda text: "".join([new + c for c in text]))
             if most < 0 or most > len(span):
                 tail = literal(new)
         source = Derived(changed)
@@ -386,29 +408,29 @@ class StrLike(LazyText):
     def _all_have(self, flag: int) -> bool:
         """Whether all frames of this text have a flag (no GET beyond the index pages)."""
         span = self.span
-        return isinstance(span.source, Stored) and span.source.all_frames_have(flag, span.start, span.stop)
+        return isinstance(span.source, Stored) and span.source.reader.all_frames_have(flag, span.start, span.stop)
 
     # -- ends ------------------------------------------------------------------------------------------------------
 
     def strip(self, chars: str | None = None, /) -> str | Self:
-        """A part of the text; reads its ends."""
+        """The text without characters at both ends; reads the ends."""
         return self._strip("strip", chars, True, True)
 
     def lstrip(self, chars: str | None = None, /) -> str | Self:
-        """A part of the text; reads its beginning."""
+        """The text without characters at its beginning; reads the beginning."""
         return self._strip("lstrip", chars, True, False)
 
     def rstrip(self, chars: str | None = None, /) -> str | Self:
-        """A part of the text; reads its end."""
+        """The text without characters at its end; reads the end."""
         return self._strip("rstrip", chars, False, True)
 
     def _strip(self, name: str, chars: object, left: bool, right: bool) -> str | Self:
         given = None if chars is None else self._argument(chars, f"{name} arg must be None or str")
-        start = self._lstrip_stop(0, given) if left else 0
-        stop = self._rstrip_start(start, given) if right else self._end_after(start)
+        start = self._lstrip_start(0, given) if left else 0
+        stop = self._rstrip_stop(start, given, len(self)) if right else self._end_after(start)
         return self._part(start, stop)
 
-    def _lstrip_stop(self, start: int, chars: str | None) -> int:
+    def _lstrip_start(self, start: int, chars: str | None) -> int:
         """The first character from `start` on that `lstrip(chars)` would keep."""
         for text in self.span.texts(start):
             kept = text.lstrip(chars)
@@ -417,9 +439,8 @@ class StrLike(LazyText):
             start += len(text)
         return start
 
-    def _rstrip_start(self, start: int, chars: str | None) -> int:
-        """The end of what `rstrip(chars)` would keep of the text from `start` on."""
-        stop = len(self)
+    def _rstrip_stop(self, start: int, chars: str | None, stop: int) -> int:
+        """The end of the characters that `rstrip(chars)` would keep of [start, stop)."""
         for text in self.span.texts(start, stop, reverse=True):
             kept = text.rstrip(chars)
             if kept:
@@ -428,13 +449,13 @@ class StrLike(LazyText):
         return start
 
     def removeprefix(self, prefix: str, /) -> str | Self:
-        """A part of the text; reads as many characters as the prefix has."""
+        """The text without a prefix; reads as many characters as the prefix has."""
         prefix = self._argument(prefix, "removeprefix() argument must be str")
         start = len(prefix) if self.startswith(prefix) else 0
         return self._part(start, self._end_after(start))
 
     def removesuffix(self, suffix: str, /) -> str | Self:
-        """A part of the text; reads as many characters as the suffix has."""
+        """The text without a suffix; reads as many characters as the suffix has."""
         suffix = self._argument(suffix, "removesuffix() argument must be str")
         return self._part(0, len(self) - len(suffix) if self.endswith(suffix) else len(self))
 
@@ -468,19 +489,24 @@ class StrLike(LazyText):
     @overload
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]: ...
     def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> Sequence[str | Self]:
-        r"""A list. Above the limit it is lazy and streams; with `maxsplit` it is a real list of that many parts.
+        r"""The parts between separators, as a list. Above the limit it is lazy and streams; with `maxsplit` it is
+        always real.
 
         Items of `split("\n")` cost at most 2 GETs; items of other splits cost a read of the text before them, once.
         """
         most = _c_integer(maxsplit)
         given = None if sep is None else self._separator(sep)
-        use = "is_counted" if given == "\n" else "is_front_taken"
-        if self._is_small and not (most < 0 and self._is_used(use, "split", 0 if given is None else 1)):
+        lazy_uses = ("len", "iter", "front", "part") if given == "\n" else ("iter", "front")
+        if self._is_small and not (most < 0 and self._use_of_result("split", 0 if given is None else 1) in lazy_uses):
             return self._whole("split", "").split(given, most)
-        if most < 0:
-            parts = split_spaces(self.span) if given is None else split_on(self.span, given)
-            return parts.with_recipe(self._snapshot, "split", given)
-        return self._split_words(most) if given is None else self._split_first(given, most)
+        if most >= 0:
+            return self._split_words(most) if given is None else self._split_first(given, most)
+        parts: LazyList
+        if given is None:
+            parts = StreamSplit(self.span, split_words)
+        else:
+            parts = LineSplit(self.span) if given == "\n" else SeparatorSplit(self.span, given)
+        return parts.with_recipe(self._snapshot, "split", given)
 
     @overload
     def rsplit(self, sep: str | None = None) -> list[str] | LazyList: ...
@@ -494,7 +520,7 @@ class StrLike(LazyText):
             return self._whole("rsplit", "").rsplit(given, most)
         if given is None:
             return self.split() if most < 0 else self._rsplit_words(most)
-        if most < 0 and not search.has_border(given):
+        if most < 0 and not has_border(given):
             return self.split(given)
         cuts = cuts_from_right(self.span, given, most)
         if most < 0:
@@ -515,7 +541,7 @@ class StrLike(LazyText):
 
     def _split_words(self, most: int) -> list[str | Self]:
         parts: list[str | Self] = []
-        start = self._lstrip_stop(0, None)
+        start = self._lstrip_start(0, None)
         while len(parts) < most and self._length_up_to(start + 1) > start:
             stop = start
             for text in self.span.texts(start):
@@ -524,12 +550,12 @@ class StrLike(LazyText):
                 if len(word) < len(text):
                     break
             parts.append(self._part(start, stop))
-            start = self._lstrip_stop(stop, None)
+            start = self._lstrip_start(stop, None)
         return [*parts, self._part(start, self._end_after(start))] if self._length_up_to(start + 1) > start else parts
 
     def _rsplit_words(self, most: int) -> list[str | Self]:
         parts: list[str | Self] = []
-        stop = self._rstrip_start(0, None)
+        stop = self._rstrip_stop(0, None, len(self))
         while len(parts) < most and stop > 0:
             start = stop
             for text in self.span.texts(0, stop, reverse=True):
@@ -538,19 +564,16 @@ class StrLike(LazyText):
                 if len(word) < len(text):
                     break
             parts.append(self._part(start, stop))
-            stop = type(self)._rstrip_start(self._prefix(start), 0, None)
+            stop = self._rstrip_stop(0, None, start)
         return [*([self._part(0, stop)] if stop else []), *reversed(parts)]
 
-    @abstractmethod
-    def _prefix(self, stop: int) -> Self:
-        """Characters [0, stop) as a text of this kind."""
-
     def splitlines(self, keepends: bool = False) -> list[str] | LazyList:
-        """A list; above the limit it is lazy and streams."""
+        """The lines as a list; above the limit a lazy one that streams."""
         keepends = "\n".splitlines(keepends) == ["\n"]  # takes the arguments of `str.splitlines`, and raises its errors
-        if self._is_small and not self._is_used("is_front_taken", "splitlines", 0):
+        if self._is_small and self._use_of_result("splitlines", 0) not in ("iter", "front"):
             return self._whole("splitlines", "").splitlines(keepends)
-        return split_at_line_ends(self.span, keepends).with_recipe(self._snapshot, "splitlines", keepends)
+        lines = StreamSplit(self.span, lambda texts: split_lines(texts, keepends))
+        return lines.with_recipe(self._snapshot, "splitlines", keepends)
 
     # -- joining ---------------------------------------------------------------------------------------------------
 
@@ -575,7 +598,7 @@ class StrLike(LazyText):
         return self._over(Span(rope, 0, rope.characters), ("", "join", kept))
 
     def __mul__(self, times: SupportsIndex) -> str | Self:
-        """Repeated, up to the limit."""
+        """The text repeated, up to the limit."""
         if not hasattr(times, "__index__"):
             return NotImplemented
         number = max(_c_integer(times), 0)
@@ -593,29 +616,28 @@ class StrLike(LazyText):
         return self._whole("join", 'write "...".join(...) with a separator that is a str').join(iterable)
 
     def center(self, width: SupportsIndex, fillchar: str = " ", /) -> str | Self:
-        """Padded on both sides. A text that is wide enough stays as it is."""
+        """The text padded on both sides; as it is if it is wide enough."""
         left = self._padding_width(width, fillchar)
         # CPython puts the odd one on the left if the width is odd.
         first = left // 2 + (left & width.__index__() & 1)
         return self._pad(first, left - first, fillchar)
 
     def ljust(self, width: SupportsIndex, fillchar: str = " ", /) -> str | Self:
-        """Padded on the right."""
+        """The text padded on the right."""
         return self._pad(0, self._padding_width(width, fillchar), fillchar)
 
     def rjust(self, width: SupportsIndex, fillchar: str = " ", /) -> str | Self:
-        """Padded on the left."""
+        """The text padded on the left."""
         return self._pad(self._padding_width(width, fillchar), 0, fillchar)
 
     def zfill(self, width: SupportsIndex, /) -> str | Self:
-        """Zeros on the left, after a sign."""
+        """The text padded with zeros on the left, after a sign."""
         zeros = self._padding_width(width, "0")
-        sign = self._part(0, 1) if zeros and len(self) and self.span.read(0, 1) in "+-" else ""
-        return self._join(sign + "0" * zeros, self._rest(len(sign))) if zeros else self._part(0, self._end_after(0))
-
-    @abstractmethod
-    def _rest(self, start: int) -> Self:
-        """Characters from `start` on as a text of this kind."""
+        if not zeros:
+            return self._part(0, self._end_after(0))
+        first = self.span.read(0, min(len(self), 1))
+        sign = first if first in ("+", "-") else ""
+        return self._join(sign + "0" * zeros, self._view(len(sign), len(self)))
 
     def _padding_width(self, width: SupportsIndex, fillchar: str) -> int:
         wanted = _c_integer(width)
@@ -636,11 +658,11 @@ class StrLike(LazyText):
     # -- predicates ------------------------------------------------------------------------------------------------
 
     def isascii(self) -> bool:
-        """Costs only the GETs of index pages where the flags of frames decide; else streams."""
+        """Whether all characters are ASCII. Reads only index pages where the flags of frames tell; else streams."""
         return self._all_have(ASCII) or all(text.isascii() for text in self.span.texts())
 
     def isalnum(self) -> bool:
-        """Streams up to the first character that decides, as do all predicates below."""
+        """Like `str.isalnum`; streams up to the first character that decides, as do all predicates below."""
         return predicates.all_of(str.isalnum, self.span.texts())
 
     def isalpha(self) -> bool:
@@ -662,13 +684,13 @@ class StrLike(LazyText):
         return predicates.is_identifier(self.span.texts())
 
     def isprintable(self) -> bool:
-        return predicates.is_printable(self.span.texts())
+        return all(text.isprintable() for text in self.span.texts())
 
     def islower(self) -> bool:
-        return predicates.is_lower(self.span.texts())
+        return predicates.is_one_case(str.islower, "a", self.span.texts())
 
     def isupper(self) -> bool:
-        return predicates.is_upper(self.span.texts())
+        return predicates.is_one_case(str.isupper, "A", self.span.texts())
 
     def istitle(self) -> bool:
         return predicates.is_title(self.span.texts())
@@ -725,7 +747,7 @@ class StrLike(LazyText):
 
 
 def _c_integer(value: SupportsIndex, most: int = sys.maxsize) -> int:
-    """A count within the range of a C integer, as the methods of `str` take it."""
+    """An int, with the `OverflowError` that methods of `str` raise outside the range of a C integer."""
     number = operator.index(value)
     if not -most - 1 <= number <= most:
         raise OverflowError("Python int too large to convert to C ssize_t")
@@ -741,7 +763,7 @@ def _span_of(text: str | StrLike) -> Span:
 
 
 class _CharacterTaker:
-    """Reads texts by any number of characters at a time."""
+    """Takes any number of characters at a time from consecutive texts."""
 
     def __init__(self, texts: Iterator[str]):
         self._texts = texts

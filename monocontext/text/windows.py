@@ -1,8 +1,8 @@
 r"""Find a needle in a text that comes in windows. Windows go in, character offsets come out.
 
-A needle may cross any number of windows, so the search keeps the last `len(needle) - 1` units. Windows may leave out
-stretches in which no occurrence begins; `fill_gaps` then adds the text that an occurrence from before such a stretch
-reaches.
+A needle may cross any number of windows, so the search keeps the last `len(needle) - 1` units (bytes or characters)
+before each window. Windows may leave out stretches in which no occurrence begins; `fill_gaps` then adds the text of
+such a stretch into which an occurrence from before it may extend.
 
 Stored text is searched as bytes of UTF-8. That is exact (no character's bytes begin inside another's) and three times
 faster than to decode first. Derived text is searched as `str`. One search sees one kind.
@@ -22,6 +22,12 @@ from monocontext.engine.frame import FrameText
 if TYPE_CHECKING:
     from monocontext.engine.candidates import Candidates
 
+SHORT_NEEDLE = 1 << 12
+"""For needles of at least this many characters, windows are joined: a step from window to window costs as much as the
+needle is long, too much where windows are far shorter."""
+FEW = 100
+"""Up to this many positions, `overlap` tries each one in C. More of them are handled together."""
+
 
 class Window:
     """A part of a text: `data` is UTF-8 (of one frame) or `str`; `start` is its first character in the text."""
@@ -32,7 +38,7 @@ class Window:
         self.start = start
         self.data = data
         self.follows = True
-        """Each window begins where the one before it ends; backwards, it ends where that one begins."""
+        """Whether this window is adjacent to the one that came before it."""
         self._frame = frame
         self._shift = shift
         self._stop = stop
@@ -52,12 +58,12 @@ class Window:
         """The character in the text after the window."""
         return self.start + length(self.data) if self._stop is None else self._stop
 
-    def begins(self, needle: str, carry: Any, start: int) -> tuple[int | None, Any]:
-        """The character before which no occurrence begins that ends in this window, or None if none ends here; and the
-        units to keep for the next window.
+    def earliest(self, needle: str, carry: Any, start: int) -> tuple[int | None, Any]:
+        """A lower bound for the beginnings of occurrences that end in this window, None if there are none; and the
+        `carry` for the next window.
 
-        Occurrences that begin before `start` are left out where that is easily known. `carry`: the units before this
-        window.
+        `carry` is the end of the text before this window, one unit shorter than the needle. Occurrences that begin
+        before `start` may be left out.
         """
         data, units = self.data, _as_units(needle, self)
         reach = len(units) - 1
@@ -73,8 +79,7 @@ class Window:
         return None if at < 0 else self.start + at, rest
 
     def find(self, units: Any, position: int = 0, stop: int = sys.maxsize) -> int:
-        """The position in `data` at or after `position` at which a needle begins that ends before `stop`; -1 if there
-        is none."""
+        """The position in `data` of the first needle within [position, stop), or -1."""
         frame = self._frame
         if frame is not None and frame.data is self.data:
             needles, firsts = frame.scanned  # by a thread that decoded it
@@ -147,35 +152,30 @@ def _as_units(needle: str, window: Window) -> Any:
     return needle if isinstance(window.data, str) else needle.encode("utf-8", "surrogatepass")
 
 
-SHORT_NEEDLE = 1 << 12
-"""From this length of a needle on, windows are joined. A step to the next window costs as much as the needle is long,
-too much where windows are far shorter."""
-
-
 def join_windows(windows: Iterable[Window], needle: str, reverse: bool = False) -> Iterator[Window]:
     """The same windows, joined to at least a quarter of a long needle each; reads at most that much further."""
     if len(needle) < SHORT_NEEDLE:
         yield from windows
         return
-    waiting: list[Window] = []
+    group: list[Window] = []
     units = 0
-
-    def flush() -> Window:
-        joined = Joined(waiting[::-1] if reverse else waiting) if len(waiting) > 1 else waiting[0]
-        joined.follows = waiting[0].follows
-        return joined
-
     for window in windows:
-        if waiting and not window.follows:
-            yield flush()
-            waiting, units = [], 0
-        waiting.append(window)
+        if group and not window.follows:
+            yield _joined(group, reverse)
+            group, units = [], 0
+        group.append(window)
         units += len(window.data)
         if units >= len(needle) // 4:
-            yield flush()
-            waiting, units = [], 0
-    if waiting:
-        yield flush()
+            yield _joined(group, reverse)
+            group, units = [], 0
+    if group:
+        yield _joined(group, reverse)
+
+
+def _joined(group: list[Window], reverse: bool) -> Window:
+    joined = Joined(group[::-1] if reverse else group) if len(group) > 1 else group[0]
+    joined.follows = group[0].follows
+    return joined
 
 
 def join_texts(texts: Iterable[str], needle: str) -> Iterator[str]:
@@ -188,10 +188,9 @@ def join_texts(texts: Iterable[str], needle: str) -> Iterator[str]:
 def fill_gaps(
     windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int, reverse: bool = False
 ) -> Iterator[Window]:
-    """Prepare windows with gaps for a search. The search ends at `stop`.
+    """The windows, and the text of gaps into which an occurrence may extend from the window before.
 
-    Where an occurrence may begin at the end of a window before a gap, the text that it would reach follows, from
-    `read(start, stop)`.
+    `read(start, stop)` reads that text. The search ends at `stop`.
     """
     last: Window | None = None
     for window in windows:
@@ -235,10 +234,6 @@ def overlap(data: Any, units: Any) -> int:
         at = tail.find(units[:1], at + 1)
     tail = tail[at:] if at >= 0 else tail[:0]
     return _longest_prefix(tail, units) if tail else 0
-
-
-FEW = 100
-"""Up to this many positions, `overlap` tries each one in C. More of them are handled together."""
 
 
 def _longest_prefix(tail: Any, units: Any) -> int:

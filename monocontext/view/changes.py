@@ -39,27 +39,28 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     if most > MOST_PAGES:
         return {"too_many": most}
     before, after = dict(_keyed(old, pages[0])), dict(_keyed(new, pages[1]))
-    room = MOST_CHARACTERS
+    budget = MOST_CHARACTERS
     replaced, unknown = [], 0
-    for key in before.keys() & after.keys():
-        one, other = before[key], after[key]
-        if _facts(old, one) != _facts(new, other):
-            replaced.append(other)
-        elif not _same_places(old, one, new, other):
-            room -= len(one)
-            if room < 0:
+    for key in filter(before.__contains__, after):
+        earlier, later = before[key], after[key]
+        if _facts(old, earlier) != _facts(new, later):
+            replaced.append(later)
+        elif not _are_same_frames(old, earlier, new, later):
+            budget -= len(earlier)
+            if budget < 0:
                 unknown += 1
-            elif str(old.view(one.start, one.stop)) != str(new.view(other.start, other.stop)):
-                replaced.append(other)
+            elif str(old.view(earlier.start, earlier.stop)) != str(new.view(later.start, later.stop)):
+                replaced.append(later)
     return {
-        "added": _listed([after[key] for key in after.keys() - before.keys()]),
+        "added": _listed([document for key, document in after.items() if key not in before]),
         "replaced": _listed(replaced),
-        "removed": _listed([before[key] for key in before.keys() - after.keys()]),
+        "removed": _listed([document for key, document in before.items() if key not in after]),
         "unknown": unknown,
     }
 
 
 def _keyed(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document]]:
+    """The documents in some pages of the list, in order, each with its key."""
     seen: dict[str, int] = {}
     for number in pages:
         page = text.documents.table.page(number)
@@ -70,17 +71,21 @@ def _keyed(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document
 
 
 def _facts(text: Monocontext, document: Document) -> tuple[object, ...]:
+    """The size and metadata of a document."""
     metadata = text.documents.metadata_of(document.number)
     return len(document), document.bytes, document.newlines, metadata
 
 
-def _same_places(old: Monocontext, one: Document, new: Monocontext, other: Document) -> bool:
-    """Whether two documents of one size are in the same stored frames, at the same offset."""
-    places = _places(old, one) if len(one) else []
-    return not len(one) or (places is not None and places == _places(new, other))
+def _are_same_frames(old: Monocontext, earlier: Document, new: Monocontext, later: Document) -> bool:
+    """Whether two documents of the same size are in the same stored frames, at the same offset."""
+    if not len(earlier):
+        return True
+    places = _places(old, earlier)
+    return places is not None and places == _places(new, later)
 
 
 def _places(text: Monocontext, document: Document) -> list[tuple[object, ...]] | None:
+    """The offset of a document in its first frame, then the place of each frame; None for more than `_MOST_FRAMES`."""
     reader = text._reader
     assert isinstance(reader, Reader)
     first, last = reader.locate(document.start), reader.locate(document.stop - 1)
@@ -91,6 +96,5 @@ def _places(text: Monocontext, document: Document) -> list[tuple[object, ...]] |
 
 
 def _listed(documents: list[Document]) -> dict[str, Any]:
-    documents.sort(key=lambda document: document.number)
     names = [document.name[:_NAME_CHARACTERS] for document in documents[:MOST_NAMES]]
     return {"count": len(documents), "names": names}

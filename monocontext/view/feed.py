@@ -1,4 +1,4 @@
-"""Answer the requests of the page. No answer loads the whole text, and none is larger than about 100 KB."""
+"""Answer the requests of the page of `monocontext view`. No answer reads the whole text or exceeds 110 KB."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monocontext.engine.reader import Reader
 from monocontext.errors import ToolRefusal
 from monocontext.format.documents import Document
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.page.serving import InvalidRequest, Query
+from monocontext.page.serving import InvalidRequest, Parameters
 from monocontext.text.documents.by_name import UnknownDocument
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.search import ranked
@@ -29,6 +29,7 @@ from monocontext.writing.upkeep.versions import list_versions
 PIECE_CHARACTERS = 8_000
 """The most characters of text in one answer. JSON takes up to 12 bytes for each."""
 PIECE_LINES = 300
+"""The most lines of text in one answer."""
 _LEAD_LINES = 8
 _LEAD_CHARACTERS = 2_000
 """The most lines and characters that are shown before the target of a jump."""
@@ -37,7 +38,7 @@ _METADATA_CHARACTERS = 500
 LISTED = 100
 """The most documents or actions in one answer."""
 MOST_VERSIONS = 300
-"""The number of newest versions that the history shows."""
+"""The most versions in the history."""
 SEARCH_SECONDS = 10.0
 MOST_HITS = 100
 MOST_PASSAGES = 20
@@ -46,7 +47,7 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class ContextFeed:
-    """The answers for the page of one open text. Safe for use by many threads."""
+    """The answers for the page of one open text: a method for each path. Safe for use by many threads."""
 
     def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn] = ()) -> None:
         self._text = text
@@ -54,7 +55,7 @@ class ContextFeed:
         assert isinstance(text._reader, Reader)
         self._reader = text._reader
 
-    def state(self, _: Query) -> dict[str, Any]:
+    def state(self, _: Parameters) -> dict[str, Any]:
         """Facts about the text (no GET)."""
         text, root = self._text, self._reader.manifest
         filters = None if root.filter_directories else sum(FilterLayout(ref).size_bytes for ref in root.filters)
@@ -75,16 +76,16 @@ class ContextFeed:
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
-    def documents(self, query: Query) -> dict[str, Any]:
+    def documents(self, asked: Parameters) -> dict[str, Any]:
         """Documents from number `first` on whose names match `glob`, or contain it (1 GET for each 4,096 examined).
 
-        It stops after `LISTED` documents or `SEARCH_SECONDS`; `next` is the number that continues.
+        Stops after `LISTED` documents or `SEARCH_SECONDS`; then `next` is the `first` of the next request.
         """
-        documents, glob = self._text.documents, query.text("glob")
+        documents, glob = self._text.documents, asked.text("glob")
         if glob and not set(glob) & set("*?["):
             glob = f"*{glob}*"
         rows: list[dict[str, Any]] = []
-        number, end = query.count_or_none("first") or 0, time.monotonic() + SEARCH_SECONDS
+        number, end = asked.number_or_none("first") or 0, time.monotonic() + SEARCH_SECONDS
         while number < documents.count and len(rows) < LISTED and time.monotonic() < end:
             document = documents.table.document(number)
             if not glob or fnmatchcase(document.name, glob):
@@ -110,36 +111,37 @@ class ContextFeed:
 
     # -- the text ------------------------------------------------------------------------------------------------------
 
-    def text(self, query: Query) -> dict[str, Any]:
+    def text(self, asked: Parameters) -> dict[str, Any]:
         """A piece of the text, with lines numbered within their documents (GETs: as a slice, 4 more at most).
 
         The piece is around character `at`, around line `line` of the text or of `document`, at the beginning of
         document `number` or `document`, or next to the character `after` or `before`. `mark` is the requested
         character.
         """
-        after, before = query.count_or_none("after"), query.count_or_none("before")
+        after, before = asked.number_or_none("after"), asked.number_or_none("before")
         size = len(self._text)
         if after is not None:
             start, mark, what = min(after, size), None, f"from character {after:,}"
         elif before is not None:
             start, mark, what = max(0, min(before, size) - PIECE_CHARACTERS), None, f"before character {before:,}"
         else:
-            start, mark, what = self._place(query)
+            start, mark, what = self._place(asked)
         with self._session.recording("opened", what):
             return self._piece(start, before, mark)
 
-    def _place(self, query: Query) -> tuple[int, int, str]:
-        """The first character of the piece, the requested character, and a description of the request."""
-        document, name, line, at = self._asked(query)
+    def _place(self, asked: Parameters) -> tuple[int, int, str]:
+        """The first character of a piece, the requested character in it, and a description of the request."""
+        document, name, line, at = self._target(asked)
         if document is not None and line is None:
             return document.start, document.start, name
         text, span = self._text, self._text.span
         if at is None:
-            number = (line or 1) - 1 + (document.first_line if document else 0)
-            end = document.stop if document else len(text)
+            if line == 0:
+                raise InvalidRequest("lines count from 1")
+            number = (line or 1) - 1 + (0 if document is None else document.first_line)
             at = span.line_start(number) if number < len(text.lines) else len(text)
-            if line == 0 or at >= max(end, 1):
-                raise InvalidRequest(f"{name or 'the text'} has no line {line:,}" if line else "lines count from 1")
+            if at >= max(len(text) if document is None else document.stop, 1):
+                raise InvalidRequest(f"{name or 'the text'} has no line {line or 1:,}")
         elif at >= max(len(text), 1):
             raise InvalidRequest(f"the text ends before character {at:,}: it has {len(text):,}")
         number = span.source.line_of(at)
@@ -147,8 +149,9 @@ class ContextFeed:
         start = first if at - first <= _LEAD_CHARACTERS else max(span.line_start(number), at - _LEAD_CHARACTERS)
         return start, at, f"{name}:{line}" if name else f"line {line:,}" if line else f"character {at:,}"
 
-    def _asked(self, query: Query) -> tuple[Document | None, str, int | None, int | None]:
-        name, number, documents = query.text("document"), query.count_or_none("number"), self._text.documents
+    def _target(self, asked: Parameters) -> tuple[Document | None, str, int | None, int | None]:
+        """The requested document, its name, the line and the character, as far as the request has them."""
+        name, number, documents = asked.text("document"), asked.number_or_none("number"), self._text.documents
         document = None
         if number is not None:
             if number >= documents.count:
@@ -160,10 +163,11 @@ class ContextFeed:
             except UnknownDocument as error:
                 raise InvalidRequest(fit_error(str(error))) from None
         shown = document.name[:_NAME_CHARACTERS] if document else ""
-        return document, shown, query.count_or_none("line"), query.count_or_none("at")
+        return document, shown, asked.number_or_none("line"), asked.number_or_none("at")
 
     def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:
-        """A piece of whole lines. A line that does not fit is cut, and continues in the next piece."""
+        """Whole lines from `start` on or, if it is not None, up to `before`. A line that does not fit is cut, and
+        continues in the next piece."""
         size = len(self._text)
         stop = min(size, start + PIECE_CHARACTERS) if before is None else min(before, size)
         lines = _LINE.findall(self._text.read(start, stop))
@@ -180,64 +184,66 @@ class ContextFeed:
         return {"start": start, "stop": stop, "characters": size, "mark": mark, "rows": list(self._rows(start, kept))}
 
     def _rows(self, start: int, lines: list[str]) -> Iterator[dict[str, Any]]:
-        """A row for each line. The first row of a document describes it. Lines between documents have no number."""
-        table = self._text.documents.table
-        at, number, shown = start, self._text.span.source.line_of(start) if lines else 0, -1
-        [following] = table.first_ending_after([start])
-        for line in lines:
-            while following < table.count and table.document(following).stop <= at:
-                following += 1
-            found = table.document(following) if following < table.count else None
-            row: dict[str, Any] = {"at": at, "line": number + 1, "text": line.removesuffix("\n")}
+        """A row for each line. The first row of a document also describes the document. A line outside all documents
+        has no number."""
+        if not lines:
+            return
+        table, described = self._text.documents.table, -1
+        [number] = table.first_ending_after([start])
+        at = start
+        for line_number, line in enumerate(lines, self._text.span.source.line_of(start) + 1):
+            while number < table.count and table.document(number).stop <= at:
+                number += 1
+            document = table.document(number) if number < table.count else None
+            if document is not None and document.start > at:  # the line is before it
+                document = None
+            row: dict[str, Any] = {"at": at, "line": line_number, "text": line.removesuffix("\n")}
             if table.count:
-                inside = found is not None and found.start <= at
-                row["line"] = number + 1 - found.first_line if found and inside else None
-                if found and inside and following != shown:
-                    shown = following
-                    row["document"] = {
-                        "number": found.number,
-                        "name": found.name[:_NAME_CHARACTERS],
-                        "characters": len(found),
-                        "metadata": self._metadata(found)[:_METADATA_CHARACTERS],
-                    }
+                row["line"] = None if document is None else line_number - document.first_line
+            if document is not None and number != described:
+                described = number
+                row["document"] = {
+                    "number": number,
+                    "name": document.name[:_NAME_CHARACTERS],
+                    "characters": len(document),
+                    "metadata": self._metadata(document),
+                }
             yield row
             at += len(line)
-            number += 1
 
     # -- searches ------------------------------------------------------------------------------------------------------
 
-    def grep(self, query: Query) -> dict[str, Any]:
+    def grep(self, asked: Parameters) -> dict[str, Any]:
         """Lines that match `pattern`, from character `start` on (GETs: those of `Monocontext.grep`).
 
-        A search ends after `MOST_HITS` lines, 20,000 bytes or `SEARCH_SECONDS`; `next` is the character that continues.
+        Stops after `MOST_HITS` lines, 20,000 bytes or `SEARCH_SECONDS`; then `next` is the `start` of the next request.
         A regular expression runs in a separate process, which is killed if it backtracks for ever.
         """
-        pattern, fixed = query.text("pattern"), bool(query.text("fixed"))
-        size, start = len(self._text), query.count_or_none("start") or 0
+        pattern, fixed = asked.text("pattern"), bool(asked.text("fixed"))
+        size = len(self._text)
+        start = min(asked.number_or_none("start") or 0, size)
         with self._session.recording("searched", f"lines with {pattern[:_NAME_CHARACTERS]}"):
             try:
                 check_query(pattern, MOST_HITS)
+                if start >= size:
+                    return {"hits": [], "next": None, "characters": size}
                 found = search_process.search(
-                    self._text, pattern=pattern, ignore_case=bool(query.text("ignore_case")), fixed=fixed,
-                    max_hits=MOST_HITS, start=min(start, size), stop=size, seconds=SEARCH_SECONDS,
-                ).data if start < size else None  # fmt: skip
+                    self._text, pattern=pattern, ignore_case=bool(asked.text("ignore_case")), fixed=fixed,
+                    max_hits=MOST_HITS, start=start, stop=size, seconds=SEARCH_SECONDS,
+                ).data  # fmt: skip
             except ToolRefusal as error:
                 raise InvalidRequest(fit_error(str(error))) from None
             except NOT_A_PATTERN as error:
                 raise InvalidRequest(f"not a regular expression: {fit_error(str(error))}") from None
-        hits = [
-            {"document": hit.document, "line": hit.line, "at": hit.offset, "text": hit.text}
-            for hit in (found.hits if found else [])
-        ]
-        following = found.next.start if found and found.next else None
-        return {"hits": hits, "next": following, "characters": size}
+        hits = [{"document": hit.document, "line": hit.line, "at": hit.offset, "text": hit.text} for hit in found.hits]
+        return {"hits": hits, "next": found.next.start if found.next else None, "characters": size}
 
-    def search(self, query: Query) -> dict[str, Any]:
+    def search(self, asked: Parameters) -> dict[str, Any]:
         """The passages that match `words` best, at most `MOST_PASSAGES` (GETs: those of `Monocontext.search`).
 
-        A search ends after `SEARCH_SECONDS` or `bytes` of text; `next` is the `bytes` for a longer search.
+        Stops after `SEARCH_SECONDS` or `bytes` of text; then `next` is the `bytes` of a longer search.
         """
-        words, most = query.text("words"), query.count_or_none("bytes") or ranked.MOST_BYTES
+        words, most = asked.text("words"), asked.number_or_none("bytes") or ranked.MOST_BYTES
         with self._session.recording("searched", f"passages about {words[:_NAME_CHARACTERS]}"):
             try:
                 check_query(words, MOST_PASSAGES)
@@ -256,7 +262,7 @@ class ContextFeed:
 
     # -- versions ------------------------------------------------------------------------------------------------------
 
-    def history(self, _: Query) -> dict[str, Any]:
+    def history(self, _: Parameters) -> dict[str, Any]:
         """The newest `MOST_VERSIONS` versions with their size and growth (1 LIST for each thousand, 1 GET for each)."""
         roots = list_versions(self._store, newest=MOST_VERSIONS)
         rows: list[dict[str, Any]] = []
@@ -274,11 +280,11 @@ class ContextFeed:
             characters, documents = root.characters, count
         return {"rows": rows[::-1], "open": self._text.generation}
 
-    def change(self, query: Query) -> dict[str, Any]:
+    def change(self, asked: Parameters) -> dict[str, Any]:
         """The documents that differ between versions `before` and `version` (2 GETs, and as `document_changes`)."""
         with (
-            Monocontext.open(self._store, generation=query.count("before")) as old,
-            Monocontext.open(self._store, generation=query.count("version")) as new,
+            Monocontext.open(self._store, generation=asked.number("before")) as old,
+            Monocontext.open(self._store, generation=asked.number("version")) as new,
         ):
             return document_changes(old, new)
 
@@ -287,6 +293,7 @@ class ContextFeed:
         assert self._text._opened is not None
         return self._text._opened.store
 
-    def read(self, query: Query) -> dict[str, Any]:
-        """The reads of this page and of recorded runs from number `first` on, and maps of the reads (no GET)."""
-        return self._session.summary(query.count_or_none("first") or 0, LISTED)
+    def read(self, asked: Parameters) -> dict[str, Any]:
+        """The reads of this page and of recorded runs, from the one with number `first` on, and maps of them (no
+        GET)."""
+        return self._session.summary(asked.number_or_none("first") or 0, LISTED)

@@ -1,6 +1,6 @@
-"""The reads of recorded runs, from the trajectories that `rlm` writes: files with a JSON object on each line.
+"""Load the reads of recorded runs from the trajectories that `rlm` writes, which are JSON lines.
 
-Other programs may write such files, so values of a wrong type are ignored.
+The files may come from other programs, so values of a wrong type are ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RecordedTurn:
     number: int
     when: str
     ranges: list[Range]
-    """All characters that the code of the turn read."""
+    """All characters that the code of the turn caused to be read."""
     received: list[Range]
     """The characters that the code received as slices, lines or matches; empty if the run did not record them."""
     gets: int

@@ -1,4 +1,4 @@
-"""The server of the page. It only reads, and only one text."""
+"""Serve the page of `monocontext view` for one text, read-only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ContextServer(PageServer):
     def __init__(
         self, text: Monocontext, host: str = "127.0.0.1", port: int = 0, *, runs: Sequence[RecordedTurn] = ()
     ) -> None:
-        """`text` is a whole text, which must stay open. Raises OSError if the address is taken."""
+        """`text` must be a whole text, and stay open. Raises OSError if the address is not available."""
         feed = ContextFeed(text, runs)
         answers = (
             feed.state, feed.documents, feed.text, feed.grep, feed.search, feed.history, feed.change, feed.read,

@@ -1,4 +1,4 @@
-"""Record the reads that a user of the page causes, and combine them with those of recorded runs."""
+"""Record which parts of a text the page reads, and combine them with the reads of recorded runs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from monocontext.view.recorded_runs import RecordedTurn
 Kind = Literal["opened", "searched"]
 KEPT_ACTIONS = 500
 _SHOWN_RANGES = 20
-"""The most ranges of an action in its list. Maps show all."""
+"""The most ranges that an answer lists for an action. Maps show all."""
 _QUESTION_CHARACTERS = 300
 
 
 class ReadingSession:
-    """The reads of one text since the page was served.
+    """The actions of the users of a page, each with its reads.
 
     Safe for use by many threads, but actions at the same time count each other's reads.
     """
 
-    def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn] = ()) -> None:
-        """`runs` are turns of recorded runs, which come after the session's own reads."""
+    def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn]) -> None:
+        """`runs` are listed after the session's own actions."""
         self._text = text
         self._runs = [_action_of(turn) for turn in runs]
         self._read_by_runs = merge([pair for turn in runs for pair in turn.ranges], MOST_RANGES)
@@ -39,7 +39,7 @@ class ReadingSession:
 
     @contextmanager
     def recording(self, kind: Kind, what: str) -> Iterator[None]:
-        """Record the reads of the block, even if it fails."""
+        """Record the reads of a `with` block as one action, even if the block fails."""
         stats = self._text.stats
         mark, _ = self._text.reads_since()
         gets, size = stats.gets, stats.bytes_fetched

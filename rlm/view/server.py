@@ -14,8 +14,8 @@ class ViewServer(PageServer):
     def __init__(self, feed: RowFeed, host: str = "127.0.0.1", port: int = 0) -> None:
         """Port 0 is any free one. Raises OSError where the address cannot be had."""
         answers = {
-            "/state": lambda query: feed.state(query.count_or_none("first") or 0, query.count_or_none("generation")),
-            "/turn": lambda query: feed.turn(query.count("number")),
-            "/prompt": lambda query: feed.prompt(query.count("number")),
+            "/state": lambda asked: feed.state(asked.number_or_none("first") or 0, asked.number_or_none("generation")),
+            "/turn": lambda asked: feed.turn(asked.number("number")),
+            "/prompt": lambda asked: feed.prompt(asked.number("number")),
         }
         super().__init__(run_page(), answers, host, port, failures=(RLMError, OSError))

@@ -21,7 +21,7 @@ def fail(_: object) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PageServer]:
-    with PageServer(PAGE, {"/double": lambda query: 2 * query.count("n"), "/fail": fail}) as server:
+    with PageServer(PAGE, {"/double": lambda asked: 2 * asked.number("n"), "/fail": fail}) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server

@@ -43,6 +43,28 @@ LISTS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("make", LISTS.values(), ids=LISTS)
+def test_lazy_lists_compare_as_lists_do(make: Callable[[Any], Any]) -> None:
+    text = text_of(60)
+    items, expected = make(opened(text, materialize_limit=40)), make(text)
+    longer = [*expected, "more"]
+    assert items == expected
+    assert expected == items
+    assert items != longer
+    assert items <= expected
+    assert items >= expected
+    assert not items < expected
+    assert not items > expected
+    assert items < longer
+    assert longer > items
+    assert not longer <= items
+    assert [*items, "more"] == longer
+    assert ["more", *items] == ["more", *expected]
+    assert 2 * items == 2 * expected
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(items)
+
+
+@pytest.mark.parametrize("make", LISTS.values(), ids=LISTS)
 def test_every_way_to_an_item(make: Callable[[Any], Any]) -> None:
     text = text_of(600)
     context = opened(text, materialize_limit=40)

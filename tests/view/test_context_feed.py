@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 import pytest
 
 from monocontext import Monocontext, delete, publish
-from monocontext.page.serving import InvalidRequest, Query
+from monocontext.page.serving import InvalidRequest, Parameters
+from monocontext.view import changes
 from monocontext.view.changes import document_changes
 from monocontext.view.feed import MOST_HITS, PIECE_CHARACTERS, PIECE_LINES, ContextFeed
 from monocontext.view.server import ContextServer, context_page
@@ -21,7 +22,7 @@ from monocontext.view.server import ContextServer, context_page
 
 def ask(feed: ContextFeed, name: str, **given: object) -> Any:
     """An answer, as the page gets it."""
-    answer = getattr(feed, name)(Query(urlencode(given)))
+    answer = getattr(feed, name)(Parameters(urlencode(given)))
     body = json.dumps(answer)
     assert len(body) < 110_000
     return json.loads(body)
@@ -207,6 +208,16 @@ def test_a_change_of_the_same_size_is_seen(tmp_path: Path) -> None:
     assert document_changes(two, three)["removed"]["names"] == ["3"]
     back = document_changes(three, two)
     assert (back["added"]["names"], back["removed"]["names"]) == (["3"], [])
+
+
+def test_the_budget_goes_to_the_first_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {f"{n}": f"text {n}\n" * 50 for n in range(20)}
+    publish(texts, tmp_path / "c", frame_bytes=2000)
+    publish({name: text.upper() for name, text in texts.items()}, tmp_path / "c", frame_bytes=2000, replace=True)
+    one, two = (Monocontext.open(tmp_path / "c", generation=n) for n in (1, 2))
+    monkeypatch.setattr(changes, "MOST_CHARACTERS", sum(len(texts[name]) for name in "012"))
+    found = document_changes(one, two)
+    assert (found["replaced"]["names"], found["unknown"]) == (["0", "1", "2"], 17)
 
 
 def test_what_was_read_is_told(feed: ContextFeed, context: Monocontext) -> None:

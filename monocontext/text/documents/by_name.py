@@ -19,6 +19,8 @@ _SHOWN = 3
 """The most names in a repr."""
 _SEARCHED = 100_000
 """Above this many documents, an error suggests no similar names."""
+_MOST_GAP = 1 << 16
+"""The most characters between documents, beyond as many as they have, that are read along with them."""
 
 
 class Documents(Mapping[str, Text]):
@@ -40,7 +42,7 @@ class Documents(Mapping[str, Text]):
 
     @property
     def count(self) -> int:
-        """The number of all documents, including those whose name a later one has too (no GET)."""
+        """The number of all documents, of which several may have one name (no GET)."""
         return self.table.count
 
     @property
@@ -52,8 +54,7 @@ class Documents(Mapping[str, Text]):
     def numbers(self) -> Mapping[str, int] | None:
         """Document numbers by name, in the order of the mapping; None where no name occurs twice.
 
-        Whether the names of one upload are distinct is known without a GET; else this costs 1 GET for 4,096 documents,
-        once.
+        No GET where one upload wrote all documents and their names are distinct; else 1 GET for 4,096 documents, once.
         """
         if self.table.names == self.count:
             return None
@@ -65,7 +66,7 @@ class Documents(Mapping[str, Text]):
         return self._numbers
 
     def __len__(self) -> int:
-        """The number of distinct names (no GET for documents of one upload; else as `numbers`)."""
+        """The number of distinct names (no GET for documents of one upload; else the GETs of `numbers`)."""
         if self.table.names is not None:
             return self.table.names
         numbers = self.numbers
@@ -81,12 +82,14 @@ class Documents(Mapping[str, Text]):
         return isinstance(name, str) and self.number_of(name) is not None
 
     def __getitem__(self, name: str) -> Text:
-        record = self.record(name)
-        found: Text = self._view_of(Span(self.source, record.start, record.stop))
-        return found
+        return self._view(self.record(name))
+
+    def _view(self, record: Document) -> Text:
+        view: Text = self._view_of(Span(self.source, record.start, record.stop))
+        return view
 
     def record(self, name: str) -> Document:
-        """The range of a document. Raises `KeyError`."""
+        """A document's number, range and size. Raises `KeyError`."""
         number = self.number_of(name) if isinstance(name, str) else None
         if number is None:
             raise UnknownDocument(name, self)
@@ -101,16 +104,16 @@ class Documents(Mapping[str, Text]):
         return self.keys()
 
     def metadata(self, name: str) -> dict[str, Any]:
-        """Metadata of a document. Raises `KeyError`."""
+        """The metadata of a document. Raises `KeyError`."""
         return self.metadata_of(self.record(name).number)
 
     def metadata_of(self, number: int) -> dict[str, Any]:
-        """Metadata of a document, by number."""
+        """The metadata of a document, by its number."""
         page = self.table.page_of(number)
         return page.metadata(number - page.first)
 
     def at(self, character: int) -> Document | None:
-        """The document that holds a character of the text; None between documents (at most 1 GET)."""
+        """The document that contains a character of the text; None between documents (at most 1 GET)."""
         [number] = self.table.first_ending_after([character])
         if number == self.count:
             return None
@@ -124,8 +127,8 @@ class Documents(Mapping[str, Text]):
         return found if is_end else None
 
     def edges(self, start: int, stop: int) -> Iterator[int]:
-        """The characters in [start, stop) at which a document begins, and those at which one ends before lines outside
-        all documents (1 GET for 4,096 documents)."""
+        """The characters in [start, stop) at which a document begins, or at which one ends and text outside all
+        documents follows (1 GET for 4,096 documents)."""
         [number] = self.table.first_ending_after([max(0, start - 1)])
         end = self.table.document(number - 1).stop if number else None
         while number < self.count:
@@ -144,24 +147,22 @@ class Documents(Mapping[str, Text]):
         for page in self.table.pages():
             yield from (page[i] for i in range(len(page)))
 
-    def item(self, number: int) -> DocumentText:
+    def lazy(self, number: int) -> DocumentText:
         """A document as a lazy `str` (no GET)."""
         return DocumentText(self.source, number, self._view_of)
 
-    def real(self, number: int) -> Any:
+    def read(self, number: int) -> Any:
         """A document as a `str`; above the limit as a view."""
-        record = self.table.document(number)
-        text = self._view_of(Span(self.source, record.start, record.stop))
+        text: Any = self._view(self.table.document(number))
         return text[:]
 
-    def reals(self, numbers: Sequence[int]) -> list[Any]:
-        """Documents as `str`; neighbours are read together."""
-        if not len(numbers):
-            return []
+    def read_all(self, numbers: Sequence[int]) -> list[Any]:
+        """Documents as `str`, by number; neighbours are read together."""
         records = [self.table.document(number) for number in numbers]
-        first, stop = min(record.start for record in records), max(record.stop for record in records)
-        if stop - first > 2 * sum(map(len, records)) + (1 << 16):
-            return [self.real(number) for number in numbers]
+        first = min((record.start for record in records), default=0)
+        stop = max((record.stop for record in records), default=0)
+        if stop - first > 2 * sum(map(len, records)) + _MOST_GAP:
+            return [self.read(number) for number in numbers]
         whole = self.source.read(first, stop)
         return [whole[record.start - first : record.stop - first] for record in records]
 

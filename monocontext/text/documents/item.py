@@ -1,4 +1,4 @@
-"""One document as a lazy `str`: an item of a loop over documents, located and read only if it is used."""
+"""One document as a lazy `str`: an item of a loop over documents, which reads nothing until it is used."""
 
 from __future__ import annotations
 
@@ -13,45 +13,39 @@ from monocontext.text.source import Span
 from monocontext.text.str_methods import StrLike
 
 if TYPE_CHECKING:
-    from monocontext.format.documents import Document
     from monocontext.format.filters.query import Query
 
 SMALL = 1 << 20
-"""A document of at most this many characters is kept as a `str` once it was read, for as long as the item lives."""
+"""A document of at most this many characters is read whole and kept as a `str`."""
 
 View = Callable[[Span], Any]
 """Makes a `Monocontext` from a part of the source."""
 
 
 class DocumentText(StrLike):
-    """A document, equal to the `str` that it stands for. To make one costs nothing; its length costs at most 1 GET.
+    """A document, equal to the `str` of its text. Creating one costs nothing; its length costs at most 1 GET.
 
     A small document is read whole when its text is needed, and has all methods of `str`. A search for a text that
     filters rule out reads nothing.
     """
 
-    __slots__ = ("_made", "_text", "number", "source", "view_of")
+    __slots__ = ("_text", "_view_of", "_view_once_made", "number", "source")
 
     def __init__(self, source: DocumentSource, number: int, view_of: View):
         self.source = source
         self.number = number
-        self.view_of = view_of
-        self._made: Any = None
+        self._view_of = view_of
+        self._view_once_made: Any = None
         self._text: str | None = None
-
-    @property
-    def record(self) -> Document:
-        """The range of the document (at most 1 GET)."""
-        return self.source.table.document(self.number)
 
     @property
     def view(self) -> Any:
         """The document as a `Monocontext` (at most 1 GET)."""
-        made = self._made
-        if made is None:
-            record = self.record
-            made = self._made = self.view_of(Span(self.source, record.start, record.stop))
-        return made
+        view = self._view_once_made
+        if view is None:
+            record = self.source.table.document(self.number)
+            view = self._view_once_made = self._view_of(Span(self.source, record.start, record.stop))
+        return view
 
     @property
     def real(self) -> str | None:
@@ -63,7 +57,7 @@ class DocumentText(StrLike):
             if size > SMALL or size > view._limit:
                 return None
             text = self._text = self.source.read(view._start, view._stop)
-            self._made = None  # it holds the text once more
+            self._view_once_made = None  # it may keep the same text
         return text
 
     def __getattr__(self, name: str) -> Any:
@@ -71,7 +65,7 @@ class DocumentText(StrLike):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.view, name)
 
-    # -- what `StrLike` asks for -----------------------------------------------------------------------------------
+    # -- the abstract methods of `StrLike` -------------------------------------------------------------------------
 
     @property
     def span(self) -> Span:
@@ -97,11 +91,8 @@ class DocumentText(StrLike):
     def _part(self, start: int, stop: int) -> Any:
         return self.view._part(start, stop)
 
-    def _prefix(self, stop: int) -> Any:
-        return self.view._prefix(stop)
-
-    def _rest(self, start: int) -> Any:
-        return self.view._rest(start)
+    def _view(self, start: int, stop: int) -> Any:
+        return self.view._view(start, stop)
 
     def _holds_none(self, query: Query, within_line: bool) -> bool:
         return self._text is None and self.source.holds_none(query, within_line, self.number)
@@ -129,38 +120,39 @@ class DocumentText(StrLike):
         return iter(self.view if real is None else real)
 
     def __reversed__(self) -> Iterator[str]:
-        return reversed(self.view if (real := self.real) is None else real)
+        real = self.real
+        return reversed(self.view if real is None else real)
 
     def __contains__(self, needle: object) -> bool:
         """Whether a `str` occurs; reads nothing where filters rule it out."""
-        if type(needle) is str and needle and self._text is None:
-            if self.source.rules_out(needle, self.number):
-                return False
-            view = self.view
-            self.source.follow(needle, view._start, view._stop)
+        if type(needle) is str and needle and self._text is None and not self._may_contain(needle):
+            return False
         real = self.real
         return super().__contains__(needle) if real is None or isinstance(needle, LazyText) else needle in real  # type: ignore[operator]
 
-    # -- copies ----------------------------------------------------------------------------------------------------
+    def _may_contain(self, needle: str) -> bool:
+        """Whether filters leave open that `needle` occurs. If so, starts to read this document and those after it."""
+        if self._text is None and self.source.rules_out(needle, self.number):
+            return False
+        view = self.view
+        self.source.read_ahead(needle, view._start, view._stop)
+        return True
+
+    # -- repr, pickles ---------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         """The `repr` of the `str` up to the limit, as a list shows its items. At an interactive prompt a large document
         shows its kind and size."""
-        if (real := self.real) is None and not is_at_prompt(sys._getframe(1)):
-            real = self._whole("repr(text)", "take a part, text[a:b]")
-        return self._short_repr() if real is None else repr(real)
+        if self.real is not None or is_at_prompt(sys._getframe(1)):
+            return self._short_repr()
+        return repr(self._whole("repr(text)", "take a part, text[a:b]"))
 
     def _short_repr(self) -> str:
-        return repr(self.view) if (real := self.real) is None else repr(real)
+        real = self.real
+        return repr(self.view if real is None else real)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(self._short_repr())
-
-    def __copy__(self) -> DocumentText:
-        return self
-
-    def __deepcopy__(self, memo: object) -> DocumentText:
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.view.__reduce__()  # type: ignore[no-any-return]
@@ -171,10 +163,11 @@ _OPERATORS = ("add", "eq", "ge", "gt", "le", "lt", "mod", "mul", "ne")
 
 
 def _add_methods() -> None:
-    """Call the method of `str` for a small document, and the lazy method for a large one or for lazy arguments."""
-    lazy_only = {"join", "maketrans"}
-    for name in (name for name in dir(str) if not name.startswith("_") and name not in lazy_only):
-        setattr(DocumentText, name, _method(name, getattr(StrLike, name)))
+    """Add the methods of `str`: that of the `str` for a small document, the lazy one for large documents or
+    arguments."""
+    for name in dir(str):
+        if not name.startswith("_") and name not in ("join", "maketrans"):
+            setattr(DocumentText, name, _method(name, getattr(StrLike, name)))
     for name in _OPERATORS:
         setattr(DocumentText, f"__{name}__", _operator(getattr(operator, name), getattr(StrLike, f"__{name}__")))
     for name, real in (("__hash__", hash), ("__str__", str), ("__format__", format)):
@@ -185,11 +178,9 @@ def _method(name: str, lazily: Callable[..., Any]) -> Callable[..., Any]:
     is_search = name in _SEARCHES
 
     def method(self: DocumentText, *arguments: Any, **options: Any) -> Any:
-        if is_search and len(arguments) == 1 and type(needle := arguments[0]) is str and needle and not options:
-            if self._text is None and self.source.rules_out(needle, self.number):
-                return getattr("", name)(needle)
-            view = self.view
-            self.source.follow(needle, view._start, view._stop)
+        is_plain_search = is_search and len(arguments) == 1 and type(arguments[0]) is str and arguments[0]
+        if is_plain_search and not options and not self._may_contain(arguments[0]):
+            return getattr("", name)(*arguments)  # as in any text without an occurrence
         if any(isinstance(each, LazyText) for each in arguments) or (real := self.real) is None:
             return lazily(self, *arguments, **options)
         return getattr(real, name)(*arguments, **options)
@@ -200,19 +191,16 @@ def _method(name: str, lazily: Callable[..., Any]) -> Callable[..., Any]:
 
 def _operator(on_real: Callable[..., Any], lazily: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: DocumentText, *arguments: Any) -> Any:
-        is_lazy = any(isinstance(each, LazyText) for each in arguments)
-        if is_lazy or (self._text is None and on_real is operator.eq and _differ(self, arguments[0])):
+        if any(isinstance(each, LazyText) for each in arguments):
             return lazily(self, *arguments)
+        is_unread_eq = on_real is operator.eq and self._text is None
+        if is_unread_eq and isinstance(arguments[0], str) and len(arguments[0]) != len(self):
+            return False
         real = self.real
         return lazily(self, *arguments) if real is None else on_real(real, *arguments)
 
     method.__doc__ = lazily.__doc__
     return method
-
-
-def _differ(text: DocumentText, other: object) -> bool:
-    """Whether the lengths alone decide."""
-    return isinstance(other, str) and len(other) != len(text)
 
 
 _add_methods()

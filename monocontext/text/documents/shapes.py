@@ -11,8 +11,8 @@ import sys
 from abc import abstractmethod
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from contextlib import AbstractContextManager
-from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, SupportsIndex, overload
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, overload
 
 from monocontext.errors import NotPicklable
 from monocontext.text.documents.by_name import Documents
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
     from monocontext.text.namespace.kit import NamespacePatch
 
-_NOTHING = object()
 _SHOWN_NAMES = 5
 _NAME_CHARACTERS = 60
 
@@ -61,11 +60,11 @@ class WholeText(Protocol):
     def _html(self, kind: str) -> str: ...
 
 
-class _OfContext:
-    """The methods that a host calls on a context of any shape."""
+class _Shape:
+    """A context in the shape of a list or dict: the methods that its host calls."""
 
-    _shape = ""
-    _lists: str
+    _shape: str
+    """"list" or "dict"."""
     text: WholeText
     """The same context as one text."""
     documents: Documents[Any]
@@ -87,11 +86,11 @@ class _OfContext:
         return self.text.thinking()
 
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """Like `Monocontext.reads_since`, in characters of the whole text."""
+        """See `Monocontext.reads_since`; ranges count in the whole text."""
         return self.text.reads_since(mark)
 
     def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        """Like `Monocontext.handed_since`, in characters of the whole text."""
+        """See `Monocontext.handed_since`; ranges count in the whole text."""
         return self.text.handed_since(mark)
 
     def repl_namespace(self) -> NamespacePatch:
@@ -123,7 +122,7 @@ class _OfContext:
         return self.text._html(type(self).__name__)
 
     def close(self) -> None:
-        """Give back memory and connections; reading raises `ContextClosed` afterwards. Idempotent."""
+        """Release memory and connections; later reads raise `ContextClosed`. Idempotent."""
         self.text.close()
 
     def __enter__(self) -> Any:
@@ -140,13 +139,6 @@ class _OfContext:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _shape_again, (self.text, self._shape)
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError(
-            f"the documents of a context cannot be changed: make a real {self._shape} of a part, {self._lists}"
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def _shape_again(text: Any, shape: str) -> Any:
@@ -171,11 +163,11 @@ It reads like a dict of str to str. `len(context)`, `context[name]` and `name in
 }
 
 
-class DocumentList(_OfContext, Sequence[str], LazyItems):
+class DocumentList(_Shape, Sequence[str], LazyItems):
     """The documents of a context as a `list[str]`. Immutable, safe for use by many threads."""
 
     _shape = "list"
-    _lists = "list(texts[a:b])"
+    _refusal = "the documents of a context cannot be changed: make a real list of a part, list(texts[a:b])"
 
     def __init__(self, text: WholeText, documents: Documents[Any], numbers: range | None = None):
         self.text = text
@@ -186,8 +178,8 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return f"a list of {len(self):,} documents, all str, {size}; the first are named {names}"
 
     def _is_large(self, numbers: range) -> bool:
-        """Whether the documents together have more characters than one `str` may have; stops where that is known (1 GET
-        for 4,096)."""
+        """Whether the documents together have more characters than the limit of one `str` (1 GET for 4,096 until that
+        is known)."""
         limit, size = self.text._limit, 0
         for number in numbers:
             size += len(self.documents.table.document(number))
@@ -202,10 +194,10 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         """Lazy texts; for a library that keeps its items, real `str` up to the limit for all together."""
         if is_collected(sys._getframe(1)):
             return iter(self._real("all documents for a library"))
-        return map(self.documents.item, self._numbers)
+        return map(self.documents.lazy, self._numbers)
 
     def __reversed__(self) -> Iterator[Any]:
-        return map(self.documents.item, reversed(self._numbers))
+        return map(self.documents.lazy, reversed(self._numbers))
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> str: ...
@@ -217,83 +209,46 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
             numbers = self._numbers[key]
             if self._is_large(numbers):
                 return DocumentList(self.text, self.documents, numbers)
-            return self.documents.reals(numbers)
+            return self.documents.read_all(numbers)
         if not hasattr(key, "__index__"):
             raise TypeError(f"list indices must be integers or slices, not {type(key).__name__}")
         try:
             number = self._numbers[key]
         except IndexError:
             raise IndexError("list index out of range") from None
-        return self.documents.real(number)
+        return self.documents.read(number)
 
     def __contains__(self, item: object) -> bool:
-        return next(self._equal(item), None) is not None
+        return next(self._positions(item), None) is not None
 
     def count(self, value: object, /) -> int:
         """The number of documents that equal a text; reads the documents of that length."""
-        return sum(1 for _ in self._equal(value))
+        return sum(1 for _ in self._positions(value))
 
     def index(self, value: object, start: SupportsIndex = 0, stop: SupportsIndex | None = None, /) -> int:
         """The number of the first document that equals a text; reads the documents of that length."""
         low, high, _ = slice(operator.index(start), None if stop is None else operator.index(stop)).indices(len(self))
         part = DocumentList(self.text, self.documents, self._numbers[low:high])
-        for at in part._equal(value):
+        for at in part._positions(value):
             return low + at
         raise ValueError(f"{str(value)[:80]!r} is not in list")
 
-    def _equal(self, value: object) -> Iterator[int]:
-        """The numbers of the documents that equal a value, in order."""
+    def _positions(self, value: object) -> Iterator[int]:
+        """The positions in this list of the documents that equal a value, in order."""
         if not isinstance(value, str | StrLike):
             return
         size = len(value)
         for at, number in enumerate(self._numbers):
-            if len(self.documents.table.document(number)) == size and self.documents.item(number) == value:
+            if len(self.documents.table.document(number)) == size and self.documents.lazy(number) == value:
                 yield at
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list | LazyItems):
-            return NotImplemented
         if isinstance(other, list | DocumentList) and len(self) != len(other):
             return False
-        theirs: Any = other
-        return all(mine == their for mine, their in zip_longest(self, theirs, fillvalue=_NOTHING))
-
-    def __lt__(self, other: list[str]) -> bool:
-        return list(self) < other if isinstance(other, list) else NotImplemented
-
-    def __le__(self, other: list[str]) -> bool:
-        return list(self) <= other if isinstance(other, list) else NotImplemented
-
-    def __gt__(self, other: list[str]) -> bool:
-        return list(self) > other if isinstance(other, list) else NotImplemented
-
-    def __ge__(self, other: list[str]) -> bool:
-        return list(self) >= other if isinstance(other, list) else NotImplemented
-
-    def __add__(self, other: object) -> list[str]:
-        """A real list with lazy items."""
-        if not isinstance(other, list | LazyItems):
-            return NotImplemented
-        return [*self, *other]  # type: ignore[misc]
-
-    def __radd__(self, other: object) -> list[str]:
-        return [*other, *self] if isinstance(other, list) else NotImplemented
-
-    def __mul__(self, times: SupportsIndex) -> list[str]:
-        return list(self) * operator.index(times)
-
-    __rmul__ = __mul__
-
-    def copy(self) -> list[str]:
-        """A real list with lazy items."""
-        return list(self)
+        return super().__eq__(other)
 
     def _materialize(self) -> list[str] | None:
-        return None if self._is_large(self._numbers) else self.documents.reals(self._numbers)
-
-    if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
-        append = extend = insert = pop = remove = clear = sort = reverse = _OfContext._refuse
-        __setitem__ = __delitem__ = __iadd__ = __imul__ = _OfContext._refuse
+        return None if self._is_large(self._numbers) else self.documents.read_all(self._numbers)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._numbers != range(self.documents.count):
@@ -304,14 +259,16 @@ class DocumentList(_OfContext, Sequence[str], LazyItems):
         return f"<DocumentList of {len(self):,} documents; a lazy list of str: index, slice or iterate it>"
 
 
-class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
+class DocumentDict(_Shape, Mapping[str, str], LazyMapping):
     """The documents of a context as a `dict[str, str]`. Immutable, safe for use by many threads.
 
-    Of several documents with one name it holds the last, at the position of the first.
+    Of several documents with one name, the last one counts, at the position of the first.
     """
 
     _shape = "dict"
-    _lists = "{name: texts[name] for name in ...}"
+    _refusal = (
+        "the documents of a context cannot be changed: make a real dict of a part, {name: texts[name] for name in ...}"
+    )
 
     def __init__(self, text: WholeText, documents: Documents[Any]):
         self.text = text
@@ -336,7 +293,7 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
     def __getitem__(self, name: str) -> Any:
         """A document as a `str`; above the limit as a view. Raises `KeyError`."""
         hash(name)
-        return self.documents.real(self.documents.record(name).number)
+        return self.documents.read(self.documents.record(name).number)
 
     def get(self, name: str, default: Any = None, /) -> Any:
         try:
@@ -345,11 +302,10 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
             return default
 
     def _pairs(self) -> Iterator[tuple[str, Any]]:
-        numbers, item = self.documents.numbers, self.documents.item
-        if numbers is not None:
-            return ((name, item(number)) for name, number in numbers.items())
-        pages = self.documents.table.pages()
-        return ((name, item(n)) for page in pages for n, name in enumerate(page.names(), page.first))
+        """The names and lazy texts."""
+        numbers = self.documents.numbers
+        pairs = enumerate(self.documents) if numbers is None else ((number, name) for name, number in numbers.items())
+        return ((name, self.documents.lazy(number)) for number, name in pairs)
 
     def keys(self) -> KeysView[str]:
         return _Keys(self)
@@ -388,11 +344,11 @@ class DocumentDict(_OfContext, Mapping[str, str], LazyMapping):
         size = sum(len(name) + len(self.documents.table.document(text.number)) for name, text in pairs)
         if size > self.text._limit:
             return None
-        return dict(zip((name for name, _ in pairs), self.documents.reals(numbers), strict=True))
+        return dict(zip((name for name, _ in pairs), self.documents.read_all(numbers), strict=True))
 
     if not TYPE_CHECKING:  # a call of one of these is an error for a type checker too
-        pop = popitem = update = setdefault = clear = _OfContext._refuse
-        __setitem__ = __delitem__ = __ior__ = _OfContext._refuse
+        pop = popitem = update = setdefault = clear = LazyContainer._refuse
+        __setitem__ = __delitem__ = __ior__ = LazyContainer._refuse
 
     def _short_repr(self) -> str:
         return f"<DocumentDict of {self.documents.count:,} documents; a lazy dict of str: look names up or iterate it>"
@@ -417,7 +373,7 @@ class _View(LazyContainer):
 
 
 class _Keys(_View, KeysView[str]):
-    """Names."""
+    """`keys()`: the names, which are real `str`."""
 
     _name = "keys"
 
@@ -428,7 +384,7 @@ class _Keys(_View, KeysView[str]):
 
 
 class _Items(_View, ItemsView[str, Any]):
-    """Names and lazy texts."""
+    """`items()`: pairs of a name and a lazy text."""
 
     _name = "items"
 
@@ -439,7 +395,7 @@ class _Items(_View, ItemsView[str, Any]):
 
 
 class _Values(_View, ValuesView[Any]):
-    """Lazy texts."""
+    """`values()`: lazy texts."""
 
     _name = "values"
 
@@ -459,8 +415,6 @@ def shaped(text: WholeText, shape: str) -> DocumentList | DocumentDict:
     Raises `ValueError` if it has no documents, or, for a dict, if two documents of one upload have the same name (at
     most 1 GET).
     """
-    if shape not in ("list", "dict"):
-        raise ValueError(f"shape must be 'text', 'list' or 'dict', not {shape!r}")
     found = text.documents
     if not found.count and len(text):
         raise ValueError(f"{text.url} is one text without documents: open it without shape, or upload it as documents")

@@ -1,4 +1,4 @@
-"""Ask search filters once for all documents, and read ahead what they cannot rule out."""
+"""The source of texts that are documents: asks search filters once for all of them, and reads ahead of a loop."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
+from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates
 from monocontext.engine.documents import DocumentTable
 from monocontext.engine.frame import FrameText
 from monocontext.format.filters.query import Literal, Query
-from monocontext.text.source import FrameReader, Stored
+from monocontext.text.source import Stored
 from monocontext.text.windows import Window
+
+if TYPE_CHECKING:
+    from monocontext.engine.reader import Reader
+    from monocontext.engine.remote.reader import ServedReader
 
 QUERIES = 4096
 """Queries whose answers are remembered: a loop over documents may ask for each of a list of words."""
@@ -25,9 +30,9 @@ LARGE = 1 << 20
 
 
 class Answer:
-    """The answer of filters to one query: the documents that may hold a match. Reads ahead of a loop over them."""
+    """The documents in which filters allow a match of one query. Reads ahead of a loop over them."""
 
-    def __init__(self, reader: FrameReader, table: DocumentTable, found: Candidates | None):
+    def __init__(self, reader: Reader | ServedReader, table: DocumentTable, found: Candidates | None):
         self._reader = reader
         self._found = found
         self._lock = threading.Lock()
@@ -41,14 +46,14 @@ class Answer:
             self._last = table.first_ending_after([stop - 1 for stop in self._stops])
 
     def rules_out(self, number: int) -> bool:
-        """Whether a document holds no match."""
+        """Whether a document has no match."""
         if self._found is None:
             return False
         i = bisect_right(self._first, number) - 1
         return i < 0 or number > self._last[i]
 
     def within(self, start: int, stop: int) -> Candidates | None:
-        """Where matches that begin in characters [start, stop) may begin; None: anywhere."""
+        """The places where matches that begin in [start, stop) may begin; None means anywhere."""
         if self._found is None:
             return None
         found = copy(self._found)
@@ -61,20 +66,20 @@ class Answer:
             found.runs = [(a, b) for a, b in runs if a < b]
         return found
 
-    def follow(self, start: int, stop: int) -> list[FrameText] | None:
-        """Prepare for a read of characters [start, stop): fetch their frames, and start fetching those after them.
+    def read_ahead(self, start: int, stop: int) -> list[FrameText]:
+        """Fetch the frames of characters [start, stop), which are read next, and start to fetch those after them.
 
-        Returns the frames; None while documents are not read in order, or if another thread is reading ahead.
+        Returns the frames; none while documents are not read in order, or if another thread is reading ahead.
         """
         if not self._lock.acquire(blocking=False):
-            return None  # another thread is about it
+            return []
         try:
             self._in_order = self._in_order + 1 if start >= self._at and stop - start <= LARGE else 0
             self._at = start
             if self._in_order < IN_ORDER or start - self._reached > FAR:
                 self._ahead, self._held = None, []
             if self._in_order < IN_ORDER:
-                return None
+                return []
             if self._ahead is None:
                 self._ahead = self._reader.frames(start, self._reader.characters, only=self._found)
                 self._reached = start
@@ -91,18 +96,18 @@ class Answer:
 
 
 class DocumentSource(Stored):
-    """The text behind a reader, as its documents look at it. Safe for use by many threads."""
+    """Stored text of which each document is a span. Safe for use by many threads."""
 
     __slots__ = ("_answers", "_asked", "_held", "_literals", "table")
 
-    def __init__(self, reader: FrameReader, table: DocumentTable):
+    def __init__(self, reader: Reader | ServedReader, table: DocumentTable):
         super().__init__(reader)
         self.table = table
         self._answers: dict[Hashable, Answer] = {}
         self._literals: dict[str, Answer] = {}
         self._asked: dict[Hashable, int] = {}
         self._held: list[FrameText] = []
-        """Frames of the document that is read next: the cache may be too small for what is read ahead."""
+        """Frames of the document that is read next; the cache may be too small to keep frames that were read ahead."""
 
     def read(self, start: int, stop: int) -> str:
         at, parts = start, []
@@ -132,10 +137,9 @@ class DocumentSource(Stored):
         return super().windows(start, stop, reverse=reverse, eager=eager, only=only, needles=needles)
 
     def rules_out(self, needle: str, number: int) -> bool:
-        """Whether the filters say that a document does not contain `needle`.
+        """Whether filters rule out that a document contains `needle`.
 
-        False for the first document that asks: blocks of filters are fetched only for a needle that a second one asks
-        for too.
+        False for the first document that is searched for a needle: blocks of filters are fetched with the second.
         """
         answer = self._literals.get(needle)
         if answer is None:
@@ -148,15 +152,16 @@ class DocumentSource(Stored):
         return answer.rules_out(number)
 
     def holds_none(self, query: Query, within_line: bool, number: int) -> bool:
-        """Whether filters that a search of a document before asked say that this one holds no match (no GET)."""
+        """Whether filters rule out a match in a document. False if no earlier search asked the filters (no GET)."""
         answer = self._answers.get((query, within_line))
         return answer is not None and answer.rules_out(number)
 
-    def follow(self, needle: str, start: int, stop: int) -> None:
-        """A document that may hold a text is searched next."""
+    def read_ahead(self, needle: str, start: int, stop: int) -> None:
+        """Fetch the document at [start, stop), which is searched next, and start to fetch others that may contain
+        `needle`."""
         answer = self._literals.get(needle)
         if answer is not None:
-            self._held = answer.follow(start, stop) or []
+            self._held = answer.read_ahead(start, stop)
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         answer = None if query is None or stop <= start else self._answer(query, within_line, -1 - start)
@@ -164,12 +169,12 @@ class DocumentSource(Stored):
             return None
         found = answer.within(start, stop)
         if found is None or found.runs:
-            self._held = answer.follow(start, stop) or []
+            self._held = answer.read_ahead(start, stop)
         return found
 
     def _answer(self, query: Query, within_line: bool, asker: int) -> Answer | None:
-        """The answer of the filters to a query; None for the first asker. `asker` is a document's number, or -1 - start
-        for a range of characters."""
+        """The answer of the filters to a query; None for the first document or range that asks. `asker` is the number
+        of the document, or -1 - start for a range of characters."""
         key = query, within_line
         answer = self._answers.get(key)
         if answer is None:

@@ -90,7 +90,7 @@ class TextBuffer:
         carry: Any = self._buffer[max(first - len(needle) + 1, 0) : first]
         found: int | None = None
         while piece is not None:
-            found, carry = piece.begins(needle, carry, at + literal.earliest + shift)
+            found, carry = piece.earliest(needle, carry, at + literal.earliest + shift)
             if found is not None:
                 break
             piece = next(self._pieces, None)

@@ -162,7 +162,7 @@ def make_match(found: re.Match[str], base: int, subject: Subject) -> Match:
     else:
         start, stop = spans[0]
         match._piece = found[0]
-    subject.text.span.hand(base + start, base + stop)
+    subject.text.span.log_received(base + start, base + stop)
     return match
 
 

@@ -71,10 +71,10 @@ def collect(scan: Scan, groups: int, tally: Tally) -> list[Any]:
     append = result.append
     counted = 0
     characters = 0
-    hand = scan.span.hand if scan.span.is_noted else None
+    log = scan.span.log_received if scan.span.logs_received else None
     for found in scan.hits():
-        if hand and found is not None:
-            hand(scan.base + found.start(), scan.base + found.end())
+        if log and found is not None:
+            log(scan.base + found.start(), scan.base + found.end())
         if found is None:
             tally.add(characters, scan.at, len(result) - counted)
             characters, counted = 0, len(result)

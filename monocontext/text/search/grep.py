@@ -35,7 +35,7 @@ Query = Any
 
 
 def compile_query(query: Query, *, ignore_case: bool = False, fixed: bool = False) -> Linewise:
-    """Compile the patterns of a query. Raises `re.error`, `TypeError` for a pattern that is not text, and `ValueError` for
+    """Compile the patterns of a query. Raises `re.error`, `TypeError` for a pattern that is not text, `ValueError` for
     a pattern that can only match across lines."""
     patterns = query if isinstance(query, list | tuple) else [query]
     if not patterns:
@@ -81,7 +81,7 @@ def _lines_from(span: Span, first: int, stop: int | None) -> tuple[Span, int]:
 
 def _line_after(span: Span, character: int) -> int:
     """The number (from 0) of the first line that begins at or after a character."""
-    return span.source.line_of(span.start + character - 1) - span.lines_before + 1 if character > 0 else 0
+    return span.line_of(character - 1) + 1 if character > 0 else 0
 
 
 class _Block:
@@ -214,7 +214,7 @@ class _LinePass:
                     self._check_size(len(line), number + before, start - shift + at)
                 if candidates is not None:
                     candidates.found(start + at)
-                self._span.hand(start - shift, start - shift + len(line))
+                self._span.log_received(start - shift, start - shift + len(line))
                 yield new_hit((self._offset + start - shift + at, self._first_number + number + before, line))
         first = max(low, block.tail)
         if first < len(data):
@@ -281,7 +281,7 @@ class _LinePass:
         self._check_size(len(line), number, start + at)
         if self._candidates is not None:
             self._candidates.found(self._span.start + start + at)
-        self._span.hand(start, start + len(line))
+        self._span.log_received(start, start + len(line))
         return Hit(self._offset + start + at, self._first_number + number, line)
 
     def _check_size(self, size: int, number: int, offset: int) -> None:

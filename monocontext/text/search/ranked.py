@@ -179,9 +179,7 @@ class _BestPassages:
         """The passages with their lines and documents. `unread` frames were left out, with `in_order` the last ones."""
         span = self._span
         found = Passages(
-            self._documents.name(
-                passage._replace(line=span.source.line_of(span.start + passage.start) - span.lines_before + 1)
-            )
+            self._documents.name(passage._replace(line=span.line_of(passage.start) + 1))
             for *_, passage in sorted(self._heap, reverse=True)
         )
         found.unread_frames = unread
