@@ -26,11 +26,11 @@ from monocontext.stores.protocol import Store
 from monocontext.writing import expire_generations, tail
 from monocontext.writing.batches import write_batches
 from monocontext.writing.documents import DocumentRows, documents, join_documents
+from monocontext.writing.file_parts import can_read_apart, write_parts
 from monocontext.writing.inputs import InputOptions, ReadingOptions, Source, read_pieces
 from monocontext.writing.pages import frames_backwards, frames_in_page, load_page, write_pages
-from monocontext.writing.parts import can_read_apart, write_parts
 from monocontext.writing.place import Place, open_store_at, portable_place
-from monocontext.writing.reuse import Stored
+from monocontext.writing.reuse import ReusableSegments
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
 
 
@@ -70,8 +70,8 @@ def publish(
             ours = records.replace(layout, reuse_after_seconds=since_seconds)
             rows, place, options = DocumentRows(store), portable_place(url), store_options or {}
             if executor is not None and can_read_apart(sources, reads):
-                there = Stored(store, ours.reuse_after_seconds)
-                written = write_parts(place, options, there, sources, reads, rows, ours, executor, progress)
+                reusable = ReusableSegments(store, ours.reuse_after_seconds)
+                written = write_parts(place, options, reusable, sources, reads, rows, ours, executor, progress)
             elif executor is not None:
                 pieces = read_pieces(_with_documents(sources), reads, rows)
                 written = write_batches(place, options, pieces, ours, executor, progress)
