@@ -431,8 +431,8 @@ def _sources(names: list[str], tables: str | None, fields: dict[str, Any], uniqu
 
 
 def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any], unique: bool) -> Iterator[Source]:
+    from monocontext.writing.decoding import PIECE_BYTES
     from monocontext.writing.documents import documents
-    from monocontext.writing.inputs import PIECE_BYTES
     from monocontext.writing.tables import table_documents
 
     for path in paths:

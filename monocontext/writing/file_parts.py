@@ -34,21 +34,12 @@ from monocontext.writing.batches import (
     border_in,
     store_batch,
 )
+from monocontext.writing.decoding import HEAD_BYTES, PIECE_BYTES, Decoder, is_binary
+from monocontext.writing.document_names import displayable, document_name, prefixes_of
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.folder import Folder
-from monocontext.writing.inputs import (
-    HEAD_BYTES,
-    PIECE_BYTES,
-    Decoder,
-    InputOptions,
-    displayable,
-    document_name,
-    is_binary,
-    is_selected,
-    note_binaries,
-    note_links,
-    prefixes_of,
-)
+from monocontext.writing.input_options import InputOptions
+from monocontext.writing.inputs import note_left_out, note_links
 from monocontext.writing.place import open_store_at
 from monocontext.writing.reuse import ReusableSegments
 from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames
@@ -208,7 +199,7 @@ def write_parts(
         for note in done.notes:
             reading.note(note)
     for folder, names in binaries.items():
-        note_binaries(folder, names, reading)
+        note_left_out(folder, names, "binary", reading)
     written = gathering.finish()
     if keys:
         written.filters = make_filters(executor, keys, url, options, layout)
@@ -241,7 +232,7 @@ def _parts(paths: Sequence[Path], reading: InputOptions) -> Iterator[Part]:
             continue
         folder = Folder(path, follow_links=reading.follow_links)
         for name in folder.files():
-            if is_selected(name, reading):
+            if reading.selects(name):
                 yield from _cut_file(origin, name, os.path.join(folder.path, name))
         note_links(folder, path, reading)
 

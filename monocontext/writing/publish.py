@@ -27,7 +27,8 @@ from monocontext.writing import expire_generations, tail
 from monocontext.writing.batches import write_batches
 from monocontext.writing.documents import DocumentRows, documents, join_documents
 from monocontext.writing.file_parts import can_read_apart, write_parts
-from monocontext.writing.inputs import InputOptions, ReadingOptions, Source, read_pieces
+from monocontext.writing.input_options import InputOptions, ReadingOptions
+from monocontext.writing.inputs import Source, read_pieces
 from monocontext.writing.pages import frames_backwards, frames_in_page, load_page, write_pages
 from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.reuse import ReusableSegments
@@ -54,7 +55,7 @@ def publish(
     `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
     (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
     Each file is a document too. It is read once, in memory bounded by about 8 segments and 50 bytes a document.
-    `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `inputs.InputOptions`).
+    `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `input_options.InputOptions`).
     `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
     512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
     32 MiB of text. Files in UTF-8 that the workers find under the same paths are read there too; all else is read here.

@@ -20,7 +20,7 @@ from monocontext.format import inline
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import WrappedStore
 from monocontext.writing import file_parts
-from monocontext.writing.inputs import InputOptions
+from monocontext.writing.input_options import InputOptions
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify

@@ -25,7 +25,8 @@ from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.documents import DocumentInputs
 from monocontext.writing.documents import documents as as_inputs
-from monocontext.writing.inputs import InputOptions, read_pieces
+from monocontext.writing.input_options import InputOptions
+from monocontext.writing.inputs import read_pieces
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import append
 from monocontext.writing.segments import SegmentLayout

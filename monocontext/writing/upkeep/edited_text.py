@@ -11,7 +11,7 @@ from monocontext.format.codec import encode, frame_end
 from monocontext.format.documents import DocumentPage
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.records import NamedTuple, dataclass
-from monocontext.writing.inputs import HEADER
+from monocontext.writing.input_options import HEADER
 from monocontext.writing.pages import single_runs
 from monocontext.writing.tail import Pieces
 from monocontext.writing.upkeep.rewrite import first_byte, first_character, records

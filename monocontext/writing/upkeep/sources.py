@@ -23,17 +23,11 @@ from monocontext.errors import AccessDenied, InvalidText, NotFound, StoreFailure
 from monocontext.options import StoreOptions
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.stores.regular_file import open_file
+from monocontext.writing.decoding import HEAD_BYTES, is_binary, read_stream
+from monocontext.writing.document_names import displayable, file_names
 from monocontext.writing.folder import Folder
-from monocontext.writing.inputs import (
-    HEAD_BYTES,
-    InputOptions,
-    displayable,
-    file_names,
-    is_binary,
-    is_selected,
-    is_text,
-    read_stream,
-)
+from monocontext.writing.input_options import InputOptions
+from monocontext.writing.inputs import is_text
 from monocontext.writing.place import open_store_at
 
 _REQUESTS = 8
@@ -90,7 +84,7 @@ def find_sources(
             folder = Folder(path, follow_links=options.follow_links)
             wanted = None if ignored else _not_ignored(path)
             for name in folder.files():
-                if (wanted is None or name in wanted) and is_selected(name, options):
+                if (wanted is None or name in wanted) and options.selects(name):
                     yield _File(displayable(prefix + name), os.path.join(folder.path, name), folder, name)
     pages = [place for place in places if place.startswith(_WEB)]
     yield from in_threads(_Page, pages, _REQUESTS, "monocontext-pages")
@@ -101,8 +95,7 @@ def find_sources(
         found = [
             _Object(store, info)
             for info in store.list()
-            if is_selected(info.key, options)
-            and not f"{store.url.rstrip('/')}/{info.key}".startswith(own.rstrip("/") + "/")
+            if options.selects(info.key) and not f"{store.url.rstrip('/')}/{info.key}".startswith(own.rstrip("/") + "/")
         ]
         if not found:
             raise NotFound(f"{place}: no object there to sync")
@@ -277,7 +270,7 @@ def _commit_files(path: Path, prefix: str, commit: str, options: InputOptions, s
         about, _, raw = row.partition(b"\t")
         mode, _, blob, size = about.split()
         name = os.fsdecode(raw)
-        if mode.startswith(b"100") and is_selected(name, options):
+        if mode.startswith(b"100") and options.selects(name):
             url = f"{address}{urllib.parse.quote(raw)}" if address else None
             yield _Blob(displayable(prefix + name), blobs, blob.decode(), int(size), url)
 

@@ -24,7 +24,7 @@ from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
 from monocontext.writing.documents import documents
-from monocontext.writing.inputs import InputOptions, ReadingOptions
+from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.edit import edit
