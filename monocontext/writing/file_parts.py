@@ -212,9 +212,9 @@ def _no_note(text: str) -> None:
 
 def _count(rows: DocumentRows, part: Part, counts: Counts) -> None:
     if part.start == 0:
-        rows.skip(*counts.header)
+        rows.add_counted_text(*counts.header)
         rows.begin(part.document)
-    rows.skip(*counts.text)
+    rows.add_counted_text(*counts.text)
     if part.stop == part.size_bytes:
         rows.end()
 

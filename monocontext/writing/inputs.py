@@ -71,7 +71,7 @@ def _read_texts(
         if data:
             ending.is_newline = data.endswith(b"\n")
             if rows:
-                rows.passed(data, characters)
+                rows.add_text(data, characters)
             yield data
 
 
@@ -202,7 +202,7 @@ def _pass_batch(batch: _Batch, reading: InputOptions, rows: DocumentRows) -> Utf
             for name, metadata, text in batch
         ]
         data = _SURROGATES.sub("\ufffd", joined).encode()
-    rows.add_passed(
+    rows.add_documents(
         (
             name, metadata, len(text), len(text) if is_ascii else len(text.encode()), text.count("\n"),
             int(bool(text) and not text.endswith("\n")),

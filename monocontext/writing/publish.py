@@ -25,10 +25,11 @@ from monocontext.options import StoreOptions, check_seconds, validate_options
 from monocontext.stores.protocol import Store
 from monocontext.writing import expire_generations, tail
 from monocontext.writing.batches import write_batches
-from monocontext.writing.documents import DocumentRows, documents, join_documents
+from monocontext.writing.documents import DocumentRows, documents
 from monocontext.writing.file_parts import can_read_apart, write_parts
 from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.inputs import Source, read_pieces
+from monocontext.writing.joined_documents import join_documents
 from monocontext.writing.pages import frames_backwards, frames_in_page, load_page, write_pages
 from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.reuse import ReusableSegments
@@ -78,7 +79,7 @@ def publish(
                 written = write_batches(place, options, pieces, ours, executor, progress)
             else:
                 pieces = read_pieces(_with_documents(sources), reads, rows)
-                written = write_segments(store, pieces, ours, progress, counted=rows.counted)
+                written = write_segments(store, pieces, ours, progress, counted=rows.set_newlines)
             rows.finish()
             written.documents = rows
             return written
@@ -185,7 +186,7 @@ def _append_long(
     first = before.frames
     layout = records.replace(layout, reuse_after_seconds=fence_seconds(store, before))
     if executor is None:
-        written = write_segments(store, pieces, layout, progress, first, rows.counted)
+        written = write_segments(store, pieces, layout, progress, first, rows.set_newlines)
     else:
         options = store_options or {}
         written = write_batches(portable_place(url), options, pieces, layout, executor, progress, first)
