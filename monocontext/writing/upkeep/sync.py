@@ -30,7 +30,8 @@ from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.edit import edit
 from monocontext.writing.upkeep.edited_documents import load_documents
 from monocontext.writing.upkeep.edited_text import Change
-from monocontext.writing.upkeep.sources import Source, find_sources
+from monocontext.writing.upkeep.find_sources import find_sources
+from monocontext.writing.upkeep.sync_source import Source
 
 _REQUESTS = 8
 _THREADS = "monocontext-sync"
