@@ -9,8 +9,8 @@ app = make_program("monocontext", __version__, "Store, read, search and check te
 for name, module in (
     ("upload", "writing"),
     ("append", "writing"),
-    ("update", "writing"),
-    ("sync", "writing"),
+    ("update", "documents"),
+    ("sync", "documents"),
     ("index", "writing"),
     ("info", "reading"),
     ("cat", "reading"),

@@ -13,12 +13,13 @@ from typing import Annotated
 
 import click
 
+from monocontext.cli.documents import remove_documents
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row, write_bytes
 from monocontext.cli.settings import from_file
-from monocontext.cli.writing import FollowLinks, remove_documents
+from monocontext.cli.writing import FollowLinks
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse

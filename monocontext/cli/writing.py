@@ -1,4 +1,4 @@
-"""The commands `upload`, `append`, `index`, `update` and `sync`: make contexts from text, and change them."""
+"""The commands `upload`, `append` and `index`: make a context from text, and add to it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from monocontext.cli.options import (
     with_options,
 )
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import note, remark, say, say_row
+from monocontext.cli.printing import note, remark, say
 from monocontext.cli.progress import progress_bar, total_bytes
 from monocontext.options import StoreOptions
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from monocontext.format.manifest import Manifest
     from monocontext.writing.inputs import Source
     from monocontext.writing.tables import Kind
-    from monocontext.writing.upkeep.sync import Synced
 
 Places = Annotated[
     list[str], Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then the URL of the context.")
@@ -74,11 +73,12 @@ HEADER = "=== FILE: {path} ==="
 
 
 class Inputs(NamedTuple):
-    """The sources of a command, and how it reads them."""
+    """How a command reads its sources."""
 
-    read: Callable[[list[str]], Iterable[Source]]
-    folders: dict[str, Any]
-    """Keywords of `publish` and `append` about files and folders."""
+    sources: Callable[[list[str]], Iterable[Source]]
+    """Returns the sources that `publish` and `append` take, for the names on the command line."""
+    reading: dict[str, Any]
+    """The keywords of `publish` and `append` about encoding, files and folders."""
 
 
 def input_options(
@@ -95,7 +95,7 @@ def input_options(
 ) -> Inputs:
     """Build the argument `inputs` of a command from these options."""
     header = header.replace("\\n", "\n")
-    folders = {
+    reading = {
         "encoding": encoding,
         "errors": errors,
         "header": header if not header or header.endswith("\n") else header + "\n",
@@ -105,7 +105,7 @@ def input_options(
         "note": note,
     }
     fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
-    return Inputs(partial(_sources, tables=tables, fields=fields, unique=unique), folders)
+    return Inputs(partial(_sources, tables=tables, fields=fields, unique=unique), reading)
 
 
 with_inputs = with_options("inputs", input_options)
@@ -130,10 +130,10 @@ def upload(
     """Store texts as a new context at URL."""
     from monocontext.writing.publish import publish
 
-    sources, url, options = _split(places, s3)
-    with storing("upload", dask, total_bytes(sources, inputs.folders["follow_links"])) as work:
+    sources, url, options = split_places(places, s3)
+    with storing("upload", dask, total_bytes(sources, inputs.reading["follow_links"])) as work:
         manifest = publish(
-            inputs.read(sources),
+            inputs.sources(sources),
             url,
             frame_bytes=frame_bytes,
             segment_bytes=segment_bytes,
@@ -141,7 +141,7 @@ def upload(
             filters=not no_filters,
             replace=replace,
             store_options=options,
-            **inputs.folders,
+            **inputs.reading,
             **work,
         )
     print_root(manifest, url, as_json)
@@ -169,16 +169,16 @@ def append(
     """Add texts at the end of the context at URL, as a new version of it."""
     from monocontext.writing.publish import append as append_to
 
-    sources, url, options = _split(places, s3)
-    with storing("append", dask, total_bytes(sources, inputs.folders["follow_links"])) as work:
+    sources, url, options = split_places(places, s3)
+    with storing("append", dask, total_bytes(sources, inputs.reading["follow_links"])) as work:
         manifest = append_to(
-            inputs.read(sources),
+            inputs.sources(sources),
             url,
             segment_bytes=segment_bytes,
             filters=not no_filters,
             drop_older_than_seconds=drop_older_than,
             store_options=options,
-            **inputs.folders,
+            **inputs.reading,
             **work,
         )
     print_root(manifest, url, as_json)
@@ -222,7 +222,7 @@ def index(
             manifest = add_filters(places[0], rebuild=rebuild, allow=allow or (), store_options=options, **work)
         print_root(manifest, places[0], as_json)
         return
-    sources, url, options = _split(places, s3)
+    sources, url, options = split_places(places, s3)
     with storing("index", dask, total_bytes(sources)) as work:
         manifest = index_objects(
             sources,
@@ -237,187 +237,16 @@ def index(
     print_root(manifest, url, as_json)
 
 
-def update(
-    places: Places,
-    tables: Annotated[
-        str,
-        Option(
-            "--documents",
-            metavar="KIND",
-            help="The kind of the files, each row a document: jsonl, csv or parquet.",
-            autocompletion=one_of("jsonl", "csv", "parquet"),
-        ),
-    ] = "jsonl",
-    text_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the text.")] = "text",
-    name_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the name.")] = "name",
-    encoding: Encoding = "utf-8",
-    *,
-    s3: S3,
-    as_json: AsJson = False,
-) -> None:
-    """Replace documents of the context at URL by the rows of SRC with their names, and append rows with new names."""
-    from monocontext.writing.tables import table_documents
-    from monocontext.writing.upkeep.edit import update as update_documents
-
-    sources, url, options = _split(places, s3)
-    for name in sources:
-        if Path(name).expanduser().is_dir():
-            raise click.BadParameter(f"{name!r} is a folder, but update reads tables: `monocontext sync` takes folders")
-    with usage_errors():
-        kind = cast("Kind", tables)
-        rows = (
-            row
-            for name in sources
-            for row in table_documents(
-                Path(name).expanduser(), kind, text_field=text_field, name_field=name_field, encoding=encoding
-            )
-        )
-        manifest = update_documents(url, rows, store_options=options)
-    print_root(manifest, url, as_json)
-
-
-def sync(
-    places: Places,
-    delete: Annotated[bool, Option("--delete", help="Also remove documents whose files are gone.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Change nothing; list what would change.")] = False,
-    no_ignore: Annotated[
-        bool, Option("--no-ignore", help="Also take files of a git repository that git ignores.")
-    ] = False,
-    encoding: Encoding = "utf-8",
-    errors: Errors = "strict",
-    include: Globs = None,
-    exclude: Globs = None,
-    follow_links: FollowLinks = False,
-    commit: Annotated[
-        str | None, Option("--commit", metavar="REV", help="Take the files of a git repository at this commit.")
-    ] = None,
-    files_from: Annotated[
-        str | None, Option("--files-from", metavar="FILE", help="Read more SRC from the lines of a file; - is stdin.")
-    ] = None,
-    watch: Annotated[bool, Option("--watch", help="Sync again whenever a file changes, until Ctrl-C.")] = False,
-    dask: Dask = None,
-    *,
-    s3: S3,
-    as_json: AsJson = False,
-) -> None:
-    """Make the context at URL hold the files of SRC: read and store only what is new or has changed.
-
-    SRC may also be a URL in a store, to take the objects below it, or the https:// address of a page.
-    """
-    from monocontext.writing.upkeep.sync import sync as sync_files
-
-    if files_from is not None:
-        listed = sys.stdin.read() if files_from == "-" else Path(files_from).expanduser().read_text("utf-8")
-        places = [line for line in listed.splitlines() if line.strip()] + places
-    given, url, options = _split(places, s3)
-    sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in given]
-
-    def sync_once() -> None:
-        with usage_errors(), workers(dask) as executor:
-            found = sync_files(
-                sources,
-                url,
-                delete=delete,
-                dry_run=dry_run,
-                ignored=no_ignore,
-                commit=commit,
-                store_options=options,
-                encoding=encoding,
-                errors=cast("Any", errors),
-                include=tuple(include or ()),
-                exclude=tuple(exclude or ()),
-                follow_links=follow_links,
-                note=note,
-                executor=executor,
-            )
-        _print_synced(found, url, dry_run, as_json)
-
-    if watch:
-        _watch([each for each in sources if isinstance(each, Path)], sync_once)
-    else:
-        sync_once()
-
-
-def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
-    """Call `sync_once`, and again after each change of these files and folders, until Ctrl-C."""
-    from monocontext.errors import MonocontextError, NotFound
-
-    try:
-        import watchfiles
-    except ImportError:
-        raise click.UsageError('--watch needs watchfiles: pip install "monocontext[watch]"') from None
-    if not paths:
-        raise click.UsageError("--watch follows files and folders, but none is among the sources")
-    for path in paths:
-        if not path.exists():
-            raise NotFound(f"{path}: no such file or folder")
-
-    def is_wanted(_: object, path: str) -> bool:
-        return ".git" not in Path(path).parts
-
-    is_first = True  # the first sync comes after the watch began, which then sees changes during it
-    rounds = watchfiles.watch(*paths, watch_filter=is_wanted, yield_on_timeout=True, rust_timeout=500)
-    for changes in rounds:
-        if not (changes or is_first):
-            continue
-        try:
-            sync_once()
-        except (MonocontextError, OSError) as error:
-            if is_first:
-                raise
-            remark(f"not synced, trying again at the next change: {error}")  # perhaps a file is being written
-        sys.stdout.flush()
-        is_first = False
-
-
-def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None:
-    changes = {"added": found.added, "changed": found.changed, "deleted": found.deleted}
-    version = found.root.generation if found.root else None
-    if as_json:
-        print(json.dumps({"url": url, "version": version, **changes, "unchanged": found.unchanged}), flush=True)
-        return
-    for sign, names in zip("+~-", changes.values(), strict=True):
-        for name in names:
-            say_row(f"{sign} {name}")
-    counts = ", ".join(f"{len(names):,} {kind}" for kind, names in changes.items())
-    say(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {found.unchanged:,} unchanged")
-
-
-def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3) -> None:
-    """Delete the documents that match names or globs. Asks for confirmation if these are all."""
-    from fnmatch import fnmatchcase
-
-    from monocontext.errors import NotFound
-    from monocontext.text.monocontext import Monocontext
-    from monocontext.writing.upkeep.edit import delete
-
-    options = options_of(url, s3)
-    with Monocontext.open(url, **options) as context:
-        names = list(context.documents)
-    wanted: dict[str, None] = {}
-    for glob in globs:
-        found = [name for name in names if name == glob] or [name for name in names if fnmatchcase(name, glob)]
-        if not found:
-            raise NotFound(f"{url}: no document is named {glob!r} or matches that glob")
-        wanted.update(dict.fromkeys(found))
-    if len(wanted) == len(names) and not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError(f"these are all {len(names):,} documents of {url}: confirm with --yes")
-        click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
-    manifest = delete(url, wanted, forget=forget, store_options=options)
-    count = f"{len(wanted):,} document" + "s" * (len(wanted) != 1)
-    rest = "no object holds them any more" if forget else "`gc` removes the versions before it"
-    say(f"{url}: version {manifest.generation} without {count}; {rest}")
-
-
-def _split(places: list[str], options: StoreOptions) -> tuple[list[str], str, StoreOptions]:
+def split_places(places: list[str], s3: S3) -> tuple[list[str], str, StoreOptions]:
+    """Split the arguments SRC... URL. Returns the sources, the URL of the context, and the options of its store."""
     *sources, url = places
     if not sources:
         raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")
-    return sources, url, stored_options(url, options)
+    return sources, url, stored_options(url, s3)
 
 
 def _sources(names: list[str], tables: str | None, fields: dict[str, Any], unique: bool) -> Iterable[Source]:
+    """The sources that `publish` reads, for the names of files on the command line."""
     from monocontext.writing.tables import KINDS
 
     if tables is not None and tables not in KINDS:
@@ -431,8 +260,9 @@ def _sources(names: list[str], tables: str | None, fields: dict[str, Any], uniqu
 
 
 def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any], unique: bool) -> Iterator[Source]:
+    """Yield the documents of each table, or each file and the pieces of stdin."""
+    from monocontext.writing.decoding import PIECE_BYTES
     from monocontext.writing.documents import documents
-    from monocontext.writing.inputs import PIECE_BYTES
     from monocontext.writing.tables import table_documents
 
     for path in paths:
@@ -464,6 +294,7 @@ def usage_errors() -> Iterator[None]:
 
 
 def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
+    """Print the size and version of a text that was stored."""
     if as_json:
         fields = ("generation", "characters", "text_bytes", "lines", "frames", "stored_bytes")
         print(json.dumps({"url": url, **{name: getattr(manifest, name) for name in fields}}))

@@ -18,7 +18,8 @@ from monocontext.format.root_directories import Directory, use_directories
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing.stores import VirtualStore
 from monocontext.testing.virtual_filters import virtual_filters
-from monocontext.writing.documents import DocumentRows, join_documents
+from monocontext.writing.documents import DocumentRows
+from monocontext.writing.joined_documents import join_documents
 from monocontext.writing.reuse import segment_key
 
 FRAMES_PER_SEGMENT = 64
@@ -138,7 +139,7 @@ def _one_each(
     try:
         rows = DocumentRows(store)
         each = (special.get(number, record) for number in range(frames))
-        rows.add_passed(
+        rows.add_documents(
             (b"frame %d" % number, b"", one.characters, one.bytes, one.newlines, 0) for number, one in enumerate(each)
         )
         rows.finish()

@@ -23,7 +23,8 @@ from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import RangeReader
 from monocontext.text.monocontext import CACHE_BYTES, MATERIALIZE_LIMIT, Monocontext
 from monocontext.text.source import Span, Stored
-from monocontext.writing.documents import DocumentRows, join_documents
+from monocontext.writing.documents import DocumentRows
+from monocontext.writing.joined_documents import join_documents
 from monocontext.writing.pages import write_pages
 
 MayHold = Callable[[Query, bool], Iterable[bool] | None]
@@ -134,7 +135,7 @@ def assemble(
 def _documents(opened: _PieceStore, found: Iterable[tuple[DocumentStart, list[FrameRecord]]]) -> DocumentsRef | None:
     """Write the table of the documents to the store in memory."""
     rows = DocumentRows(opened.store)
-    rows.add_passed(
+    rows.add_documents(
         (
             encode_name(start.name, number),
             encode_metadata(start.metadata, number),

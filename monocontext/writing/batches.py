@@ -1,4 +1,4 @@
-"""Write segments with an executor: its workers encode and store batches of frames, and return records and columns.
+"""Store a text with the workers of an executor: each encodes and stores batches of frames, and returns their records.
 
 Frames are the same as those of `segments.write_segments`; segments also end where a batch does.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from typing import Any
 
@@ -19,18 +18,18 @@ from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, field
-from monocontext.stores import open_store
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
-from monocontext.writing.reuse import Stored
+from monocontext.writing.place import open_store_at
+from monocontext.writing.reuse import ReusableSegments
 from monocontext.writing.segments import Progress, SegmentBuilder, SegmentLayout, Written, cut_frames
 
 BATCH_BYTES = 32 << 20
 """Text in a batch: about two segments, a second of one core's time."""
 PARTS_AHEAD = 64
-"""Batches that workers have at once where they read the text themselves: only counts wait here for those before."""
+"""Tasks in progress at once where workers read the text themselves: only their small results wait in memory."""
 BORDER_BYTES = 8
-"""What `border_in` looks at."""
+"""The bytes around a border that `border_in` needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +42,16 @@ class Batch:
 
 
 @dataclass(slots=True)
-class Packed:
-    """The result of storing a batch."""
+class StoredBatch:
+    """The runs and records of a batch that is in the store."""
 
     runs: list[FrameRun] = field(default_factory=list)
     records: list[FrameRecord] = field(default_factory=list)
     columns: list[tuple[bytes, int]] = field(default_factory=list)
-    """Rows, eight a byte, and folded length of each frame."""
+    """The filter column of each frame: its rows, eight to a byte, and the length of the folded text."""
     final_newline: bool = False
     reused: int = 0
+    """Segments that the store already held."""
     gathered: Gathered = field(default_factory=Gathered)
 
 
@@ -71,21 +71,18 @@ def write_batches(
     """
     gathering = Gathering(layout, progress, frames_before)
     columns = gathering.written.columns
-    there = stored_at(url, options, layout)
-    work = partial(pack, url=url, options=options, layout=layout, there=there, reach=columns.reach if columns else 0)
-    for packed in in_order(executor, work, _cut_batches(cut_frames(pieces, layout.frame_bytes), columns)):
-        gathering.add(packed)
+    with open_store_at(url, options) as store:
+        reusable = ReusableSegments(store, layout.reuse_after_seconds)
+    work = partial(
+        store_batch, url=url, options=options, layout=layout, reusable=reusable, reach=columns.reach if columns else 0
+    )
+    for stored_batch in in_order(executor, work, _cut_batches(cut_frames(pieces, layout.frame_bytes), columns)):
+        gathering.add(stored_batch)
     return gathering.finish()
 
 
-def stored_at(url: str | Store, options: StoreOptions, layout: SegmentLayout) -> Stored:
-    """The segments that are there already, for workers that look for their own."""
-    with opened(url, options) as store:
-        return Stored(store, layout.reuse_after_seconds)
-
-
 class Gathering:
-    """Puts the results of batches together, in order."""
+    """Joins the results of batches, in order, into those of the whole text."""
 
     def __init__(
         self, layout: SegmentLayout, progress: Callable[[Progress], None] | None, frames_before: int = 0
@@ -94,28 +91,28 @@ class Gathering:
         self._done = Progress()
         self._progress = progress
 
-    def add(self, packed: Packed) -> None:
-        """The next batch; it may be empty."""
+    def add(self, stored_batch: StoredBatch) -> None:
+        """Add the result of the next batch, which may have no frames, and report the progress."""
         written, done = self.written, self._done
-        written.runs += packed.runs
-        written.records += packed.records
-        if packed.records:
-            written.final_newline = packed.final_newline
-        written.gathered.extend(packed.gathered)
+        written.runs += stored_batch.runs
+        written.records += stored_batch.records
+        if stored_batch.records:
+            written.final_newline = stored_batch.final_newline
+        written.gathered.extend(stored_batch.gathered)
         if written.columns:
-            for rows, folded_bytes in packed.columns:
+            for rows, folded_bytes in stored_batch.columns:
                 written.columns.add(Column(unpack_rows(rows), folded_bytes))
         self._done = Progress(
-            done.text_bytes + sum(record.bytes for record in packed.records),
-            done.stored_bytes + sum(record.stored_bytes for record in packed.records),
-            done.segments + len(packed.runs),
-            done.reused + packed.reused,
+            done.text_bytes + sum(record.bytes for record in stored_batch.records),
+            done.stored_bytes + sum(record.stored_bytes for record in stored_batch.records),
+            done.segments + len(stored_batch.runs),
+            done.reused + stored_batch.reused,
         )
         if self._progress:
             self._progress(self._done)
 
     def finish(self) -> Written:
-        """All batches are here."""
+        """The result of the whole text, once all batches were added."""
         written = self.written
         if written.columns and written.columns.frames < written.columns.least_frames:
             written.columns = None
@@ -125,42 +122,49 @@ class Gathering:
 
 
 def _cut_batches(frames: Iterable[bytes], columns: Columns | None) -> Iterator[Batch]:
-    """Yield each batch once the text after it is known."""
+    """Yield each batch once enough text after it is known."""
     reach = columns.reach if columns else 0
     waiting: list[list[bytes]] = [[]]
+
+    def text_after_first() -> bytes:
+        return fold_head((frame for frames in waiting[1:] for frame in frames), reach)
+
     for frame in frames:
         if columns and len(columns.head) < reach:
             columns.head += fold_head([frame], reach - len(columns.head))
-        if sum(map(len, waiting[-1])) + len(frame) > BATCH_BYTES and waiting[-1]:
+        if waiting[-1] and sum(map(len, waiting[-1])) + len(frame) > BATCH_BYTES:
             waiting.append([])
         waiting[-1].append(frame)
-        if len(waiting) > 1:
-            text_after = fold_head((one for batch in waiting[1:] for one in batch), reach)
-            if len(text_after) == reach:
-                yield Batch(waiting.pop(0), text_after)
-    while waiting:
-        first = waiting.pop(0)
-        if first:
-            yield Batch(first, fold_head((one for batch in waiting for one in batch), reach))
+        if len(waiting) > 1 and len(text_after := text_after_first()) == reach:
+            yield Batch(waiting.pop(0), text_after)
+    while waiting and waiting[0]:
+        text_after = text_after_first()
+        yield Batch(waiting.pop(0), text_after)
 
 
-def pack(
-    batch: Batch, *, url: str | Store, options: StoreOptions, layout: SegmentLayout, there: Stored, reach: int
-) -> Packed:
+def store_batch(
+    batch: Batch,
+    *,
+    url: str | Store,
+    options: StoreOptions,
+    layout: SegmentLayout,
+    reusable: ReusableSegments,
+    reach: int,
+) -> StoredBatch:
     """Encode a batch and store its segments. Runs in any thread or process."""
-    packed = Packed(final_newline=batch.frames[-1].endswith(b"\n"))
+    stored_batch = StoredBatch(final_newline=batch.frames[-1].endswith(b"\n"))
     segment = SegmentBuilder()
-    with opened(url, options) as store:
+    with open_store_at(url, options) as store:
 
         def seal() -> None:
-            found = there.find(store, segment.digest, segment.stored_bytes)
-            key = found or there.name(segment.digest, segment.stored_bytes)
+            found = reusable.find(store, segment.digest, segment.stored_bytes)
+            key = found or reusable.name(segment.digest, segment.stored_bytes)
             if found:
-                packed.reused += 1
+                stored_batch.reused += 1
             else:
-                store.put(key, segment.body(there.salt))
-            packed.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
-            packed.records.extend(segment.records)
+                store.put(key, segment.body(reusable.salt))
+            stored_batch.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
+            stored_batch.records.extend(segment.records)
 
         for frame in batch.frames:
             stored, record = encode(frame, layout.codec)
@@ -168,14 +172,15 @@ def pack(
                 seal()
                 segment = SegmentBuilder()
             segment.add(stored, record)
-            packed.gathered.add(frame, stored)
+            stored_batch.gathered.add(frame, stored)
         seal()
     if reach:
-        packed.columns = list(compute_columns(batch, reach))
-    return packed
+        stored_batch.columns = list(compute_columns(batch, reach))
+    return stored_batch
 
 
 def compute_columns(batch: Batch, reach: int) -> Iterator[tuple[bytes, int]]:
+    """Yield the filter column of each frame, as in `StoredBatch.columns`. Each covers `reach` bytes after its frame."""
     import numpy as np
 
     for number, frame in enumerate(batch.frames):
@@ -191,12 +196,8 @@ def unpack_rows(rows: bytes) -> Any:
 
 
 def border_in(data: bytes) -> int:
-    """Where text may be cut: the first byte after the first one that begins a character, and is no LF after CR."""
-    near = 1
-    while near < len(data) - 1 and (data[near] & 0xC0 == 0x80 or data[near - 1 : near + 1] == b"\r\n"):
-        near += 1
-    return near
-
-
-def opened(url: str | Store, options: StoreOptions) -> AbstractContextManager[Store]:
-    return closing(open_store(url, **options)) if isinstance(url, str) else nullcontext(url)
+    """Where text may be cut: the first byte from 1 on that begins a character and is not the LF of a CR LF."""
+    at = 1
+    while at < len(data) - 1 and (data[at] & 0xC0 == 0x80 or data[at - 1 : at + 1] == b"\r\n"):
+        at += 1
+    return at

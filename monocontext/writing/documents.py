@@ -1,9 +1,7 @@
-"""Write the documents of a text: collect them while it is read.
+"""Documents of a text: those that a caller gives, and the rows that describe them, collected while the text is read.
 
-    publish({"name": text, ...}, url)
-    publish(documents([(name, text, metadata), ...]), url)
-
-Their pages are stored and joined with earlier ones.
+publish({"name": text, ...}, url)
+publish(documents([(name, text, metadata), ...]), url)
 """
 
 from __future__ import annotations
@@ -14,26 +12,14 @@ from typing import Any
 
 from monocontext.engine.fetch.threads import DaemonThreads, Outcome
 from monocontext.errors import InvalidText
-from monocontext.format.document_names import (
-    HASH_BYTES,
-    decode_names,
-    encode_names,
-    entries_of,
-    first_doubled,
-    last_of_each_name,
-    name_hash,
-)
+from monocontext.format.document_names import HASH_BYTES, entries_of, first_doubled, name_hash
 from monocontext.format.document_refs import (
-    DocumentDirectory,
     DocumentPageRef,
-    DocumentsRef,
-    NameTableRef,
     documents_key,
 )
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
     HEAP_BYTES,
-    INLINE_BYTES,
     DocumentPage,
     DocumentRow,
     encode_metadata,
@@ -41,17 +27,15 @@ from monocontext.format.documents import (
     encode_page,
     page_ref,
 )
-from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
-from monocontext.format.root_directories import expand_documents
-from monocontext.records import replace
+from monocontext.records import NamedTuple, replace
 from monocontext.stores.protocol import Store
 
 UPLOADS = 4
 """PUTs of pages at once."""
 
 _UNCOUNTED_BYTES = 8 << 20
-"""Text that waits until its writer has counted its newlines."""
+"""The most text that is kept until its writer has counted the newlines."""
 
 
 class DocumentInputs:
@@ -77,103 +61,127 @@ def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False)
     )
 
 
+class _Begun(NamedTuple):
+    """A document whose end is not known yet."""
+
+    name: bytes
+    metadata: bytes
+    character: int
+    """The character of the text at which it begins."""
+    byte: int
+    line: int
+    """The number of newlines before it."""
+
+
 class DocumentRows:
-    """The documents of a text that is being read: the reader reports the text, and the ends of documents."""
+    """Collects the documents of a text while that is read. The reader reports the text, and where documents begin and
+    end; full pages are stored at once.
+
+    Counts begin at the first text that is reported, also if the text is appended to another one.
+    """
 
     def __init__(self, store: Store):
         self._store = store
         self.unique = False
         """Whether two documents with one name are refused."""
         self.count = 0
-        """Documents so far."""
+        """The number of documents so far."""
         self.hashes = bytearray()
-        """Hashes of their names."""
+        """The hashes of their names."""
         self.pages: list[DocumentPageRef] = []
-        """Pages that are stored, as if the text began here."""
+        """The pages that are stored."""
         self.rows: list[DocumentRow] = []
-        """Documents after them."""
+        """The documents after these pages."""
         self.doubled: tuple[int, int] | None = None
-        """Known after `finish`."""
+        """The first two documents with one name, once `finish` was called."""
         self.start = (0, 0)
-        """Characters and newlines before the first of `rows` is counted."""
+        """The characters and newlines before the place from which `rows` count."""
         self._heap_bytes = 0
-        self._passed = (0, 0)
-        """Characters and bytes."""
+        self._characters = 0
+        """The length of the text so far."""
+        self._bytes = 0
         self._counted = (0, 0)
-        """Bytes up to which newlines are counted, and newlines."""
+        """The bytes of the text in which newlines are counted, and the number of newlines in them."""
         self._uncounted: deque[tuple[int, bytes]] = deque()
-        """Text after them, each piece with the byte at which it begins."""
+        """The text after these bytes, each piece with its first byte."""
         self._end = (0, 0)
-        self._begun: tuple[bytes, bytes, int, int, int] | None = None
+        """The characters and newlines before the end of the last document."""
+        self._begun: _Begun | None = None
         self._uploads: DaemonThreads | None = None
         self._pending: deque[Outcome[Any]] = deque()
 
-    def passed(self, data: bytes, characters: int) -> None:
-        """This text comes next, in a document or between two."""
-        before, start = self._passed
-        self._passed = before + characters, start + len(data)
-        self._uncounted.append((start, data))
-        if start + len(data) - self._counted[0] > _UNCOUNTED_BYTES:
+    def add_text(self, data: bytes, characters: int) -> None:
+        """The next text, in a document or between two."""
+        self._uncounted.append((self._bytes, data))
+        self._characters += characters
+        self._bytes += len(data)
+        if self._bytes - self._counted[0] > _UNCOUNTED_BYTES:
             self._count()
 
-    def skip(self, characters: int, size_bytes: int, newlines: int) -> None:
-        """Text comes next whose counts are known, in a document or between two."""
-        before, start = self._passed
+    def add_counted_text(self, characters: int, size_bytes: int, newlines: int) -> None:
+        """The size of the next text, in a document or between two."""
         newlines += self._count()
-        self._passed = before + characters, start + size_bytes
-        self._counted = start + size_bytes, newlines
+        self._characters += characters
+        self._bytes += size_bytes
+        self._counted = self._bytes, newlines
 
-    def counted(self, stop: int, newlines: int) -> None:
-        """Record the number of newlines before byte `stop`. The writer of the text counts them anyway, a little after
-        the read, so those of a long document are counted once."""
+    def set_newlines(self, stop: int, newlines: int) -> None:
+        """Record the number of newlines before byte `stop`: the writer of the text counts them anyway, soon after the
+        text is read."""
         if stop > self._counted[0]:
             self._counted = stop, newlines
             while self._uncounted and self._uncounted[0][0] + len(self._uncounted[0][1]) <= stop:
                 self._uncounted.popleft()
 
     def _count(self) -> int:
-        """The newlines in all that has passed."""
+        """The number of newlines in the text so far."""
         stop, newlines = self._counted
         for start, data in self._uncounted:
             newlines += data.count(b"\n", max(stop - start, 0))
         self._uncounted.clear()
-        self._counted = max(stop, self._passed[1]), newlines
+        self._counted = max(stop, self._bytes), newlines
         return newlines
 
     def begin(self, name: object, metadata: Any = None) -> None:
-        """A document begins here."""
-        name = encode_name(name, self.count)
-        characters, size = self._passed
-        self._begun = (name, encode_metadata(metadata, self.count), characters, self._count(), size)
+        """A document begins here. Raises `InvalidText` for a name or metadata that cannot be stored."""
+        encoded = encode_name(name, self.count), encode_metadata(metadata, self.count)
+        self._begun = _Begun(*encoded, self._characters, self._bytes, self._count())
 
     def end(self) -> None:
         """The document ends here."""
-        assert self._begun is not None
-        name, metadata, start, first_line, start_byte = self._begun
-        stop, stop_byte = self._passed
-        last_line = self._count()
-        self._begun = None
+        begun, self._begun = self._begun, None
+        assert begun is not None
+        last_character, last_line = self._end
+        line = self._count()
         self._add(
             DocumentRow(
-                start - self._end[0], first_line - self._end[1], stop - start, stop_byte - start_byte,
-                last_line - first_line, name, metadata,
+                gap=begun.character - last_character,
+                gap_newlines=begun.line - last_line,
+                characters=self._characters - begun.character,
+                text_bytes=self._bytes - begun.byte,
+                newlines=line - begun.line,
+                name=begun.name,
+                metadata=begun.metadata,
             )
-        )  # fmt: skip
-        self._end = stop, last_line
+        )
+        self._end = self._characters, line
 
-    def add_passed(self, found: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
-        """Add documents whose text follows: name, metadata, characters, bytes and newlines of each, and 1 if a newline
-        that belongs to no document comes after it, else 0."""
-        characters, passed_bytes = self._passed
-        newlines = self._count()
-        end, last_line = self._end
-        for name, metadata, length, size, lines, newline in found:
-            self._add(DocumentRow(characters - end, newlines - last_line, length, size, lines, name, metadata))
-            end, last_line = characters + length, newlines + lines
-            characters, newlines = end + newline, last_line + newline
-            passed_bytes += size + newline
-        self._end = end, last_line
-        self._counted = passed_bytes, newlines
+    def add_documents(self, found: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
+        """Add documents whose text `add_text` reports next, as a whole.
+
+        Each is its name, metadata, characters, bytes, newlines, and 1 if a newline that belongs to no document follows
+        it, else 0.
+        """
+        at, at_byte, line = self._characters, self._bytes, self._count()
+        last_character, last_line = self._end
+        for name, metadata, characters, size_bytes, newlines, newline_after in found:
+            gap, gap_newlines = at - last_character, line - last_line
+            self._add(DocumentRow(gap, gap_newlines, characters, size_bytes, newlines, name, metadata))
+            last_character, last_line = at + characters, line + newlines
+            at, line = last_character + newline_after, last_line + newline_after
+            at_byte += size_bytes + newline_after
+        self._end = last_character, last_line
+        self._counted = at_byte, line
 
     def _add(self, row: DocumentRow) -> None:
         self.rows.append(row)
@@ -196,7 +204,7 @@ class DocumentRows:
         self._pending.append(uploads.call(lambda: self._store.put(documents_key(ref.id), data)))
 
     def finish(self) -> None:
-        """The text is complete: wait for the stores in progress. Raises `InvalidText` for names that must differ."""
+        """End the text: wait for the pages that are being stored. Raises `InvalidText` for names that must differ."""
         while self._pending:
             self._pending.popleft().result()
         if self._uploads:
@@ -207,10 +215,10 @@ class DocumentRows:
             raise InvalidText(f"documents {earlier} and {later} are both named {self._name(later)!r}")
 
     def _first_doubled(self) -> tuple[int, int] | None:
-        """The first document whose name an earlier one has, after that one."""
+        """The first document whose name an earlier one has, and before it that earlier one."""
         if self.count > DOCUMENTS_PER_PAGE:
             return first_doubled(entries_of(self.hashes))
-        seen: dict[bytes, int] = {}  # few do not need numpy
+        seen: dict[bytes, int] = {}  # for few documents numpy need not be imported
         for number in range(self.count):
             hashed = bytes(self.hashes[number * HASH_BYTES : (number + 1) * HASH_BYTES])
             if (earlier := seen.setdefault(hashed, number)) != number:
@@ -225,113 +233,3 @@ class DocumentRows:
                 return page.name(number - page.first)
             before = ref
         return self.rows[number - (before.documents if before else 0)].name.decode()
-
-
-def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
-    """The documents of a text: those of `base`, and those of the text after it. Stores the new ones.
-
-    Costs 1 PUT for a page and a table of names, none for a last page of up to 32 KiB; where few documents precede the
-    new ones also 1 GET for each of their pages and tables.
-    """
-    before = base.documents if base else None
-    if new is None or not new.count:
-        return before
-    known = _Known(store, before)
-    before = known.ref
-    pages = list(before.pages) if before else []
-    last = before.last_page if before else None
-    rows, start = new.rows, new.start
-    shift = (base.characters, base.newlines) if base else (0, 0)
-    first_rows_shift = shift
-    if last is not None:
-        tail = known.page(len(pages) - 1)
-        if not new.pages and len(tail) + len(rows) <= DOCUMENTS_PER_PAGE:
-            ref = pages.pop()
-            gap, gap_newlines = shift[0] - ref.characters, shift[1] - ref.newlines
-            head = rows[0]._replace(gap=rows[0].gap + gap, gap_newlines=rows[0].gap_newlines + gap_newlines)
-            rows = [*tail.rows(), head, *rows[1:]]
-            start, first_rows_shift = (ref.start, ref.start_newline), (0, 0)
-        else:
-            pages[-1] = replace(pages[-1], id=fresh_id())
-            store.put(documents_key(pages[-1].id), last)
-    end = pages[-1] if pages else None
-    for ref in new.pages:
-        pages.append(
-            replace(
-                ref,
-                documents=ref.documents + (end.documents if end else 0),
-                start=ref.start + shift[0],
-                start_newline=ref.start_newline + shift[1],
-                characters=ref.characters + shift[0],
-                newlines=ref.newlines + shift[1],
-                bytes=ref.bytes + (end.bytes if end else 0),
-            )
-        )
-    last = None
-    if rows:
-        data = encode_page(rows)
-        ref = page_ref(
-            data, rows, pages[-1] if pages else None, start[0] + first_rows_shift[0], start[1] + first_rows_shift[1]
-        )
-        ref = replace(ref, id=fresh_id())
-        pages.append(ref)
-        if len(data) <= INLINE_BYTES:
-            last = data
-        else:
-            store.put(documents_key(ref.id), data)
-    doubled = before.doubled if before else None
-    if doubled is None and new.doubled:
-        doubled = (before.documents if before else 0) + new.doubled[1]
-    return DocumentsRef(tuple(pages), last, _join_names(store, known, new), doubled)
-
-
-class _Known:
-    """The documents before, read as they are needed."""
-
-    def __init__(self, store: Store, ref: DocumentsRef | None):
-        self._store = store
-        directories = [page for page in ref.pages if isinstance(page, DocumentDirectory)] if ref else []
-        if ref and directories and directories[-1].documents > ref.named:  # pages that no table of names covers yet
-            ref = expand_documents(ref, lambda ref: store.get(ref.key).data)
-        self.ref = ref
-        self.documents = ref.documents if ref else 0
-
-    def page(self, number: int) -> DocumentPage:
-        assert self.ref is not None
-        pages = self.ref.pages
-        held = self.ref.last_page if number == len(pages) - 1 else None
-        data = held or self._store.get(documents_key(pages[number].id)).data
-        return DocumentPage(data, pages[number], pages[number - 1] if number else None)
-
-    def hashes_from(self, first: int) -> bytes:
-        """The hashes of the names of documents from a number on."""
-        found = b""
-        for number, ref in enumerate(self.ref.pages if self.ref else ()):
-            if ref.documents > first and not isinstance(ref, DocumentDirectory):
-                page = self.page(number)
-                found += b"".join(name_hash(page.raw_name(i)) for i in range(max(first - page.first, 0), len(page)))
-        return found
-
-
-def _join_names(store: Store, known: _Known, new: DocumentRows) -> tuple[NameTableRef, ...]:
-    """The tables of names. Once documents without a table fill a page they get a table, which takes in the tables
-    before it that cover no more than it does. So the number of tables grows with the logarithm of the documents."""
-    tables = list(known.ref.names) if known.ref else []
-    first = known.ref.named if known.ref else 0
-    total = known.documents + new.count
-    if total - first <= DOCUMENTS_PER_PAGE:
-        return tuple(tables)
-    entries = entries_of(known.hashes_from(first) + bytes(new.hashes), first)
-    while tables:
-        began = tables[-2].documents if len(tables) > 1 else 0
-        if tables[-1].documents - began > total - first:
-            break
-        import numpy as np
-
-        table, first = tables.pop(), began
-        entries = np.concatenate([decode_names(store.get(documents_key(table.id)).data, table), entries])
-    entries = last_of_each_name(entries)
-    data, buckets, stride = encode_names(entries)
-    ref = NameTableRef(fresh_id(), total, len(entries), buckets, stride)
-    store.put(documents_key(ref.id), data)
-    return (*tables, ref)

@@ -22,7 +22,7 @@ from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, list_telling, name_left_out
 from monocontext.writing.folder import Folder
-from monocontext.writing.object_parts import Found, index_parts
+from monocontext.writing.object_parts import PartResult, index_parts
 from monocontext.writing.object_text import ObjectRange, ObjectText, read_objects
 from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.publish import publish_written
@@ -83,7 +83,7 @@ def index(
             if progress:
                 progress(done)
 
-        def add(part: Found) -> None:
+        def add(part: PartResult) -> None:
             for text in part.notes:
                 note(text)
             tell(sum(record.bytes for record in part.records), part.objects)

@@ -1,4 +1,4 @@
-"""Index plain text objects by workers that read them: the driver lists names, and receives records of frames.
+"""Index plain text objects with workers that read them: the driver lists names, and receives records of frames.
 
 A part is some neighbouring objects, or a range of a large one. Each begins a frame, as each object does; only the
 letters after a part, which the columns of its last frames cover, are read twice. Workers leave columns in the store.
@@ -19,19 +19,18 @@ from monocontext.records import dataclass, field, replace
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing import batches
-from monocontext.writing.batches import PARTS_AHEAD, Batch, compute_columns, opened
-from monocontext.writing.left_columns import leave_columns, make_filters
+from monocontext.writing.batches import PARTS_AHEAD, Batch, compute_columns
 from monocontext.writing.object_text import ObjectRange, read_objects
+from monocontext.writing.place import open_store_at
 from monocontext.writing.segments import SegmentLayout, Written
+from monocontext.writing.stored_columns import make_filters, store_columns
 
 _MOST = 256
 """Objects in a part."""
 _FOLLOWING = 16
 """The number of ranges after a part that its worker knows."""
-
-
 _HEAD_BYTES = 64 << 10
-"""Read of a range after a part: columns cover some 4 KB of it."""
+"""The length of the first read after a part: columns cover some 4 KB of the text there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +39,22 @@ class _Task:
 
     ranges: Sequence[ObjectRange]
     following: Sequence[ObjectRange]
-    """Ranges after them."""
+    """The first ranges after them."""
     is_all: bool
-    """None follows `following`."""
+    """Whether `following` has all ranges after them."""
 
 
 @dataclass(slots=True)
-class Found:
-    """The result of a task."""
+class PartResult:
+    """The result of indexing the ranges of a task."""
 
     runs: list[FrameRun] = field(default_factory=list)
     records: list[FrameRecord] = field(default_factory=list)
     final_newline: bool = False
     end_byte: int = 0
-    """The end of its last frame in its object."""
+    """The byte at which its last frame ends, in the object of that frame."""
     objects: int = 0
-    """Objects that end in it."""
+    """The number of objects whose end it holds."""
     notes: list[str] = field(default_factory=list)
     columns_key: str = ""
     """The object with the columns of its frames, until a worker has made filters of all columns."""
@@ -67,10 +66,9 @@ def index_parts(
     ranges: Sequence[ObjectRange],
     layout: SegmentLayout,
     executor: Executor,
-    add: Callable[[Found], None],
+    add: Callable[[PartResult], None],
 ) -> Written:
-    """Index objects like `index_in_place.index`, with the workers of an executor; `add` receives the result of each
-    part.
+    """Index ranges of objects with the workers of an executor. `add` is called with the result of each task.
 
     If a worker does not find a file as it was listed, the driver reads it.
     """
@@ -117,8 +115,8 @@ def _task(parts: Sequence[ObjectRange], first: int, stop: int, following: int) -
     return _Task(parts[first:stop], parts[stop : stop + following], stop + following >= len(parts))
 
 
-def _read_here(task: _Task, parts: Sequence[ObjectRange], work: Callable[..., Found | None]) -> Found:
-    """The result of a task that a worker gave back: it found another file, or too little text after its own."""
+def _read_here(task: _Task, parts: Sequence[ObjectRange], work: Callable[..., PartResult | None]) -> PartResult:
+    """Do a task that a worker gave back: it found another file, or too little text in `following`."""
     found = work(task, is_driver=True)
     if found is None:
         stop = parts.index(task.ranges[-1]) + 1
@@ -127,8 +125,8 @@ def _read_here(task: _Task, parts: Sequence[ObjectRange], work: Callable[..., Fo
     return found
 
 
-def _join(written: Written, end_byte: int, found: Found) -> None:
-    """Add the frames of the next part; a run, which ends at `end_byte` so far, goes on where its object does."""
+def _join(written: Written, end_byte: int, found: PartResult) -> None:
+    """Add the frames of the next part. If they follow the last run, which ends at `end_byte`, they extend it."""
     runs = found.runs
     if written.runs and runs:
         last, run = written.runs[-1], runs[0]
@@ -146,17 +144,21 @@ def _join(written: Written, end_byte: int, found: Found) -> None:
 
 def _read_part(
     task: _Task, *, url: str | Store, options: StoreOptions, layout: SegmentLayout, reach: int, is_driver: bool = False
-) -> Found | None:
-    """Cut the objects of a task into frames, and leave their columns in the store.
+) -> PartResult | None:
+    """Cut the objects of a task into frames, and store their columns.
 
-    None: too little text is known after them, or a worker does not find a file as it was listed.
+    Returns None if `following` has too little text, or if a worker does not find a file as it was listed.
     """
-    found = Found()
+    found = PartResult()
     frames: list[bytes] = []
     with ExitStack() as stack:
-        store = cache(lambda place: stack.enter_context(opened(place, options if place.startswith("s3:") else {})))
+
+        @cache
+        def store_of(place: str) -> Store:
+            return stack.enter_context(open_store_at(place, options if place.startswith("s3:") else {}))
+
         try:
-            for text in read_objects(task.ranges, store, found.notes.append):
+            for text in read_objects(task.ranges, store_of, found.notes.append):
                 count = len(frames)
                 for frame, record in text.frames(layout.frame_bytes):
                     frames.append(frame)
@@ -168,7 +170,7 @@ def _read_part(
                     found.end_byte = text.offset + sum(map(len, frames[count:]))
             text_after = b""
             for following in task.following if reach else ():  # one after the other: the first is nearly always enough
-                text_after += _fold_head(following, store, reach - len(text_after))
+                text_after += _fold_head(following, store_of, reach - len(text_after))
                 if len(text_after) == reach:
                     break
         except (NotFound, ContextChanged):
@@ -179,17 +181,17 @@ def _read_part(
         return None
     found.final_newline = bool(frames) and frames[-1].endswith(b"\n")
     if reach and frames:
-        with opened(url, options) as own:
-            found.columns_key = leave_columns(own, list(compute_columns(Batch(frames, text_after), reach)))
+        with open_store_at(url, options) as own:
+            found.columns_key = store_columns(own, list(compute_columns(Batch(frames, text_after), reach)))
     return found
 
 
 def _fold_head(source: ObjectRange, store_of: Callable[[str], Store], size: int) -> bytes:
-    """The first folded bytes of a range; fewer where it has no more."""
+    """The first `size` bytes of a range's folded text, or all of them if there are fewer."""
     head = b""
     for stop in (min(source.start + _HEAD_BYTES, source.stop), source.stop):
         for text in read_objects([replace(source, stop=stop)], store_of):
             head = fold_head((frame for frame, _ in text.frames(_HEAD_BYTES)), size)
-        if len(head) == size or stop == source.stop:  # else marks of which nothing is left fill the beginning
+        if len(head) == size or stop == source.stop:  # folding drops marks, which may fill the beginning
             break
     return head

@@ -15,7 +15,7 @@ from monocontext.records import dataclass
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.writing.batches import BORDER_BYTES, border_in
-from monocontext.writing.inputs import HEAD_BYTES, utf_16_without_mark
+from monocontext.writing.decoding import HEAD_BYTES, utf_16_without_mark
 from monocontext.writing.segments import cut_frames
 
 READ_BYTES = 8 << 20

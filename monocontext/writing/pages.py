@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from monocontext.errors import ForeignObject
 from monocontext.format.codec import decode
@@ -135,3 +135,14 @@ def as_runs(frames: Iterable[Frame]) -> tuple[list[FrameRun], list[FrameRecord]]
 def follows(frame: Frame, name: str, end: int) -> bool:
     """Whether a frame follows one that ends at byte `end` of an object."""
     return frame.object == name and frame.offset == end
+
+
+def single_runs(runs: Iterable[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
+    """One run for each frame."""
+    found: list[FrameRun] = []
+    for run in runs:
+        offset = run.offset
+        for record in rows[len(found) : len(found) + run.frames]:
+            found.append(replace(run, offset=offset, frames=1))
+            offset += record.stored_bytes
+    return found

@@ -29,9 +29,9 @@ from monocontext.stores import open_store
 from monocontext.stores.address import parse, split_object
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
+from monocontext.writing.decoding import HEAD_BYTES, is_binary, utf_16_without_mark
 from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index
-from monocontext.writing.inputs import HEAD_BYTES, is_binary, utf_16_without_mark
 from monocontext.writing.publish import publish
 
 SMALL_BYTES = 8 << 20

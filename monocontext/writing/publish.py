@@ -26,12 +26,14 @@ from monocontext.options import StoreOptions, check_seconds, validate_options
 from monocontext.stores.protocol import Store
 from monocontext.writing import expire_generations, tail
 from monocontext.writing.batches import write_batches
-from monocontext.writing.documents import DocumentRows, documents, join_documents
-from monocontext.writing.inputs import InputOptions, ReadingOptions, Source, read_pieces
+from monocontext.writing.documents import DocumentRows, documents
+from monocontext.writing.file_parts import can_read_apart, write_parts
+from monocontext.writing.input_options import InputOptions, ReadingOptions
+from monocontext.writing.inputs import Source, read_pieces
+from monocontext.writing.joined_documents import join_documents
 from monocontext.writing.pages import frames_backwards, frames_in_page, load_page, write_pages
-from monocontext.writing.parts import can_read_apart, write_parts
 from monocontext.writing.place import Place, check_order, open_store_at, portable_place
-from monocontext.writing.reuse import Stored
+from monocontext.writing.reuse import ReusableSegments
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
 
 
@@ -55,7 +57,7 @@ def publish(
     `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
     (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
     Each file is a document too. It is read once, in memory bounded by about 8 segments and 50 bytes a document.
-    `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `inputs.InputOptions`).
+    `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `input_options.InputOptions`).
     `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
     512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
     32 MiB of text. Files in UTF-8 that the workers find under the same paths are read there too; all else is read here.
@@ -72,14 +74,14 @@ def publish(
             ours = records.replace(layout, reuse_after_seconds=since_seconds)
             rows, place, options = DocumentRows(store), portable_place(url), store_options or {}
             if executor is not None and can_read_apart(sources, reads):
-                there = Stored(store, ours.reuse_after_seconds)
-                written = write_parts(place, options, there, sources, reads, rows, ours, executor, progress)
+                reusable = ReusableSegments(store, ours.reuse_after_seconds)
+                written = write_parts(place, options, reusable, sources, reads, rows, ours, executor, progress)
             elif executor is not None:
                 pieces = read_pieces(_with_documents(sources), reads, rows)
                 written = write_batches(place, options, pieces, ours, executor, progress)
             else:
                 pieces = read_pieces(_with_documents(sources), reads, rows)
-                written = write_segments(store, pieces, ours, progress, counted=rows.counted)
+                written = write_segments(store, pieces, ours, progress, counted=rows.set_newlines)
             rows.finish()
             written.documents = rows
             return written
@@ -186,7 +188,7 @@ def _append_long(
     first = before.frames
     layout = records.replace(layout, reuse_after_seconds=fence_seconds(store, before))
     if executor is None:
-        written = write_segments(store, pieces, layout, progress, first, rows.counted)
+        written = write_segments(store, pieces, layout, progress, first, rows.set_newlines)
     else:
         options = store_options or {}
         written = write_batches(portable_place(url), options, pieces, layout, executor, progress, first)

@@ -22,7 +22,7 @@ MOST_LOOKS = 16
 """Segments of the same length whose salt is read: other texts may have as long ones."""
 
 
-class Stored:
+class ReusableSegments:
     """The segments of one run and, of the same text, of runs before it. Workers of an executor get a copy."""
 
     def __init__(self, store: Store, after_seconds: float = 0.0) -> None:

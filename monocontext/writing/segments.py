@@ -21,7 +21,7 @@ from monocontext.options import check_int
 from monocontext.records import dataclass, field
 from monocontext.stores.protocol import Store
 from monocontext.writing.documents import DocumentRows
-from monocontext.writing.reuse import Stored
+from monocontext.writing.reuse import ReusableSegments
 
 FRAME_BYTES = 256 << 10
 """Compresses 4-5 % worse than 1 MiB, and a zoom reads a quarter of the bytes."""
@@ -106,7 +106,7 @@ def write_segments(
     Segments of the same text in the same layout that an earlier run has just stored are not sent again (`reuse`).
     `counted` is called for each frame with its last byte in the text and the number of newlines up to there.
     """
-    there = Stored(store, layout.reuse_after_seconds)
+    reusable = ReusableSegments(store, layout.reuse_after_seconds)
     written = Written()
     done = Progress()
     segment = SegmentBuilder()
@@ -117,12 +117,12 @@ def write_segments(
         def seal() -> None:
             nonlocal done, segment
             size = segment.stored_bytes
-            found = there.find(store, segment.digest, size)
-            key = found or there.name(segment.digest, size)
+            found = reusable.find(store, segment.digest, size)
+            key = found or reusable.name(segment.digest, size)
             if not found:
                 while len(pending) >= UPLOADS:
                     pending.popleft().result()
-                body = segment.body(there.salt)
+                body = segment.body(reusable.salt)
                 pending.append(uploads.call(lambda: store.put(key, body)))
             written.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
             written.records.extend(segment.records)

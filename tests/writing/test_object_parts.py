@@ -24,7 +24,7 @@ from monocontext.writing import batches, object_parts
 from monocontext.writing.index_in_place import index
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
-from tests.writing.test_parts import Elsewhere, content
+from tests.writing.test_file_parts import Elsewhere, content
 
 BATCH_BYTES = 1500
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from contextlib import closing
 
-from monocontext.engine.open import ContextHandle
 from monocontext.errors import NotFound
 from monocontext.format.generations import read_newest
 from monocontext.format.manifest import Manifest
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.writing.place import Place, open_store_at, portable_place
-from monocontext.writing.upkeep.rewrite import Rewrite, beside_gc, commit_rewrite, fill_filters, gaps, wants_filters
+from monocontext.writing.upkeep.rewrite import (
+    Rewrite,
+    commit_rewrite,
+    conflict_if_replaced,
+    fill_filters,
+    gaps,
+    wants_filters,
+)
 
 
 def add_filters(
@@ -44,14 +50,17 @@ def add_filters(
         newest = read_newest(store)
         if newest is None:
             raise NotFound(f"{store.url}: no context there to add filters to")
-        with beside_gc(store, newest):
-            base = expand(newest, lambda ref: store.get(ref.key).data)
+        work = Rewrite(
+            store,
+            allow=allow,
+            store_options=store_options,
+            progress=progress,
+            executor=executor,
+            url=portable_place(url),
+        )
+        with closing(work), conflict_if_replaced(store, newest):
+            base = work.expand(newest)
             bare = replace(base, filters=()) if rebuild else base
             if not wants_filters(base) or not any(gaps(bare.filters, 0, base.frames)):
                 return newest
-            context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
-            try:
-                work = Rewrite(context, progress, executor, portable_place(url))
-                return commit_rewrite(work, base, fill_filters(work, bare), filters=True)
-            finally:
-                context.close()
+            return commit_rewrite(work, base, fill_filters(work, bare), filters=True)

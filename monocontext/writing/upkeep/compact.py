@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
+from contextlib import closing
 from functools import partial
 from itertools import groupby
 
@@ -23,7 +24,6 @@ from monocontext.format.generations import fence_seconds, read_newest
 from monocontext.format.index import Frame, FrameRecord, FrameRun
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
 from monocontext.stores.parallel import in_order
@@ -35,8 +35,8 @@ from monocontext.writing.upkeep.filter_parts import Part, cut_part
 from monocontext.writing.upkeep.filter_parts import Place as WorkersPlace
 from monocontext.writing.upkeep.rewrite import (
     Rewrite,
-    beside_gc,
     commit_rewrite,
+    conflict_if_replaced,
     fill_filters,
     first_byte,
     gaps,
@@ -84,17 +84,20 @@ def compact(
         newest = read_newest(store)
         if newest is None:
             raise NotFound(f"{store.url}: no context there to compact")
-        with beside_gc(store, newest):
-            base = expand(newest, lambda ref: store.get(ref.key).data)
+        work = Rewrite(
+            store,
+            allow=allow,
+            store_options=store_options,
+            progress=progress,
+            executor=executor,
+            url=portable_place(url),
+        )
+        with closing(work), conflict_if_replaced(store, newest):
+            base = work.expand(newest)
             since = fence_seconds(store, base)
             layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False, since)
-            context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
-            try:
-                work = Rewrite(context, progress, executor, portable_place(url))
-                root = _compact(work, base, layout, filters)
-                return newest if root is base else commit_rewrite(work, base, root, filters=filters)
-            finally:
-                context.close()
+            root = _compact(work, base, layout, filters)
+            return newest if root is base else commit_rewrite(work, base, root, filters=filters)
 
 
 def _compact(work: Rewrite, base: Manifest, layout: SegmentLayout, filters: bool) -> Manifest:
@@ -219,13 +222,13 @@ _Stored = tuple[list[FrameRun], list[FrameRecord]]
 def _store(work: Rewrite, old: Reader, first: int, stop: int, layout: SegmentLayout) -> Iterator[_Stored]:
     """Store the text of frames [first, stop), here or by workers."""
     if not work.executor:
-        written = write_segments(work.context.store, work.pieces(old, first, stop), layout)
+        written = write_segments(work.store, work.pieces(old, first, stop), layout)
         yield written.runs, written.records
         return
     parts = (cut_part(old.manifest, *bounds) for bounds in _bounds(records(old, first, stop), layout))
     store = partial(_store_part, place=work.place, layout=layout)
     for runs, rows in in_order(work.executor, store, parts, PARTS_AHEAD):
-        work.tell(sum(row.bytes for row in rows))
+        work.report(sum(row.bytes for row in rows))
         yield runs, rows
 
 

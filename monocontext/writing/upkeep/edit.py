@@ -10,41 +10,31 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from contextlib import closing
 from fnmatch import fnmatchcase
 from typing import Any
 
-from monocontext.engine.open import ContextHandle
 from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import encode_metadata
 from monocontext.format.generations import read_newest
-from monocontext.format.history import History
-from monocontext.format.index import OF_TEXT, flags_of_text
 from monocontext.format.manifest import Manifest, generation_key
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import replace as changed
 from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.documents import DocumentInputs
 from monocontext.writing.documents import documents as as_inputs
-from monocontext.writing.inputs import InputOptions, read_pieces
+from monocontext.writing.input_options import InputOptions
+from monocontext.writing.inputs import read_pieces
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import append
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.tail import Pieces
 from monocontext.writing.upkeep.edited_documents import load_documents, write_documents
 from monocontext.writing.upkeep.edited_filters import keep_filters
-from monocontext.writing.upkeep.edited_text import (
-    Change,
-    group,
-    spots_of,
-    store_frames,
-    with_neighbours,
-    write_index,
-)
+from monocontext.writing.upkeep.edited_index import changed_root
+from monocontext.writing.upkeep.edited_text import Change, group, spots_of, store_frames, with_neighbours
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.rewrite import Rewrite, commit_change, fill_filters, wants_filters, with_copies
 
@@ -240,23 +230,14 @@ def edit(
         newest = read_newest(store)
         if newest is None:
             raise NotFound(f"{store.url}: no context there to change: `upload` makes one")
-        context = ContextHandle(
-            store, cache_bytes=_READ_CACHE_BYTES, allow=allow, store_options=store_options, owns_store=False
-        )
-        work = Rewrite(context)
-
-        def change(base: Manifest) -> Manifest | None:
-            return _edited(work, expand(base, lambda ref: work.get(ref.key)), changes, forget)
-
-        try:
-            return commit_change(store, newest, change)
-        finally:
-            context.close()
+        work = Rewrite(store, allow=allow, store_options=store_options, cache_bytes=_READ_CACHE_BYTES)
+        with closing(work):
+            return commit_change(store, newest, lambda base: _edited(work, work.expand(base), changes, forget))
 
 
 def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Manifest | None:
-    """The root to commit on `base`; None: nothing changes."""
-    pages = load_documents(work.context.store, base.documents)
+    """The root to commit on `base`; None if nothing changes."""
+    pages = load_documents(work.store, base.documents)
     names = [page.raw_name(i) for page in pages for i in range(len(page))]
     wanted = changes(names)
     if not wanted:
@@ -266,41 +247,13 @@ def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Ma
         stretches = group(text, spots)
         if forget:
             stretches = with_neighbours(text, stretches)
-        pieces = Pieces(work.context.store, SegmentLayout(base.frame_bytes, codec=base.codec))
-        new_runs, new_rows = store_frames(text, pieces, stretches)
-        index, last_page, dropped_bytes = write_index(work, text, stretches, new_runs, new_rows)
+        pieces = Pieces(work.store, SegmentLayout(base.frame_bytes, codec=base.codec))
+        runs = store_frames(text, pieces, stretches)
         filters, is_lost = keep_filters(text, stretches)
-        table = write_documents(work.context.store, base, pages, wanted, stretches)
-    write_id = uuid.uuid4().hex
-    root = changed(
-        base,
-        generation=base.generation + 1,
-        write_id=write_id,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        pages=index,
-        last_page=last_page,
-        text=b"",
-        head="",
-        tail="",
-        stored_bytes=base.stored_bytes - dropped_bytes + sum(row.stored_bytes for row in pieces.records),
-        flags=flags_of_text(pieces.records, base.flags if index else OF_TEXT),
-        filters=filters,
-        documents=table,
-        open_frames=0,
-        history=History(write_id),
-        extra={},
-    )
-    root = changed(root, final_newline=ends_line(work, root))
+        table = write_documents(work.store, base, pages, wanted, stretches)
+        root = changed_root(work, text, stretches, runs, filters=filters, documents=table)
     if is_lost:
         root = fill_filters(work, root) if wants_filters(root) else changed(root, filters=())
     root = with_copies(work, root, root)
     root.check()
     return root
-
-
-def ends_line(work: Rewrite, root: Manifest) -> bool:
-    """Whether the text of a root, committed or not, ends in a newline (1 GET)."""
-    if not root.characters:
-        return False
-    with work.text(root) as text:
-        return text.read(root.characters - 1, root.characters) == "\n"

@@ -1,4 +1,4 @@
-"""Store again the frames that hold changed documents, and their index pages; everything else keeps its object."""
+"""Store again the frames that hold changed documents; all other frames keep their objects."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from monocontext.engine.malloc import give_back_memory
 from monocontext.engine.reader import Reader
 from monocontext.format.codec import encode, frame_end
 from monocontext.format.documents import DocumentPage
-from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun
-from monocontext.format.refs import PageRef
+from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.records import NamedTuple, dataclass
-from monocontext.records import replace as changed
-from monocontext.writing.inputs import HEADER
-from monocontext.writing.pages import as_runs, write_pages
+from monocontext.writing.input_options import HEADER
+from monocontext.writing.pages import single_runs
 from monocontext.writing.tail import Pieces
-from monocontext.writing.upkeep.rewrite import Rewrite, first_byte, first_character, records
+from monocontext.writing.upkeep.rewrite import first_byte, first_character, records
 
 _FRAMES_AT_ONCE = 32
 _AT_ONCE_BYTES = 4 << 20
@@ -200,11 +198,8 @@ def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
         yield data[start:]
 
 
-def store_frames(
-    text: Reader, pieces: Pieces, stretches: Sequence[Stretch]
-) -> tuple[list[FrameRun], list[FrameRecord]]:
-    """Rewrite the stretches, a few at once, and store their frames; returns one run for each frame, and their
-    records."""
+def store_frames(text: Reader, pieces: Pieces, stretches: Sequence[Stretch]) -> list[FrameRun]:
+    """Rewrite the stretches, a few at once, and store their new frames. Returns one run for each of these."""
     for at in range(0, len(stretches), _REQUESTS):
         some = stretches[at : at + _REQUESTS]
         rewritten = in_threads(lambda stretch: rewrite(text, stretch), some, _REQUESTS, "monocontext-edit")
@@ -214,101 +209,4 @@ def store_frames(
                 pieces.add(stored, record)
         give_back_memory()
     pieces.finish()
-    return single_runs(pieces.runs, pieces.records), pieces.records
-
-
-def single_runs(runs: Iterable[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
-    """One run for each frame."""
-    found: list[FrameRun] = []
-    for run in runs:
-        offset = run.offset
-        for record in rows[len(found) : len(found) + run.frames]:
-            found.append(changed(run, offset=offset, frames=1))
-            offset += record.stored_bytes
-    return found
-
-
-def write_index(
-    work: Rewrite,
-    text: Reader,
-    stretches: Sequence[Stretch],
-    new_runs: Sequence[FrameRun],
-    rows: Sequence[FrameRecord],
-) -> tuple[tuple[PageRef, ...], bytes | None, int]:
-    """Store index pages for the frames of changed pages; others keep their object. Returns the pages of the text, a
-    copy of the last one, and the stored bytes of the frames that are gone."""
-    base = text.manifest
-    pages: tuple[PageRef, ...] = ()
-    last_page: bytes | None = None
-    runs_here: list[FrameRun] = []
-    rows_here: list[FrameRecord] = []
-    dropped = at = taken = 0
-
-    def keep(first: int, stop: int) -> None:
-        runs, kept = as_runs(records(text, first, stop))
-        runs_here.extend(runs)
-        rows_here.extend(kept)
-
-    left = list(stretches)
-    for number, ref in enumerate(base.pages):
-        before = base.pages[number - 1] if number else None
-        first = before.frames if before else 0
-        is_short = ref.frames == base.frames and ref.frames - first < FRAMES_PER_PAGE
-        if at <= first and (not left or left[0].first >= ref.frames + is_short):
-            if rows_here:
-                pages, _ = write_pages(work.put, pages, _joined(runs_here, rows_here), rows_here)
-                runs_here, rows_here = [], []
-            pages = (*pages, _moved(ref, before, pages[-1] if pages else None))
-            last_page = base.last_page if number == len(base.pages) - 1 else None
-            at = ref.frames
-            continue
-        last_page = None
-        while left and left[0].first < ref.frames:
-            stretch = left.pop(0)
-            keep(max(at, first), stretch.first)
-            count = len(stretch.frames)
-            runs_here.extend(new_runs[taken : taken + count])
-            rows_here.extend(rows[taken : taken + count])
-            taken += count
-            dropped += sum(frame.stored_bytes for frame in records(text, stretch.first, stretch.stop))
-            at = stretch.stop
-        if max(at, first) < ref.frames:
-            keep(max(at, first), ref.frames)
-            at = ref.frames
-    for stretch in left:  # after all frames that there are
-        count = len(stretch.frames)
-        runs_here.extend(new_runs[taken : taken + count])
-        rows_here.extend(rows[taken : taken + count])
-        taken += count
-    if rows_here:
-        pages, last_page = write_pages(work.put, pages, _joined(runs_here, rows_here), rows_here)
-    return pages, last_page if pages else None, dropped
-
-
-def _moved(ref: PageRef, before: PageRef | None, now_before: PageRef | None) -> PageRef:
-    """The reference to an unchanged index page, with its totals adjusted to the changed text before it."""
-    old = before or PageRef("", 0, 0, 0, 0, 0, 0)
-    new = now_before or PageRef("", 0, 0, 0, 0, 0, 0)
-    return changed(
-        ref,
-        frames=new.frames + ref.frames - old.frames,
-        bytes=new.bytes + ref.bytes - old.bytes,
-        characters=new.characters + ref.characters - old.characters,
-        newlines=new.newlines + ref.newlines - old.newlines,
-    )
-
-
-def _joined(runs: Sequence[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
-    """The runs, with adjacent runs of one object joined."""
-    found: list[FrameRun] = []
-    end = at = 0
-    for run in runs:
-        size = sum(row.stored_bytes for row in rows[at : at + run.frames])
-        last = found[-1] if found else None
-        if last and (last.object, last.codec, last.etag) == (run.object, run.codec, run.etag) and run.offset == end:
-            found[-1] = changed(last, frames=last.frames + run.frames)
-        else:
-            found.append(run)
-        end = run.offset + size
-        at += run.frames
-    return found
+    return single_runs(pieces.runs, pieces.records)

@@ -24,8 +24,8 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing import batches
 from monocontext.writing.batches import PARTS_AHEAD, Batch, compute_columns
-from monocontext.writing.left_columns import collect_columns, leave_columns, remove_columns
 from monocontext.writing.place import open_store_at
+from monocontext.writing.stored_columns import load_columns, remove_columns, store_columns
 
 _BEHIND_BYTES = 1 << 20
 """Text after a part, or more, whose pages its worker is told: columns cover some 4 KB of it."""
@@ -144,7 +144,7 @@ def _leave(part: Part, *, place: Place, overlap_bytes: int) -> tuple[str, int] |
         text_after = fold_head(_frames_from(text, part.stop), reach)
         if len(text_after) < reach and not part.is_all:
             return None
-        key = leave_columns(store, list(compute_columns(Batch(frames, text_after), reach)))
+        key = store_columns(store, list(compute_columns(Batch(frames, text_after), reach)))
     return key, sum(map(len, frames))
 
 
@@ -154,7 +154,7 @@ def _make(
     columns = Columns(overlap_for(root.frame_bytes), 1)
     with place.open(root) as (store, text):
         columns.head = fold_head(_frames_from(text, first), columns.reach)
-        collect_columns(store, keys, columns)
+        load_columns(store, keys, columns)
         return columns.store(
             store.put,
             lambda key: store.get(key).data,

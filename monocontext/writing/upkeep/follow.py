@@ -7,24 +7,20 @@ filters.
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from datetime import UTC, datetime
+from contextlib import closing
 
-from monocontext.engine.open import ContextHandle
 from monocontext.errors import AlreadyExists
-from monocontext.format.history import History
-from monocontext.format.index import OF_TEXT, FrameRecord, FrameRun, flags_of_text
+from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.manifest import Manifest
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import Store
-from monocontext.writing.pages import load_page
-from monocontext.writing.upkeep.edit import ends_line
+from monocontext.writing.pages import load_page, single_runs
 from monocontext.writing.upkeep.edited_filters import keep_filters
-from monocontext.writing.upkeep.edited_text import Stretch, single_runs, write_index
+from monocontext.writing.upkeep.edited_index import changed_root
+from monocontext.writing.upkeep.edited_text import Stretch
 from monocontext.writing.upkeep.rewrite import Rewrite, commit_change, fill_filters, wants_filters, with_copies
 
 _CACHE_BYTES = 64 << 20
@@ -76,8 +72,6 @@ def follow(
     a commit. `executor`: its workers, which find the context at `url`, make the filters. Raises `AlreadyExists` where
     another writer replaced the text meanwhile.
     """
-    context = ContextHandle(store, cache_bytes=_CACHE_BYTES, allow=allow, store_options=store_options, owns_store=False)
-    work = Rewrite(context, None, executor, url)
     frames: dict[int, Frames] = {}
 
     def read_once(number: int) -> Frames:
@@ -88,43 +82,24 @@ def follow(
     def change(base: Manifest) -> Manifest | None:
         if not can_follow(base, target):
             raise AlreadyExists(f"{store.url}: another writer has just replaced the text there")
-        return _followed(work, expand(base, lambda ref: work.get(ref.key)), target, read_once)
+        return _followed(work, work.expand(base), target, read_once)
 
-    try:
+    work = Rewrite(
+        store, allow=allow, store_options=store_options, cache_bytes=_CACHE_BYTES, executor=executor, url=url
+    )
+    with closing(work):
         return commit_change(store, newest, change)
-    finally:
-        context.close()
 
 
 def _followed(work: Rewrite, base: Manifest, target: Target, read: Callable[[int], Frames]) -> Manifest | None:
-    """The root to commit on `base`; None: nothing changes."""
-    stretches, runs, rows = _find_stretches(_indexed(work, base), base.frames, target.objects, read)
+    """The root to commit on `base`; None if nothing changes."""
+    stretches, runs = _find_stretches(_indexed(work, base), base.frames, target.objects, read)
     has_filters = target.filters and wants_filters(base)
     if not stretches and base.sources == target.sources and bool(base.filters) == has_filters:
         return None
     with work.text(base) as text:
-        index, last_page, dropped_bytes = write_index(work, text, stretches, runs, rows)
         filters = keep_filters(text, stretches)[0] if target.filters else ()
-    write_id = uuid.uuid4().hex
-    root = replace(
-        base,
-        generation=base.generation + 1,
-        write_id=write_id,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        pages=index,
-        last_page=last_page,
-        text=b"",
-        head="",
-        tail="",
-        stored_bytes=base.stored_bytes - dropped_bytes + sum(row.stored_bytes for row in rows),
-        flags=flags_of_text(rows, base.flags if index else OF_TEXT),
-        sources=target.sources,
-        filters=filters,
-        open_frames=0,
-        history=History(write_id),
-        extra={},
-    )
-    root = replace(root, final_newline=ends_line(work, root))
+        root = changed_root(work, text, stretches, runs, sources=target.sources, filters=filters)
     if target.filters:
         root = fill_filters(work, root) if wants_filters(root) else replace(root, filters=())
     root = with_copies(work, root, root)
@@ -145,7 +120,7 @@ def _indexed(work: Rewrite, base: Manifest) -> list[_Indexed]:
     """The objects of a text, in its order (1 GET an index page)."""
     found: list[_Indexed] = []
     for number in range(len(base.pages)):
-        page = load_page(work.context.store, base.pages, number)
+        page = load_page(work.store, base.pages, number)
         at = 0
         for run in page.runs:
             first, stop = page.first_frame + at, page.first_frame + at + run.frames
@@ -161,24 +136,23 @@ def _indexed(work: Rewrite, base: Manifest) -> list[_Indexed]:
 
 def _find_stretches(
     indexed: Sequence[_Indexed], frames: int, objects: Sequence[IndexedObject], read: Callable[[int], Frames]
-) -> tuple[list[Stretch], list[FrameRun], list[FrameRecord]]:
-    """Where frames change, the runs of the new frames, one for each, and their records."""
+) -> tuple[list[Stretch], list[FrameRun]]:
+    """The stretches of frames that change, and one run for each new frame."""
     there = {
         (each.run.object, each.run.etag, each.end_byte): each for each in indexed if each.run.offset in (0, _BOM_BYTES)
     }
     stretches: list[Stretch] = []
     runs: list[FrameRun] = []
-    rows: list[FrameRecord] = []
 
     def put(first: int, stop: int, numbers: Sequence[int]) -> None:
-        """Objects in the place of frames [first, stop)."""
-        before = len(rows)
+        """Replace frames [first, stop) by those of some objects."""
+        rows: list[FrameRecord] = []
         for number in numbers:
             new_runs, new_rows = read(number)
             runs.extend(single_runs(new_runs, new_rows))
             rows.extend(new_rows)
-        if first < stop or len(rows) > before:
-            stretches.append(Stretch(first, stop - 1, [], rows[before:]))
+        if first < stop or rows:
+            stretches.append(Stretch(first, stop - 1, [], rows))
 
     at = 0
     waiting: list[int] = []
@@ -190,4 +164,4 @@ def _find_stretches(
         put(at, same.first, waiting)
         at, waiting = same.stop, []
     put(at, frames, waiting)
-    return stretches, runs, rows
+    return stretches, runs

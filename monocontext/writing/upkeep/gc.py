@@ -18,11 +18,9 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 
@@ -35,8 +33,9 @@ from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
 from monocontext.format.root_directories import Directory, expand
 from monocontext.options import StoreOptions, check_seconds
-from monocontext.records import dataclass, replace
+from monocontext.records import dataclass
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now, sweep
+from monocontext.writing.next_root import as_generation
 from monocontext.writing.place import Place, open_store_at
 
 OLDER_THAN_SECONDS = 7 * 86400
@@ -184,14 +183,7 @@ def _commit_fence(store: Store) -> None:
     def fence(base: Manifest | None) -> Manifest:
         assert base is not None  # `_plan` found a root
         number = base.generation + 1
-        return replace(
-            base,
-            generation=number,
-            write_id=uuid.uuid4().hex,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            history=History(base.history.lineage, floor=number, fence=number),
-            extra={},
-        )
+        return as_generation(base, number, History(base.history.lineage, floor=number, fence=number))
 
     root = commit(store, read_newest(store), fence)
     if find_root(store).manifest.generation < root.generation:

@@ -7,11 +7,10 @@ raised and nothing changes.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 
 from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
@@ -25,35 +24,52 @@ from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
 from monocontext.format.root_directories import expand
+from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
+from monocontext.writing.next_root import as_generation
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.segments import SegmentLayout, write_segments
 from monocontext.writing.upkeep.filter_parts import Place, fill_gap, frames_before, head_root
 
 
 class Rewrite:
-    """One rewrite: its context, its progress, and the workers that read for it."""
+    """One rewrite of a stored text: the open context, its progress, and the workers that read for it."""
 
     def __init__(
         self,
-        context: ContextHandle,
+        store: Store,
+        *,
+        allow: Iterable[str | os.PathLike[str]],
+        store_options: StoreOptions | None,
+        cache_bytes: int = 0,
         progress: Callable[[int], None] | None = None,
         executor: Executor | None = None,
         url: str | Store = "",
     ):
         """`url`: where the workers of the executor find the context."""
-        self.context = context
+        self.store = store
+        self.context = ContextHandle(
+            store, cache_bytes=cache_bytes, allow=allow, store_options=store_options, owns_store=False
+        )
         self.executor = executor
-        self.place = Place(url, context.store_options, context.allow)
+        self.place = Place(url, self.context.store_options, self.context.allow)
         self._progress = progress
         self._read_bytes = 0
 
+    def close(self) -> None:
+        """Close the context; the store stays open."""
+        self.context.close()
+
     def put(self, key: str, data: bytes) -> None:
-        self.context.store.put(key, data)
+        self.store.put(key, data)
 
     def get(self, key: str) -> bytes:
-        return self.context.store.get(key).data
+        return self.store.get(key).data
+
+    def expand(self, root: Manifest) -> Manifest:
+        """A root that names all pages and filters itself (1 GET for each of its directories)."""
+        return expand(root, lambda directory: self.get(directory.key))
 
     def text(self, root: Manifest) -> closing[Reader]:
         """A reader of a root, committed or not, for a `with` block."""
@@ -62,20 +78,20 @@ class Rewrite:
     def pieces(self, text: Reader, start: int, stop: int) -> Iterator[bytes]:
         """Yield the text of frames [start, stop) by frame, read at most some 32 MiB ahead; reports progress."""
         for piece in text.frames(first_character(text, start), first_character(text, stop)):
-            self.tell(len(piece.data))
+            self.report(len(piece.data))
             yield piece.data
 
-    def tell(self, read_bytes: int) -> None:
-        """So many more bytes of text were read."""
+    def report(self, read_bytes: int) -> None:
+        """Add to the bytes of text read so far, and pass the sum to `progress`."""
         self._read_bytes += read_bytes
         if self._progress:
             self._progress(self._read_bytes)
 
 
 @contextmanager
-def beside_gc(store: Store, base: Manifest) -> Iterator[None]:
-    """Raise `AlreadyExists` if objects of `base` are gone since another generation replaced it: `gc` with a short grace
-    period removes them."""
+def conflict_if_replaced(store: Store, base: Manifest) -> Iterator[None]:
+    """Raise `AlreadyExists` instead of `NotFound` if another generation has replaced `base`: `gc` with a short grace
+    period then removes objects of `base` while they are read."""
     try:
         yield
     except NotFound as error:
@@ -83,8 +99,8 @@ def beside_gc(store: Store, base: Manifest) -> Iterator[None]:
         if newest is None or newest.write_id == base.write_id:
             raise
         raise AlreadyExists(
-            f"{store.url}: generation {base.generation}, on which this began, was replaced and removed meanwhile "
-            f"({error}): nothing was changed, start again"
+            f"{store.url}: generation {base.generation} was replaced and removed while it was read ({error}): nothing "
+            f"was changed, start again"
         ) from error
 
 
@@ -150,7 +166,7 @@ def fill_filters(work: Rewrite, root: Manifest, start: int = 0) -> Manifest:
         for first, stop in gaps(root.filters, start, root.frames):
             found += tuple(ref for ref in root.filters if _covered_stop(found) <= ref.first_frame < first)
             if work.executor:
-                found = fill_gap(work.executor, work.place, root, first, stop, found, work.tell)
+                found = fill_gap(work.executor, work.place, root, first, stop, found, work.report)
                 continue
             columns = Columns(overlap_for(root.frame_bytes), 1)
             for piece in work.pieces(text, first, stop):
@@ -185,26 +201,18 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
     def build(latest: Manifest | None) -> Manifest:
         nonlocal done, ours
         assert latest is not None  # generations are never taken back
-        check_fence(work.context.store, base, latest)
+        check_fence(work.store, base, latest)
         if latest.write_id != done.write_id:
-            latest = expand(latest, lambda ref: work.get(ref.key))
+            latest = work.expand(latest)
             grown, bare = _add_appended(work, done, ours, latest)
             ours, done = fill_filters(work, grown, bare) if filters else grown, latest
-        next_root = replace(
-            ours,
-            generation=done.generation + 1,
-            write_id=uuid.uuid4().hex,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            open_frames=0,
-            history=History(done.history.lineage),
-            extra={},
-            flags=latest.flags,
-        )
-        next_root = with_copies(work, next_root, latest)
-        next_root.check()
-        return next_root
+        history = History(done.history.lineage)
+        new = as_generation(ours, done.generation + 1, history, open_frames=0, flags=latest.flags)
+        new = with_copies(work, new, latest)
+        new.check()
+        return new
 
-    return commit(work.context.store, read_newest(work.context.store), build)
+    return commit(work.store, read_newest(work.store), build)
 
 
 def commit_change(store: Store, newest: Manifest, change: Callable[[Manifest], Manifest | None]) -> Manifest:
@@ -241,7 +249,7 @@ def with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
         if not any(run.is_virtual for run in page.runs):
             for run in page.runs:
                 size = page.stored_starts[at + run.frames] - page.stored_starts[at]
-                stored += work.context.store.get_range(run.object, run.offset, size).data
+                stored += work.store.get_range(run.object, run.offset, size).data
                 at += run.frames
             return replace(bare, text=inline.whole(stored).text)
     with work.text(bare) as text:
@@ -254,7 +262,7 @@ def with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
 
 
 def _own_text(text: Reader, start: int, stop: int) -> bytes:
-    """Characters [start, stop) in UTF-8; None if any of them is in a foreign object, which may be replaced."""
+    """Characters [start, stop) in UTF-8; empty if any of them is in a foreign object, which may be replaced."""
     if stop <= start or any("://" in text.frame(number).object for number in text.table.numbers(start, stop)):
         return b""
     return text.read(start, stop).encode()
@@ -271,9 +279,9 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
         same = _count_common(old, new)
         is_grown = before.history.lineage != "" and before.history.lineage == latest.history.lineage
         if same < before.frames - (before.open_frames if is_grown else 0):
-            url = work.context.store.url
+            url = work.store.url
             raise AlreadyExists(
-                f"{url}: another writer replaced generation {before.generation}, on which this began: "
+                f"{url}: another writer replaced generation {before.generation} while it was read: generation "
                 f"{latest.generation} has another text or other frames; nothing was changed, start again"
             )
         if latest.frames == before.frames == same:
@@ -290,10 +298,10 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
                 ours.frame_bytes,
                 codec=ours.codec,
                 filters=False,
-                reuse_after_seconds=fence_seconds(work.context.store, latest),
+                reuse_after_seconds=fence_seconds(work.store, latest),
             )
             between = new.read(at, first_character(new, first)).encode()
-            written = write_segments(work.context.store, [between], layout)
+            written = write_segments(work.store, [between], layout)
             runs, rows = [*runs, *written.runs], [*rows, *written.records]
         new_runs, new_rows = as_runs(records(new, first, latest.frames))
         pages, last_page = write_pages(work.put, kept, [*runs, *new_runs], [*rows, *new_rows])

@@ -24,13 +24,14 @@ from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
 from monocontext.writing.documents import documents
-from monocontext.writing.inputs import InputOptions, ReadingOptions
+from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.edit import edit
 from monocontext.writing.upkeep.edited_documents import load_documents
 from monocontext.writing.upkeep.edited_text import Change
-from monocontext.writing.upkeep.sources import Source, find_sources
+from monocontext.writing.upkeep.find_sources import find_sources
+from monocontext.writing.upkeep.sync_source import Source
 
 _REQUESTS = 8
 _THREADS = "monocontext-sync"

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from contextlib import closing
 from itertools import islice
 
 from monocontext.engine.fetch.threads import in_threads
-from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
 from monocontext.errors import NotFound
 from monocontext.format.document_refs import DocumentsRef, documents_key
 from monocontext.format.generations import commit, read_generation, read_newest
-from monocontext.format.history import History
 from monocontext.format.index import Frame, FrameRecord
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
+from monocontext.writing.next_root import as_generation
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SegmentLayout
@@ -79,21 +76,18 @@ def restore(
             wanted = read_generation(store, generation)
         except NotFound:
             raise NotFound(f"{store.url}: no version {generation}: `history` lists those that are there") from None
-        context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
-        work = Rewrite(context)
+        with closing(Rewrite(store, allow=allow, store_options=store_options)) as work:
 
-        def build(base: Manifest | None) -> Manifest:
-            assert base is not None  # generations are never taken back
-            return _restored(work, *(expand(root, lambda ref: work.get(ref.key)) for root in (base, wanted)))
+            def build(base: Manifest | None) -> Manifest:
+                assert base is not None  # generations are never taken back
+                return _restored(work, work.expand(base), work.expand(wanted))
 
-        try:
             return commit(store, newest, build)
-        finally:
-            context.close()
 
 
 def _restored(work: Rewrite, base: Manifest, wanted: Manifest) -> Manifest:
-    store = work.context.store
+    """The root that follows `base` and has the text of `wanted`."""
+    store = work.store
     with work.text(base) as now, work.text(wanted) as then:
         shared = {frame.object for frame in records(now, 0, base.frames)}
         pieces = Pieces(store, SegmentLayout(wanted.frame_bytes, codec=wanted.codec))
@@ -102,19 +96,14 @@ def _restored(work: Rewrite, base: Manifest, wanted: Manifest) -> Manifest:
     pages, last_page = write_pages(work.put, (), *as_runs(frames))
     named = {part for ref in base.filters for part in ref.parts}
     kept = tuple(ref for ref in wanted.filters if named.issuperset(ref.parts))
-    write_id = uuid.uuid4().hex
-    root = replace(
+    root = as_generation(
         wanted,
-        generation=base.generation + 1,
-        write_id=write_id,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        base.generation + 1,
         pages=pages,
         last_page=last_page,
         filters=kept,
         documents=_copy_documents(store, wanted.documents),
         open_frames=0,
-        history=History(write_id),
-        extra={},
     )
     if len(kept) < len(wanted.filters):
         root = fill_filters(work, root)

@@ -59,15 +59,15 @@ def test_newlines_of_documents_however_late_frames_tell_of_them(steps: list[str]
             rows.begin("file")
         elif step == "frame":
             stop = data.draw(st.integers(0, len(text)))
-            rows.counted(stop, text.count(b"\n", 0, stop))
+            rows.set_newlines(stop, text.count(b"\n", 0, stop))
         elif step == "document" and begun is None:
-            rows.add_passed([(b"name", b"", 3, 3, 2, 1)])
-            rows.passed(b"\n\nx\n", 4)
+            rows.add_documents([(b"name", b"", 3, 3, 2, 1)])
+            rows.add_text(b"\n\nx\n", 4)
             text += b"\n\nx\n"
             expected.append(2)
         elif step == "text":
             piece = data.draw(st.sampled_from([b"\n", b"a\n\nb", b"\xc3\xa9", b"x"]))
-            rows.passed(piece, len(piece.decode()))
+            rows.add_text(piece, len(piece.decode()))
             text += piece
     assert [row.newlines for row in rows.rows] == expected
     starts = [0]
@@ -89,8 +89,8 @@ def test_newlines_of_a_long_file_are_counted_once(store: MemoryStore) -> None:
     rows, pieces = DocumentRows(store), 100
     rows.begin("long")
     for number in range(pieces):
-        rows.passed(Piece(b"line\n" * (1 << 16)), 5 << 16)
-        rows.counted(number * (5 << 16), number << 16)  # the last piece is not written yet
+        rows.add_text(Piece(b"line\n" * (1 << 16)), 5 << 16)
+        rows.set_newlines(number * (5 << 16), number << 16)  # the last piece is not written yet
     rows.end()
     assert Piece.counted == 1
     assert rows.rows[0].newlines == pieces << 16
@@ -100,7 +100,7 @@ def test_frames_that_stay_out_keep_no_text(store: MemoryStore) -> None:
     rows, piece = DocumentRows(store), b"line\n" * (1 << 18)
     rows.begin("long")
     for _ in range(20):
-        rows.passed(bytes(bytearray(piece)), len(piece))
+        rows.add_text(bytes(bytearray(piece)), len(piece))
         assert sum(len(data) for _, data in rows._uncounted) <= 8 << 20
     rows.end()
     assert rows.rows[0].newlines == 20 << 18

@@ -320,7 +320,7 @@ def test_a_text_that_is_replaced_meanwhile_is_not_touched(random: Random) -> Non
             grown_again = words(random, 300)
             publish(grown_again, store, replace=True, frame_bytes=FRAME_BYTES)
             [append(words(random, 2), store) for _ in range(5)]
-        with pytest.raises(AlreadyExists, match=r"another writer replaced generation \d+, .*nothing was changed"):
+        with pytest.raises(AlreadyExists, match=r"another writer replaced generation \d+ .*nothing was changed"):
             compact(Overtaken(store, other), segment_bytes=SEGMENT_BYTES)
         replaced = root(store)
         assert verify(store).problems == []

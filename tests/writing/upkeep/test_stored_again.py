@@ -19,7 +19,7 @@ from monocontext import Monocontext
 from monocontext.errors import AlreadyExists
 from monocontext.stores.protocol import Blob, ObjectInfo, Store
 from monocontext.testing import WrappedStore
-from monocontext.writing import documents
+from monocontext.writing import documents, joined_documents
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.add_filters import add_filters
@@ -39,8 +39,9 @@ FOLDERS = ("segments/", "index/", "filters/", "documents/")
 @pytest.fixture(autouse=True)
 def documents_lie_in_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also pages of few documents, and tables of few names."""
-    monkeypatch.setattr(documents, "INLINE_BYTES", 100)
-    monkeypatch.setattr(documents, "DOCUMENTS_PER_PAGE", 16)
+    monkeypatch.setattr(joined_documents, "INLINE_BYTES", 100)
+    for module in (documents, joined_documents):
+        monkeypatch.setattr(module, "DOCUMENTS_PER_PAGE", 16)
 
 
 class Racing(WrappedStore):

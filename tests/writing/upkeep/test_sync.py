@@ -179,9 +179,9 @@ def test_random_changes_of_a_tree(store: MemoryStore, tmp_path: Path, seed: int)
 def test_workers_store_new_documents(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a first sync, and of a later one that changes others."""
     packed: list[int] = []
-    real = batches.pack
+    real = batches.store_batch
     monkeypatch.setattr(
-        batches, "pack", lambda batch, **given: packed.append(len(batch.frames)) or real(batch, **given)
+        batches, "store_batch", lambda batch, **given: packed.append(len(batch.frames)) or real(batch, **given)
     )
     with ThreadPoolExecutor(2) as pool:
         sync(tree, tmp_path / "context", executor=pool)

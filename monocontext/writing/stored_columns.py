@@ -1,4 +1,4 @@
-"""Filter columns that workers leave in the store, until one worker makes search filters from all of them.
+"""Keep the filter columns of many workers in the store until one worker makes search filters from all of them.
 
 The fullest frames decide the number of rows of a filter, so no worker can make one from its own frames alone.
 """
@@ -17,19 +17,20 @@ from monocontext.format.filters.frame_column import Column
 from monocontext.format.refs import FilterRef, filter_key, fresh_id
 from monocontext.options import StoreOptions
 from monocontext.stores.protocol import Store
-from monocontext.writing.batches import opened, unpack_rows
+from monocontext.writing.batches import unpack_rows
+from monocontext.writing.place import open_store_at
 from monocontext.writing.segments import SegmentLayout
 
 
-def leave_columns(store: Store, columns: Sequence[tuple[bytes, int]]) -> str:
-    """Store the rows and the folded length of some frames (1 PUT), and return the key."""
+def store_columns(store: Store, columns: Sequence[tuple[bytes, int]]) -> str:
+    """Store the filter columns of some frames (1 PUT), each as rows and length of folded text, and return the key."""
     key = filter_key(fresh_id())
     store.put(key, _dump(columns))
     return key
 
 
-def collect_columns(store: Store, keys: Sequence[str], columns: Columns) -> None:
-    """Add the columns under these keys, in order, and finish (1 GET a key)."""
+def load_columns(store: Store, keys: Sequence[str], columns: Columns) -> None:
+    """Add the columns stored under `keys` to `columns`, in order, and finish these (1 GET each)."""
     for key in keys:
         for rows, folded_bytes in _load(store.get(key).data):
             columns.add(Column(unpack_rows(rows), folded_bytes))
@@ -37,7 +38,7 @@ def collect_columns(store: Store, keys: Sequence[str], columns: Columns) -> None
 
 
 def remove_columns(store: Store, keys: Sequence[str]) -> None:
-    """Remove the columns; if a writer lacks this right, `gc` removes them."""
+    """Remove stored columns (1 DELETE each). Where the writer may not delete, `gc` removes them later."""
     with suppress(AccessDenied):
         for key in keys:
             store.delete(key)
@@ -46,12 +47,10 @@ def remove_columns(store: Store, keys: Sequence[str]) -> None:
 def make_filters(
     executor: Executor, keys: Sequence[str], url: str | Store, options: StoreOptions, layout: SegmentLayout
 ) -> tuple[FilterRef, ...]:
-    """Let a worker make the filters of a whole text, and remove the columns."""
+    """Let a worker make the filters of a whole text from its stored columns, then remove these."""
     make = partial(_make_filters, keys, url=url, options=options, layout=layout)
     refs = executor.submit(make).result()
-    if refs is None:
-        refs = make()
-    with opened(url, options) as store:
+    with open_store_at(url, options) as store:
         remove_columns(store, keys)
     return refs
 
@@ -61,8 +60,8 @@ def _make_filters(
 ) -> tuple[FilterRef, ...]:
     columns = layout.columns()
     assert columns is not None
-    with opened(url, options) as store:
-        collect_columns(store, keys, columns)
+    with open_store_at(url, options) as store:
+        load_columns(store, keys, columns)
         if columns.frames < columns.least_frames:
             return ()
         return columns.store(store.put, lambda key: store.get(key).data, None, lambda: iter(()))

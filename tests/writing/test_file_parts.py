@@ -19,8 +19,8 @@ from monocontext.errors import AccessDenied, InvalidText, NotFound
 from monocontext.format import inline
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import WrappedStore
-from monocontext.writing import parts
-from monocontext.writing.inputs import InputOptions
+from monocontext.writing import file_parts
+from monocontext.writing.input_options import InputOptions
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
@@ -94,8 +94,8 @@ def told(sources: list[Path], store: MemoryStore, **options: Any) -> tuple[dict[
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of some files, ranges of the larger ones, and searches that ask filters."""
-    monkeypatch.setattr(parts, "BATCH_BYTES", 1500)
-    monkeypatch.setattr(parts, "_FOLLOWING", 2)
+    monkeypatch.setattr(file_parts, "BATCH_BYTES", 1500)
+    monkeypatch.setattr(file_parts, "_FOLLOWING", 2)
     monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
     monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 0)
     monkeypatch.setattr(inline, "MOST_GROWN_BYTES", 0)
@@ -118,7 +118,7 @@ def test_workers_in_processes_read_what_the_driver_never_sees(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     with ProcessPoolExecutor(2, initializer=os.chdir, initargs=("/",)) as pool:
         publish([Path("logs")], tmp_path / "by_workers", executor=pool)
-    monkeypatch.setattr(parts, "read_and_pack", None)
+    monkeypatch.setattr(file_parts, "read_and_store", None)
     publish([Path("logs")], tmp_path / "alone")
     with Monocontext.open(tmp_path / "by_workers") as one, Monocontext.open(tmp_path / "alone") as other:
         assert len(one) == len(other)
@@ -128,11 +128,11 @@ def test_workers_in_processes_read_what_the_driver_never_sees(tmp_path: Path, mo
 
 
 class Elsewhere(Executor):
-    """Workers on a machine without the files."""
+    """Workers on a machine without the files: they do no task, but make filters, for which they need none."""
 
     def submit(self, work: Any, /, *args: Any, **options: Any) -> Future[Any]:
         done: Future[Any] = Future()
-        done.set_result(None)
+        done.set_result(None if args else work())
         return done
 
 
@@ -146,9 +146,9 @@ def test_the_driver_reads_what_workers_do_not_find(tmp_path: Path) -> None:
 def test_another_file_of_that_name_on_the_worker_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.txt"
     path.write_text("here\n" * 100)
-    real = parts.read_and_pack
+    real = file_parts.read_and_store
 
-    def elsewhere(task: parts.Task, **options: Any) -> Any:
+    def elsewhere(task: file_parts.Task, **options: Any) -> Any:
         if not options.get("is_driver"):
             path.write_text("away\n" * 100)
             os.utime(path, ns=(1, 1))
@@ -157,7 +157,7 @@ def test_another_file_of_that_name_on_the_worker_is_not_taken(tmp_path: Path, mo
             return found
         return real(task, **options)
 
-    monkeypatch.setattr(parts, "read_and_pack", elsewhere)
+    monkeypatch.setattr(file_parts, "read_and_store", elsewhere)
     with ThreadPoolExecutor(1) as pool:
         publish(path, store := fresh(), executor=pool)
     with Monocontext.open(store) as context:
@@ -187,11 +187,11 @@ def test_a_range_of_a_file_that_was_written_over_is_refused(tmp_path: Path, monk
     """Else the text would be of two files; one that has grown is still the same up to there."""
     path = tmp_path / "a.txt"
     path.write_text("first\n" * 2000)
-    [*tasks] = parts._cut_tasks(parts._parts([path], InputOptions()))
+    [*tasks] = file_parts._cut_tasks(file_parts._parts([path], InputOptions()))
     assert len(tasks) > 3
-    read = partial(parts.read_and_pack, url=fresh(), options={}, layout=SegmentLayout(600), reach=0, is_driver=True,
-                   there=None, reading=InputOptions())  # fmt: skip
-    monkeypatch.setattr(parts, "pack", lambda batch, **_: parts.Packed())
+    read = partial(file_parts.read_and_store, url=fresh(), options={}, layout=SegmentLayout(600), reach=0,
+                   is_driver=True, reusable=None, reading=InputOptions())  # fmt: skip
+    monkeypatch.setattr(file_parts, "store_batch", lambda batch, **_: file_parts.StoredBatch())
     with path.open("a") as file:
         file.write("more\n")
     assert read(tasks[1]) is not None

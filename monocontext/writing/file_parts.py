@@ -1,8 +1,8 @@
-"""Publish files by workers that read them: the driver lists names and sizes, and receives counts and columns.
+"""Publish files with workers that read them: the driver lists names and sizes, and receives counts of characters.
 
-A part is a file, or a range of a large one. A batch of parts begins a frame, so workers need not know each other's
-text; only the letters just after a batch, which the columns of its last frames cover, are read twice. A worker that
-does not find a file as it was listed gives its batch back, and the driver packs it.
+A part is a file, or a range of a large one. Each task, which is some neighbouring parts, begins a frame, so workers
+need not know each other's text; only the letters just after a task, which the columns of its last frames cover, are
+read twice. A worker that does not find a file as it was listed gives its task back, and the driver does it.
 """
 
 from __future__ import annotations
@@ -30,32 +30,23 @@ from monocontext.writing.batches import (
     PARTS_AHEAD,
     Batch,
     Gathering,
-    Packed,
+    StoredBatch,
     border_in,
-    opened,
-    pack,
+    store_batch,
 )
+from monocontext.writing.decoding import HEAD_BYTES, PIECE_BYTES, Decoder, is_binary
+from monocontext.writing.document_names import displayable, document_name, prefixes_of
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.folder import Folder
-from monocontext.writing.inputs import (
-    HEAD_BYTES,
-    PIECE_BYTES,
-    Decoder,
-    InputOptions,
-    displayable,
-    document_name,
-    is_binary,
-    is_selected,
-    note_binaries,
-    note_links,
-    prefixes_of,
-)
-from monocontext.writing.left_columns import leave_columns, make_filters
-from monocontext.writing.reuse import Stored
+from monocontext.writing.input_options import InputOptions
+from monocontext.writing.inputs import note_left_out, note_links
+from monocontext.writing.place import open_store_at
+from monocontext.writing.reuse import ReusableSegments
 from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames
+from monocontext.writing.stored_columns import make_filters, store_columns
 
 _FOLLOWING = 64
-"""The number of parts after a batch that its worker knows."""
+"""The number of parts after a task that its worker knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +70,7 @@ class Part:
 
     origin: Origin
     name: str
-    """In the folder; empty for a file that is named by itself."""
+    """The path below the folder; empty for a file that is named by itself."""
     size_bytes: int
     """The size of the whole file, as listed."""
     modified_ns: int
@@ -99,13 +90,13 @@ class Part:
         return self.origin.header.replace("{path}", self.document) if self.origin.is_folder else ""
 
     def open(self) -> IO[bytes]:
-        """Raises OSError."""
+        """Open the file, not only the part. Raises `OSError`."""
         if not self.origin.is_folder:
             return open_file(Path(self.origin.absolute))
         return Folder(self.origin.absolute, follow_links=self.origin.follow_links).open(self.name)
 
     def is_binary(self, opened: IO[bytes]) -> bool:
-        """Whether an upload leaves it out; leaves the file at its beginning."""
+        """Whether the opened file is left out of an upload; leaves it at its beginning."""
         if not self.origin.is_folder or self.start:
             return False
         head = opened.read(HEAD_BYTES)
@@ -119,9 +110,9 @@ class Task:
 
     parts: tuple[Part, ...]
     following: tuple[Part, ...]
-    """Parts after them."""
+    """The first parts after them."""
     is_all: bool
-    """No part follows `following`."""
+    """Whether `following` has all parts after them."""
     ends_line: bool
     """Whether the text before them ends in a newline."""
     begins: bool
@@ -130,20 +121,20 @@ class Task:
 
 @dataclass(slots=True)
 class Counts:
-    """What a worker found in a part."""
+    """The size of a part's text: characters, bytes and newlines."""
 
     header: tuple[int, int, int] = (0, 0, 0)
-    """Characters, bytes and newlines before its document."""
+    """The size of the header line before its document."""
     text: tuple[int, int, int] = (0, 0, 0)
     is_binary: bool = False
-    """It is left out."""
+    """Whether the file is left out."""
 
 
 @dataclass(slots=True)
-class Found:
+class TaskResult:
     """The result of a task."""
 
-    packed: Packed
+    stored_batch: StoredBatch
     counts: list[Counts]
     notes: list[str]
     columns_key: str = ""
@@ -151,7 +142,7 @@ class Found:
 
 
 class _Changed(Exception):
-    """A file is not there as it was listed; its argument is the file."""
+    """A file is missing or differs from the list; the argument is its name."""
 
 
 def can_read_apart(sources: object, reading: InputOptions) -> bool:
@@ -166,7 +157,7 @@ def can_read_apart(sources: object, reading: InputOptions) -> bool:
 def write_parts(
     url: str | Store,
     options: StoreOptions,
-    there: Stored,
+    reusable: ReusableSegments,
     sources: Any,
     reading: InputOptions,
     rows: DocumentRows,
@@ -183,7 +174,7 @@ def write_parts(
     reach = columns.reach if columns else 0
     keys: list[str] = []
     work = partial(
-        read_and_pack, url=url, options=options, layout=layout, there=there, reach=reach,
+        read_and_store, url=url, options=options, layout=layout, reusable=reusable, reach=reach,
         reading=replace(reading, note=_no_note),
     )  # fmt: skip
     paths = [Path(each) for each in (sources if isinstance(sources, list | tuple) else [sources])]
@@ -197,8 +188,8 @@ def write_parts(
     binaries: dict[Path, list[str]] = {}
     for found in in_order(executor, work, noted(), PARTS_AHEAD):
         task = tasks.popleft()
-        done = found or _pack_here(task, work, paths, reading)
-        gathering.add(done.packed)
+        done = found or _store_here(task, work, paths, reading)
+        gathering.add(done.stored_batch)
         keys += [done.columns_key] if done.columns_key else []
         for part, counts in zip(task.parts, done.counts, strict=True):
             if counts.is_binary:
@@ -208,7 +199,7 @@ def write_parts(
         for note in done.notes:
             reading.note(note)
     for folder, names in binaries.items():
-        note_binaries(folder, names, reading)
+        note_left_out(folder, names, "binary", reading)
     written = gathering.finish()
     if keys:
         written.filters = make_filters(executor, keys, url, options, layout)
@@ -216,19 +207,19 @@ def write_parts(
 
 
 def _no_note(text: str) -> None:
-    """Stands in for the driver's own, which may not be pickled."""
+    """Ignore a note: the driver's own function may not be picklable."""
 
 
 def _count(rows: DocumentRows, part: Part, counts: Counts) -> None:
     if part.start == 0:
-        rows.skip(*counts.header)
+        rows.add_counted_text(*counts.header)
         rows.begin(part.document)
-    rows.skip(*counts.text)
+    rows.add_counted_text(*counts.text)
     if part.stop == part.size_bytes:
         rows.end()
 
 
-# -- the driver: what there is to read ------------------------------------------------------------------------------
+# -- the driver: cut files into tasks ---------------------------------------------------------------------------------
 
 
 def _parts(paths: Sequence[Path], reading: InputOptions) -> Iterator[Part]:
@@ -241,13 +232,13 @@ def _parts(paths: Sequence[Path], reading: InputOptions) -> Iterator[Part]:
             continue
         folder = Folder(path, follow_links=reading.follow_links)
         for name in folder.files():
-            if is_selected(name, reading):
+            if reading.selects(name):
                 yield from _cut_file(origin, name, os.path.join(folder.path, name))
         note_links(folder, path, reading)
 
 
 def _cut_file(origin: Origin, name: str, path: str) -> Iterator[Part]:
-    """One part, or several of a large file."""
+    """Yield the file as one part, or a large file as several."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -270,7 +261,7 @@ def _border(opened: IO[bytes], at: int) -> int:
 
 
 def _cut_tasks(parts: Iterable[Part]) -> Iterator[Task]:
-    """Each task is made once the parts after it are known."""
+    """Yield tasks of about `BATCH_BYTES`, each once the parts after it are known."""
     rest, ready = iter(parts), deque[Part]()
     ends_line = begins = True
     while True:
@@ -309,27 +300,36 @@ def _ends_line(parts: Sequence[Part], before: bool) -> bool:
     return before
 
 
-def _pack_here(task: Task, work: Callable[..., Found | None], paths: Sequence[Path], reading: InputOptions) -> Found:
-    """The result of a task that a worker gave back."""
+def _store_here(
+    task: Task, work: Callable[..., TaskResult | None], paths: Sequence[Path], reading: InputOptions
+) -> TaskResult:
+    """Do a task that a worker gave back."""
     found = work(task, is_driver=True)
-    if found is None:  # the parts that it knows after it hold too little text
+    if found is None:  # `following` has too little text
         from_last = dropwhile(lambda part: part != task.parts[-1], _parts(paths, replace(reading, note=_no_note)))
         found = work(replace(task, following=tuple(islice(from_last, 1, None)), is_all=True), is_driver=True)
     assert found is not None
     return found
 
 
-# -- a worker: read and pack ----------------------------------------------------------------------------------------
+# -- a worker: read and store ---------------------------------------------------------------------------------------
 
 
-def read_and_pack(
-    task: Task, *, url: str | Store, options: StoreOptions, layout: SegmentLayout, there: Stored, reach: int,
-    reading: InputOptions, is_driver: bool = False,
-) -> Found | None:  # fmt: skip
+def read_and_store(
+    task: Task,
+    *,
+    url: str | Store,
+    options: StoreOptions,
+    layout: SegmentLayout,
+    reusable: ReusableSegments,
+    reach: int,
+    reading: InputOptions,
+    is_driver: bool = False,
+) -> TaskResult | None:
     """Read the parts of a task, encode their text and store it.
 
-    None: too little text is known after them, or a worker does not find a file as it was listed. For the driver a file
-    that has grown is as it was; one that has shrunk, or of which other workers read other ranges, is InvalidText.
+    Returns None if `following` has too little text, or if a worker does not find a file as it was listed. The driver
+    accepts a file that has grown, and raises `InvalidText` for one that has shrunk, or of which it reads only a range.
     """
     notes: list[str] = []
     counts: list[Counts] = []
@@ -348,23 +348,30 @@ def read_and_pack(
         return None
     if len(text_after) < reach and not task.is_all:
         return None
-    packed = Packed()
+    stored_batch = StoredBatch()
     if frames:
-        packed = pack(Batch(frames, text_after), url=url, options=options, layout=layout, there=there, reach=reach)
+        stored_batch = store_batch(
+            Batch(frames, text_after), url=url, options=options, layout=layout, reusable=reusable, reach=reach
+        )
     if task.following or not task.begins:
-        packed.gathered.stored = None  # a text of several batches is not part of its root: do not send it to the driver
+        stored_batch.gathered.stored = (
+            None  # a text of several batches is not part of its root: do not send it to the driver
+        )
     key = ""
-    if packed.columns:
-        with opened(url, options) as store:
-            key = leave_columns(store, packed.columns)
-        packed.columns = []
-    return Found(packed, counts, notes, key)
+    if stored_batch.columns:
+        with open_store_at(url, options) as store:
+            key = store_columns(store, stored_batch.columns)
+        stored_batch.columns = []
+    return TaskResult(stored_batch, counts, notes, key)
 
 
 def _texts(
     parts: Iterable[Part], ends_line: bool, reading: InputOptions, counts: list[Counts], is_driver: bool
 ) -> Iterator[bytes]:
-    """The text of the parts, and of each its counts. `ends_line`: whether the text before them ends in a newline."""
+    """Yield the text of parts, and append the sizes of each to `counts`.
+
+    `ends_line`: whether the text before them ends in a newline.
+    """
     for part in parts:
         found = Counts()
         counts.append(found)
@@ -392,7 +399,7 @@ def _texts(
 
 
 def _decoded(opened: IO[bytes], part: Part, decoder: Decoder) -> Iterator[tuple[bytes, int]]:
-    """Text in UTF-8, and its characters."""
+    """Yield the text of a part in pieces of UTF-8, each with its number of characters."""
     left = part.stop - part.start
     while left:
         read = opened.read(min(PIECE_BYTES, left))

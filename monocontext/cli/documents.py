@@ -1,0 +1,201 @@
+"""The commands `update` and `sync`, and `rm --document`: change the documents of a context."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import click
+
+from monocontext.cli.cluster import Dask, workers
+from monocontext.cli.options import S3, AsJson, one_of, options_of
+from monocontext.cli.parameters import Option
+from monocontext.cli.printing import note, remark, say, say_row
+from monocontext.cli.writing import (
+    Encoding,
+    Errors,
+    FollowLinks,
+    Globs,
+    Places,
+    print_root,
+    split_places,
+    usage_errors,
+)
+from monocontext.errors import MonocontextError, NotFound
+
+if TYPE_CHECKING:
+    from monocontext.writing.tables import Kind
+    from monocontext.writing.upkeep.sync import Synced
+
+
+def update(
+    places: Places,
+    tables: Annotated[
+        str,
+        Option(
+            "--documents",
+            metavar="KIND",
+            help="The kind of the files, each row a document: jsonl, csv or parquet.",
+            autocompletion=one_of("jsonl", "csv", "parquet"),
+        ),
+    ] = "jsonl",
+    text_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the text.")] = "text",
+    name_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the name.")] = "name",
+    encoding: Encoding = "utf-8",
+    *,
+    s3: S3,
+    as_json: AsJson = False,
+) -> None:
+    """Replace documents of the context at URL by the rows of SRC with their names, and append rows with new names."""
+    from monocontext.writing.tables import table_documents
+    from monocontext.writing.upkeep.edit import update as update_documents
+
+    sources, url, options = split_places(places, s3)
+    for name in sources:
+        if Path(name).expanduser().is_dir():
+            raise click.BadParameter(f"{name!r} is a folder, but update reads tables: `monocontext sync` takes folders")
+    with usage_errors():
+        kind = cast("Kind", tables)
+        rows = (
+            row
+            for name in sources
+            for row in table_documents(
+                Path(name).expanduser(), kind, text_field=text_field, name_field=name_field, encoding=encoding
+            )
+        )
+        manifest = update_documents(url, rows, store_options=options)
+    print_root(manifest, url, as_json)
+
+
+def sync(
+    places: Places,
+    delete: Annotated[bool, Option("--delete", help="Also remove documents whose files are gone.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Change nothing; list what would change.")] = False,
+    no_ignore: Annotated[
+        bool, Option("--no-ignore", help="Also take files of a git repository that git ignores.")
+    ] = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    include: Globs = None,
+    exclude: Globs = None,
+    follow_links: FollowLinks = False,
+    commit: Annotated[
+        str | None, Option("--commit", metavar="REV", help="Take the files of a git repository at this commit.")
+    ] = None,
+    files_from: Annotated[
+        str | None, Option("--files-from", metavar="FILE", help="Read more SRC from the lines of a file; - is stdin.")
+    ] = None,
+    watch: Annotated[bool, Option("--watch", help="Sync again whenever a file changes, until Ctrl-C.")] = False,
+    dask: Dask = None,
+    *,
+    s3: S3,
+    as_json: AsJson = False,
+) -> None:
+    """Make the context at URL hold the files of SRC: read and store only what is new or has changed.
+
+    SRC may also be a URL in a store, to take the objects below it, or the https:// address of a page.
+    """
+    from monocontext.writing.upkeep.sync import sync as sync_files
+
+    if files_from is not None:
+        listed = sys.stdin.read() if files_from == "-" else Path(files_from).expanduser().read_text("utf-8")
+        places = [line for line in listed.splitlines() if line.strip()] + places
+    given, url, options = split_places(places, s3)
+    sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in given]
+
+    def sync_once() -> None:
+        with usage_errors(), workers(dask) as executor:
+            found = sync_files(
+                sources,
+                url,
+                delete=delete,
+                dry_run=dry_run,
+                ignored=no_ignore,
+                commit=commit,
+                store_options=options,
+                encoding=encoding,
+                errors=cast("Any", errors),
+                include=tuple(include or ()),
+                exclude=tuple(exclude or ()),
+                follow_links=follow_links,
+                note=note,
+                executor=executor,
+            )
+        _print_synced(found, url, dry_run, as_json)
+
+    if watch:
+        _watch([each for each in sources if isinstance(each, Path)], sync_once)
+    else:
+        sync_once()
+
+
+def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
+    """Call `sync_once`, and again after each change of these files and folders, until Ctrl-C."""
+    try:
+        import watchfiles
+    except ImportError:
+        raise click.UsageError('--watch needs watchfiles: pip install "monocontext[watch]"') from None
+    if not paths:
+        raise click.UsageError("--watch follows files and folders, but none is among the sources")
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"{path}: no such file or folder")
+
+    def is_wanted(_: object, path: str) -> bool:
+        return ".git" not in Path(path).parts
+
+    is_first = True  # the first sync comes after the watch began, which then sees changes during it
+    rounds = watchfiles.watch(*paths, watch_filter=is_wanted, yield_on_timeout=True, rust_timeout=500)
+    for changes in rounds:
+        if not (changes or is_first):
+            continue
+        try:
+            sync_once()
+        except (MonocontextError, OSError) as error:
+            if is_first:
+                raise
+            remark(f"not synced, trying again at the next change: {error}")  # perhaps a file is being written
+        sys.stdout.flush()
+        is_first = False
+
+
+def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None:
+    changes = {"added": found.added, "changed": found.changed, "deleted": found.deleted}
+    version = found.root.generation if found.root else None
+    if as_json:
+        print(json.dumps({"url": url, "version": version, **changes, "unchanged": found.unchanged}), flush=True)
+        return
+    for sign, names in zip("+~-", changes.values(), strict=True):
+        for name in names:
+            say_row(f"{sign} {name}")
+    counts = ", ".join(f"{len(names):,} {kind}" for kind, names in changes.items())
+    say(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {found.unchanged:,} unchanged")
+
+
+def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3) -> None:
+    """Delete the documents that match names or globs. Asks for confirmation if these are all."""
+    from fnmatch import fnmatchcase
+
+    from monocontext.text.monocontext import Monocontext
+    from monocontext.writing.upkeep.edit import delete
+
+    options = options_of(url, s3)
+    with Monocontext.open(url, **options) as context:
+        names = list(context.documents)
+    wanted: dict[str, None] = {}
+    for glob in globs:
+        found = [name for name in names if name == glob] or [name for name in names if fnmatchcase(name, glob)]
+        if not found:
+            raise NotFound(f"{url}: no document is named {glob!r} or matches that glob")
+        wanted.update(dict.fromkeys(found))
+    if len(wanted) == len(names) and not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"these are all {len(names):,} documents of {url}: confirm with --yes")
+        click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
+    manifest = delete(url, wanted, forget=forget, store_options=options)
+    count = f"{len(wanted):,} document" + "s" * (len(wanted) != 1)
+    rest = "no object holds them any more" if forget else "`gc` removes the versions before it"
+    say(f"{url}: version {manifest.generation} without {count}; {rest}")

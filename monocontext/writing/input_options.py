@@ -1,0 +1,65 @@
+"""Options for reading input: encoding, headers, and which files of a folder are taken."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from fnmatch import fnmatch
+from typing import Literal, TypedDict
+
+from monocontext.records import dataclass, field
+
+HEADER = "=== FILE: {path} ===\n"
+"""The line before each file of a directory, by default."""
+
+
+class ReadingOptions(TypedDict, total=False):
+    """The fields of `InputOptions` as keywords."""
+
+    encoding: str
+    errors: Literal["strict", "replace", "skip"]
+    header: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    follow_links: bool
+    note: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class InputOptions:
+    """Options for reading input."""
+
+    encoding: str = "utf-8"
+    errors: str = "strict"
+    """`strict` refuses bytes that are not text; `replace` puts U+FFFD in their place; `skip` leaves out and names the
+    files with such bytes, and reads files twice."""
+    header: str = HEADER
+    """Line before each file of a directory; `{path}` is relative to that directory. Empty: no line."""
+    include: tuple[str, ...] = ()
+    """Take only files of a directory whose relative path or name matches one of these globs."""
+    exclude: tuple[str, ...] = ()
+    """Leave out files of a directory whose relative path or name matches one of these globs."""
+    follow_links: bool = False
+    """Take files and folders that links in a directory lead to, also outside it. Else links are left out and named."""
+    note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
+    """Called with a line for each thing that was changed or left out: a byte order mark, links, binary files. By
+    default it warns."""
+
+    def __post_init__(self) -> None:
+        if self.errors not in ("strict", "replace", "skip"):
+            raise ValueError(f"errors is 'strict', 'replace' or 'skip', not {self.errors!r}")
+        try:
+            "".encode(self.encoding)  # a look-up would find rot13, base64 and their like too, which give no text
+        except (LookupError, UnicodeError):
+            raise ValueError(f"unknown encoding {self.encoding!r}") from None
+        for name in ("include", "exclude"):
+            if isinstance(given := getattr(self, name), str):  # each character would be a glob, `*` among them
+                raise TypeError(f"{name} takes globs, not one str: [{given!r}]")
+
+    def selects(self, relative: str) -> bool:
+        """Whether a file of a directory is taken, by its path below that directory."""
+
+        def matches(globs: tuple[str, ...]) -> bool:
+            return any(fnmatch(relative, glob) or fnmatch(relative.rpartition("/")[2], glob) for glob in globs)
+
+        return (not self.include or matches(self.include)) and not matches(self.exclude)

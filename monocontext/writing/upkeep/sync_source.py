@@ -1,0 +1,43 @@
+"""A source of a sync: a file, an object or a page whose text becomes a document."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any, Protocol
+
+from monocontext.errors import InvalidText
+from monocontext.writing.decoding import HEAD_BYTES, is_binary, read_stream
+from monocontext.writing.input_options import InputOptions
+
+
+class Source(Protocol):
+    """A file, an object or a page that is to be a document."""
+
+    name: str
+    facts: dict[str, Any]
+    """Fields of the document's metadata: `file`, which differs if the file has changed, and `url`, a web address if the
+    name is not one. For a page, `text` updates them."""
+    is_certain: bool
+    """Whether equal facts mean an equal text."""
+
+    def is_text(self, options: InputOptions) -> bool:
+        """Whether it is text, and so is not left out of an upload."""
+        ...
+
+    def text(self, options: InputOptions) -> str | None:
+        """Read its text. Returns None if an upload leaves the file out."""
+        ...
+
+
+def decode_source(data: bytes, name: str, options: InputOptions) -> str | None:
+    """Decode the bytes of a source. Returns None if an upload leaves them out: if they are binary, or with
+    `errors='skip'` in another encoding."""
+    if is_binary(data[:HEAD_BYTES], options.encoding):
+        return None
+    try:
+        return b"".join(text for text, _ in read_stream(BytesIO(data), name, options)).decode()
+    except InvalidText:
+        if options.errors != "skip":
+            raise
+        options.note(f"left out {name}, which is not {options.encoding}")
+        return None
