@@ -21,32 +21,12 @@ _NOT_A_PROMPT = re.compile(
     r"|\[Request interrupted by user)"
 )
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
-LEFT_OUT = frozenset(
-    [
-        "attachment",
-        "progress",
-        "file-history-snapshot",
-        "permission-mode",
-        "mode",
-        "agent-name",
-        "agent-color",
-        "frame-link",
-        "agent-setting",
-        "pr-link",
-        "tag",
-        "last-prompt",
-        "agent_metadata",
-        "api-request",
-        "api-request-blob",
-        "api-request-shape",
-        "atis-latch",
-        "cost-state",
-        "rate_limit_event",
-        "result",
-        "stream_event",
-        "tools-used",
-    ]
-)
+LEFT_OUT = frozenset([
+    "attachment", "progress", "file-history-snapshot", "permission-mode", "mode", "agent-name", "agent-color",
+    "frame-link", "agent-setting", "pr-link", "tag", "last-prompt", "agent_metadata", "api-request",
+    "api-request-blob", "api-request-shape", "atis-latch", "cost-state", "rate_limit_event", "result",
+    "stream_event", "tools-used",
+])  # fmt: skip
 """Records that make no turn: data of the harness and of the screen. They are in the archive."""
 
 
