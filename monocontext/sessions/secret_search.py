@@ -103,13 +103,13 @@ def _find_plain(text: str, extra: Patterns) -> Iterator[Span]:
     if "-----" in text:
         yield from ((*span, "private-key") for span in find_private_keys(text))
     lower = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
-    for start, stop, shapes in (_ASCII_WORDS if text.isascii() else _WORDS).find(lower):
-        for shape in shapes:
-            if shape is None:
+    for start, stop, forms in (_ASCII_WORDS if text.isascii() else _WORDS).find(lower):
+        for form in forms:
+            if form is None:
                 spans = (*find_named(text, start, stop), *find_in_columns(text, start))
                 yield from ((*span, "named-secret") for span in spans)
             else:
-                yield from ((*span, shape.kind) for span in shape.spans(text, start))
+                yield from ((*span, form.kind) for span in form.spans(text, start))
     yield from ((*span, "cookie") for span in find_cookies(text, lower))
     yield from _find_encoded(text, long)
 
