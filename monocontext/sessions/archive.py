@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from cachetools import LRUCache
@@ -35,7 +37,11 @@ if TYPE_CHECKING:
 THREADS = 32
 """Requests at once."""
 _REMEMBERED_TURNS = 200_000
-"""Remembered turns of a project: reading them one by one reads a session once."""
+"""Turns of a project that stay in memory: code that reads turns one by one reads a session once."""
+_Objects = dict[str, dict[str, ObjectInfo]]
+"""The objects of each session, by session and name."""
+_Versions = dict[str, tuple[str, tuple[ObjectInfo, ...]]]
+"""Sessions by id, each with its version, and with its records if there is no description of it."""
 
 
 class Sessions(StoreUser):
@@ -56,13 +62,13 @@ class Sessions(StoreUser):
         return sorted(found)
 
     def project(self, name: str) -> Project:
-        """The sessions of one project (no request). Raises `InvalidUrl` for a name that cannot be one."""
+        """The sessions of one project (no request). Raises `InvalidUrl` for a name that is empty or too long."""
         return Project(self.store, name)
 
     def upload(self, session: str | os.PathLike[str], **options: Any) -> list[Uploaded]:
-        """Upload a session of this machine and those of its subagents: a file, or an id or the beginning of one.
+        """Upload a session of this machine and those of its subagents: a file, an id, or the beginning of an id.
 
-        `options` and costs are those of `upload_session`, for each.
+        `options` are those of `upload_session`; the cost is its cost for each session.
         """
         from monocontext.sessions.readers import find_sessions
         from monocontext.sessions.upload import upload_session
@@ -70,7 +76,10 @@ class Sessions(StoreUser):
         return [upload_session(self.store, file, **options) for file in find_sessions(os.fspath(session))]
 
     def find(self, session_id: str, project: str | None = None) -> tuple[Project, str]:
-        """The one session whose id is or begins with `session_id`. Raises `NotFound`, also for more than one."""
+        """The project and the id of the session whose id is or begins with `session_id` (cost as of `list_sessions`).
+
+        Raises `NotFound` if there is none, or more than one.
+        """
         found = [
             (each, stored)
             for each in ([project] if project else self.projects())
@@ -85,7 +94,7 @@ class Sessions(StoreUser):
 
 
 class Project:
-    """The sessions of one project. Safe for use by many threads. Costs below are requests with nothing remembered."""
+    """The sessions of one project. Safe for use by many threads. Costs below are those of the first call."""
 
     def __init__(self, store: Store, name: str) -> None:
         self.store = store
@@ -103,10 +112,10 @@ class Project:
     # -- descriptions -------------------------------------------------------------------------------------------------
 
     def versions(self, *, resting_seconds: float = 0.0) -> dict[str, str]:
-        """Sessions by id, each with a token that changes when it grows (2 LISTs a thousand objects; no GET).
+        """Sessions by id, each with a token that changes when the session grows (2 LISTs a thousand objects; no GET).
 
-        `resting_seconds`: only those that have ended, or have not grown for this long by the store's clock. A session
-        ends when its agent says so: then the copy of its text is the last object that is written.
+        `resting_seconds`: only sessions that have ended, or have not grown for this long by the store's clock. A
+        session ends when its agent says so: then the copy of its text is the last object that is written.
         """
         texts = self._list(names.TRANSCRIPTS)
         found = {}
@@ -122,11 +131,11 @@ class Project:
     def sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
     ) -> list[SessionInfo]:
-        """The description of each session, in order of their beginnings (2 LISTs, and 1 GET a session, 32 at once).
+        """The description of each session, in the order in which they began (2 LISTs, and 1 GET a session, 32 at once).
 
-        `since` and `until`: those with a turn in that time; see `context`. `branch`: those that ended on that git
-        branch; `tool`: those that called a tool of that name. For a session that the Agent SDK wrote, its records are
-        read.
+        `since` and `until`: only sessions with a turn in that time; see `context`. `branch`: only sessions that ended
+        on that git branch. `tool`: only sessions that called a tool of that name. A session that the Agent SDK wrote
+        has no description: its records are read.
         """
         span = span_of(since, until)
         return [
@@ -153,16 +162,16 @@ class Project:
     def context(
         self, since: Any = None, until: Any = None, *, sessions: list[str] | None = None, **options: Unpack[TextOptions]
     ) -> Monocontext:
-        """All sessions as one text, by the time they began: a line that names the session, its turns, and so on.
+        """All sessions as one text, in the order in which they began: a heading, then the turns of each.
 
         Each is a document of the text, named by its id, with `agent`, `title`, `started`, `ended`, `branch`, `cwd`,
         `users`, `tools` and `turns` as metadata. A search asks the filters of the sessions first, as
         `search_transcripts` does.
 
-        `since` and `until` are datetimes, seconds since 1970, or ISO 8601 (a day is the whole of it): turns of that
-        time alone. `sessions`: only these. `options`: those of `Monocontext.open` that need no place. Cost: as
-        `sessions`, and 1 GET for each piece of a session that lies partly in that time; text is read where it is looked
-        at. Raises `NotFound` where the project has no session.
+        `since` and `until`: only turns of that time; datetimes, seconds since 1970, or ISO 8601 (a date means the whole
+        day). `sessions`: only these. `options`: those of `Monocontext.open` that need no place. Cost: as `sessions`,
+        and 1 GET for each object of text that is partly within that time; text is read when it is used. Raises
+        `NotFound` if the project has no session.
         """
         span = span_of(since, until)
         infos = [self.info(each) for each in sessions] if sessions is not None else list(self._load_infos())
@@ -176,19 +185,17 @@ class Project:
         return text_of(self.store, items, self.helpers(), self._ask_filters, **options)
 
     def _ask_filters(self, literals: Sequence[Literal]) -> list[Callable[[str], bool]]:
-        """For each literal whether the text of a key may hold it."""
+        """For each literal a function that says whether the text under a key may contain it."""
         root = f"{names.TRANSCRIPTS}/{self._part}/"
 
-        def by_key(told: FilterAnswer) -> Callable[[str], bool]:
-            def may_hold(key: str) -> bool:
-                path, _, name = key.removeprefix(root).rpartition("/")
-                return told.may_hold((path, name))
+        def may_hold(answer: FilterAnswer, key: str) -> bool:
+            path, _, name = key.removeprefix(root).rpartition("/")
+            return answer.may_hold((path, name))
 
-            return may_hold
-
-        return [by_key(told) for told in SearchIndex(self.store, self._part).ask_all(literals)]
+        return [partial(may_hold, answer) for answer in SearchIndex(self.store, self._part).ask_all(literals)]
 
     def _text_items(self, info: SessionInfo, span: Span) -> Iterator[Any]:
+        """The turns of a session in a time span: whole objects by their keys, parts of others as text."""
         if not info.pieces:
             yield render(turns_within(self.turns(info.session_id), span))
             return
@@ -209,10 +216,10 @@ class Project:
         )
         return f"=== SESSION: {info.session_id} ===\n{facts}\n{title}\n\n"
 
-    # -- DeepRecurse's helpers ----------------------------------------------------------------------------------------
+    # -- functions of DeepRecurse, for model code ----------------------------------------------------------------------
 
     def helpers(self) -> dict[str, Callable[..., object]]:
-        """The functions over sessions, by the names that model code knows them by."""
+        """The functions over sessions that model code may call, by name."""
         return {
             "list_sessions": self.list_sessions,
             "list_turns": self.list_turns,
@@ -225,74 +232,76 @@ class Project:
     def list_sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
     ) -> list[str]:
-        """Ids of all sessions, sorted (2 LISTs); with a filter, those of `sessions`, at its cost: no text is read."""
+        """Ids of all sessions, sorted (2 LISTs). With a filter, the cost is that of `sessions`; no text is read."""
         if (since, until, branch, tool) == (None, None, None, None):
             return sorted(self._list_versions())
         return sorted(info.session_id for info in self.sessions(since, until, branch=branch, tool=tool))
 
     def list_turns(self, session_id: str) -> list[int]:
-        """Numbers of a session's turns; none for a missing session (a GET for each of its pieces)."""
+        """Numbers of a session's turns; empty for a missing session (cost as of `turns`)."""
         return [turn.n for turn in self._turns_or_none(session_id)]
 
     def read_turn(self, session_id: str, n: int) -> dict[str, Any]:
-        """One turn: `turn_number`, `role`, `content`, `timestamp`, `session_id`; else a dict with `error`."""
+        """One turn: `turn_number`, `role`, `content`, `timestamp`, `session_id`; or a dict with an `error` (cost as of
+        `turns`)."""
         turn = next((turn for turn in self._turns_or_none(session_id) if turn.n == n), None)
         return turn.to_dict() if turn else {"error": f"Turn {n} not found in session {session_id}"}
 
     def read_session(self, session_id: str) -> str:
-        """A session as text: `[Turn n - ROLE]` and the words of the turn."""
+        """A session as text, for each turn `[Turn n - ROLE]` and its text (cost as of `turns`)."""
         return as_blocks(self._turns_or_none(session_id)) or f"No turns found for session {session_id}"
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
-        """The turns that hold a text, in any case, at most `limit`, by session.
+        """The turns that contain a text, in any case, at most `limit`, ordered by the ids of their sessions.
 
-        Search filters say which texts may hold it; those are read, and texts without filters (`index`), 16 at once: 2
-        LISTs a thousand objects, about 20 GETs of 1 KiB, 2 GETs a session that may hold it.
+        Search filters say which texts may contain it. These are read, and texts without filters (see `index`), 16 at
+        once: 2 LISTs a thousand objects, about 20 GETs of 1 KiB, 2 GETs a session that may contain it.
         """
         needle = keyword.lower()
         found: list[dict[str, Any]] = []
         with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-sessions") as threads:
             asking = threads.submit(SearchIndex(self.store, self._part).ask, keyword)
-            pieces, raw = self._list_pieces(threads)
-            told = asking.result()
-            wanted = {
-                session: [name for name in pieces[session] if told.may_hold((names.session_path(session), name))]
-                for session in pieces
-            } | dict.fromkeys(raw, None)
-            candidates = sorted(session for session, some in wanted.items() if some is None or some)
-            turns = in_order(threads, lambda each: self._turns_of(each, wanted[each]), candidates, THREADS // 2)
-            with closing(turns):
-                for of_session in turns:
-                    for turn in of_session:
-                        if needle in turn.text.lower():
-                            found.append(turn.to_dict())
-                            if len(found) >= limit:
-                                return found
+            listing = threads.submit(self._list, names.SESSIONS)
+            texts = self._list(names.TRANSCRIPTS)
+            answer = asking.result()
+            wanted: dict[str, list[str] | None] = {}  # names of texts by session; None for all
+            for session, objects in texts.items():
+                if names.SESSION_JSON in objects:
+                    path = names.session_path(session)
+                    some = [name for name in objects if name.startswith("turns-") and answer.may_hold((path, name))]
+                    wanted |= {session: some} if some else {}
+            wanted |= dict.fromkeys(_without_description(texts, listing.result()))
+            read = in_order(threads, lambda each: self._turns_of(each, wanted[each]), sorted(wanted), THREADS // 2)
+            with closing(read):
+                for turn in itertools.chain.from_iterable(read):
+                    if needle in turn.text.lower():
+                        found.append(turn.to_dict())
+                        if len(found) >= limit:
+                            return found
         return found
 
     def search(self, words: str, k: int = 10, *, max_seconds: float | None = None) -> Passages:
         """The sessions that best match some words, best first: each by its best passage, with its id as `document`.
 
         `words` are those of `Monocontext.search`, lines and characters those of `context()`. Search filters say which
-        texts may hold them. Cost: as `context`, about 16 GETs of 1 KiB a word, and frames of these texts. Raises
+        texts may contain them. Cost: as `context`, about 16 GETs of 1 KiB a word, and frames of these texts. Raises
         `NotFound` if the project has no session, `ValueError` for a query without a word to look for.
         """
         with self.context() as text:
             return text.search(words, k=k, max_seconds=max_seconds, per_document=True)
 
     def search_sessions(self, words: str, k: int = 10) -> list[dict[str, Any]]:
-        """Like `search`, for a REPL: `session_id`, `score`, `content`; a last dict has a `note` if text was left
-        unread."""
+        """The sessions that `search` finds, as dicts for a REPL: `session_id`, `score`, `content`. A last dict has a
+        `note` if text was left unread."""
         found = self.search(words, k)
         rows = [{"session_id": one.document, "score": round(one.score, 2), "content": one.text} for one in found]
         return [*rows, *([{"note": found.note}] if found.note else [])]
 
     def index(self, *, rebuild: bool = False) -> int:
-        """Make search filters for all text without them, or with `rebuild` for all text; returns the number of texts
-        added.
+        """Make search filters for text without them, with `rebuild` for all text; returns the number of texts added.
 
-        Uploads do it themselves; this is for older sessions, and for uploads that died. Cost: as `versions`, 1 GET a
-        session and a new text, and the cost of the filters. Sessions of the Agent SDK have none.
+        Uploads make filters themselves; this is for older sessions, and for uploads that died. Cost: as `versions`,
+        1 GET a session and a new text, and the cost of the filters. Sessions of the Agent SDK have none.
         """
         search = SearchIndex(self.store, self._part)
         if rebuild:
@@ -318,12 +327,12 @@ class Project:
         )
 
     def _turns_of(self, session_id: str, pieces: list[str] | None) -> list[Turn]:
-        """The turns of these pieces of a session, of those that it names; None: all."""
+        """The turns in some of a session's objects, by their names; in all for None."""
         if pieces is None:
             return self._turns_or_none(session_id)
         try:
             info = self.info(session_id)
-        except NotFound:  # removed since it was listed
+        except NotFound:  # removed after the listing
             return []
         named = [piece for piece in info.pieces if piece.name in pieces]
         return [turn for piece in named for turn in self._piece_turns(session_id, piece)]
@@ -345,7 +354,7 @@ class Project:
     def _turns_or_none(self, session_id: str) -> list[Turn]:
         try:
             return self.turns(session_id)
-        except (NotFound, InvalidUrl):  # an id that cannot be one is not there either
+        except (NotFound, InvalidUrl):  # an invalid id is missing too
             return []
 
     # -- objects -------------------------------------------------------------------------------------------------------
@@ -353,42 +362,19 @@ class Project:
     def _folder(self, session_id: str) -> str:
         return f"{names.TRANSCRIPTS}/{self._part}/{names.session_path(session_id)}"
 
-    def _list_versions(
-        self, texts: dict[str, dict[str, ObjectInfo]] | None = None
-    ) -> dict[str, tuple[str, tuple[ObjectInfo, ...]]]:
-        """Sessions by id: their version, and the records of those that only the Agent SDK wrote."""
-        found = {
-            session: (objects[names.SESSION_JSON].etag, tuple[ObjectInfo, ...]())
-            for session, objects in (self._list(names.TRANSCRIPTS) if texts is None else texts).items()
+    def _list_versions(self, texts: _Objects | None = None) -> _Versions:
+        """The versions of all sessions (2 LISTs a thousand objects; 1 if the `texts` are listed already)."""
+        texts = self._list(names.TRANSCRIPTS) if texts is None else texts
+        found: _Versions = {
+            session: (objects[names.SESSION_JSON].etag, ())
+            for session, objects in texts.items()
             if names.SESSION_JSON in objects
         }
-        return found | self._raw_versions(found)
+        return found | _without_description(texts, self._list(names.SESSIONS))
 
-    def _list_pieces(self, threads: ThreadPoolExecutor) -> tuple[dict[str, list[str]], Iterable[str]]:
-        """Sessions by id with the names of their texts, and the sessions that only the Agent SDK wrote (2 LISTs a
-        thousand)."""
-        records = threads.submit(self._list, names.SESSIONS)
-        found = {
-            session: [name for name in objects if name.startswith("turns-")]
-            for session, objects in self._list(names.TRANSCRIPTS).items()
-            if names.SESSION_JSON in objects
-        }
-        return found, self._raw_versions(found, records.result())
-
-    def _raw_versions(
-        self, described: Container[str], records: dict[str, dict[str, ObjectInfo]] | None = None
-    ) -> dict[str, tuple[str, tuple[ObjectInfo, ...]]]:
-        """Sessions without a description: their version, and their records."""
-        found = {}
-        for session, objects in (self._list(names.SESSIONS) if records is None else records).items():
-            parts = tuple(info for name, info in objects.items() if names.is_part(name))
-            if parts and session not in described:
-                found[session] = f"{len(parts)}:{parts[-1].key}", parts
-        return found
-
-    def _list(self, folder: str) -> dict[str, dict[str, ObjectInfo]]:
-        """The objects of each session in a folder, by name (1 LIST a thousand objects)."""
-        found: dict[str, dict[str, ObjectInfo]] = {}
+    def _list(self, folder: str) -> _Objects:
+        """The objects of each session in a folder (1 LIST a thousand objects)."""
+        found: _Objects = {}
         root = f"{folder}/{self._part}/"
         for info in self.store.list(root):
             path, _, name = info.key.removeprefix(root).rpartition("/")
@@ -403,7 +389,7 @@ class Project:
             version, parts = listed[session_id]
             try:
                 return self._make_info(session_id, version, parts) if parts else self._load_info(session_id, version)
-            except NotFound:  # removed since it was listed
+            except NotFound:  # removed after the listing
                 return None
 
         with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-sessions") as threads:
@@ -437,13 +423,23 @@ class Project:
         return read_records(self.store, [part.key for part in found[1]]) if found else []
 
 
+def _without_description(texts: _Objects, records: _Objects) -> _Versions:
+    """The sessions that only the Agent SDK wrote: they have records, and no `session.json` among the texts."""
+    found = {}
+    for session, objects in records.items():
+        parts = tuple(info for name, info in objects.items() if names.is_part(name))
+        if parts and names.SESSION_JSON not in texts.get(session, {}):
+            found[session] = f"{len(parts)}:{parts[-1].key}", parts
+    return found
+
+
 def _metadata(info: SessionInfo) -> dict[str, Any]:
     names = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
     return {name: getattr(info, name) for name in names} | {"users": list(info.users), "tools": list(info.tools)}
 
 
 class _ProjectOptions(TextOptions, StoreOptions, total=False):
-    """How a project is read, and how its store is reached."""
+    """The options of a text and of its store."""
 
 
 @validate_options(_ProjectOptions)
@@ -456,16 +452,16 @@ def open_project(
     sessions: list[str] | None = None,
     **options: Unpack[_ProjectOptions],
 ) -> Monocontext:
-    """All sessions of a project as one text; without `project`, of the only one there is. See `Project.context`.
+    """All sessions of a project as one text; see `Project.context`. `project` may be left out if there is only one.
 
-    Raises `NotFound` where there is no such project, or more than one to choose from.
+    Raises `NotFound` if there is no such project, or more than one to choose from.
     """
-    reading = {name: value for name, value in options.items() if name in TextOptions.__annotations__}
-    reaching = {name: value for name, value in options.items() if name not in reading}
-    archive = Sessions.open(url, **cast(StoreOptions, reaching))
+    text_options = {name: value for name, value in options.items() if name in TextOptions.__annotations__}
+    store_options = {name: value for name, value in options.items() if name not in text_options}
+    archive = Sessions.open(url, **cast(StoreOptions, store_options))
     if project is None:
         found = archive.projects()
         if len(found) != 1:
             raise NotFound(f"{archive.url}: {len(found)} projects, name one of them: {', '.join(found[:10]) or 'none'}")
         project = found[0]
-    return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, reading))
+    return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, text_options))

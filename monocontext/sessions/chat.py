@@ -1,4 +1,4 @@
-"""Read conversations of no agent: chat JSON (`role`, `content`), and text with `USER:` and `ASSISTANT:` lines."""
+"""Read conversations in general formats: chat JSON (`role`, `content`), text with `USER:` and `ASSISTANT:` lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,11 @@ class _ChatTurns(TurnMaker):
             return self._turn("tool", "tool_result", text, record, tool=str(record.get("name") or ""))
         turns = self._turn(role, "text", text, record)
         for block in content if isinstance(content, list) else ():
-            turns += self._block_turns(block, record)
+            kind = block.get("type") if isinstance(block, dict) else None
+            if kind == "tool_use":
+                turns += self._call_turn(block, record)
+            elif kind == "tool_result":
+                turns += self._result_turn(block, record)
         calls = record.get("tool_calls")
         for call in calls if isinstance(calls, list) else ():
             function = call.get("function") if isinstance(call, dict) else None
@@ -52,17 +56,6 @@ class _ChatTurns(TurnMaker):
                 arguments = as_text(function.get("arguments"))
                 turns += self._turn("assistant", "tool_use", arguments, record, tool=str(function.get("name") or ""))
         return turns
-
-    def _block_turns(self, block: Any, record: Record) -> list[Turn]:
-        """The turns of a call or a result that is a block of the content, as Anthropic's API has it."""
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind == "tool_use":
-            tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
-            return self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool)
-        if kind == "tool_result":
-            tool = self._tools.get(str(block.get("tool_use_id")), "")
-            return self._turn("tool", "tool_result", content_text(block.get("content")), record, tool=tool)
-        return []
 
 
 class _PlainTurns(_ChatTurns):
@@ -76,29 +69,30 @@ class Chat(SessionReader):
     maker: type[TurnMaker] = _ChatTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """None: such files may be anywhere."""
+        """No sessions: such files may be anywhere."""
         return iter(())
 
     def file(self, path: Path) -> SessionFile:
-        """A file as a session, by its name and its first message: two people's `chat.json` are two sessions."""
+        """The session in a file. Its id has the file's name and a hash of the first message, since many files are named
+        `chat.json`."""
         first = next(iter(self.lines(path)), None)
         digest = hashlib.sha256(dumps(first.record) if first else b"").hexdigest()
         session_id = f"{path.name.partition('.')[0] or 'chat'}-{digest[:8]}"
         return SessionFile(path, session_id, self.agent, path.stat().st_mtime)
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """None: a conversation has no subagents."""
+        """No sessions: a conversation has no subagents."""
         return iter(())
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` where there is no conversation in the file."""
+        """The messages of a file. Raises `InvalidText` if there is no conversation in it."""
         if path.suffix == ".jsonl":
             return read_lines(path)
         found = read_document(path)
         if isinstance(found, dict):
             found = next((found[name] for name in ("messages", "conversation", "turns") if name in found), None)
         if not isinstance(found, list) or not found or not all(_is_message(each) for each in found):
-            raise InvalidText(f"{path}: JSON, but no list of messages with `role` and `content`")
+            raise InvalidText(f"{path}: expected a JSON list of messages with `role` and `content`, found other JSON")
         return lines_of_records({"type": "message", **each} for each in found)
 
 
@@ -109,11 +103,11 @@ class PlainText(Chat):
     maker = _PlainTurns
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` where no line names a speaker."""
+        """The messages of a file. Raises `InvalidText` if no line names a speaker."""
         text = read_text(path)
         heads = list(_SPEAKER.finditer(text))
         if not heads:
-            raise InvalidText(f"{path}: no JSON, and no line that begins with USER: or ASSISTANT:")
+            raise InvalidText(f"{path}: expected JSON, or lines that begin with USER: or ASSISTANT:, found neither")
         ends = [head.start() for head in heads[1:]] + [len(text)]
         return lines_of_records(
             {"type": "message", "role": _normalize_role(head[1]), "content": text[head.end() : end].strip()}

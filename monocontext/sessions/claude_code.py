@@ -21,51 +21,31 @@ _NOT_A_PROMPT = re.compile(
     r"|\[Request interrupted by user)"
 )
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
-LEFT_OUT = frozenset(
-    [
-        "attachment",
-        "progress",
-        "file-history-snapshot",
-        "permission-mode",
-        "mode",
-        "agent-name",
-        "agent-color",
-        "frame-link",
-        "agent-setting",
-        "pr-link",
-        "tag",
-        "last-prompt",
-        "agent_metadata",
-        "api-request",
-        "api-request-blob",
-        "api-request-shape",
-        "atis-latch",
-        "cost-state",
-        "rate_limit_event",
-        "result",
-        "stream_event",
-        "tools-used",
-    ]
-)
+LEFT_OUT = frozenset([
+    "attachment", "progress", "file-history-snapshot", "permission-mode", "mode", "agent-name", "agent-color",
+    "frame-link", "agent-setting", "pr-link", "tag", "last-prompt", "agent_metadata", "api-request",
+    "api-request-blob", "api-request-shape", "atis-latch", "cost-state", "rate_limit_event", "result",
+    "stream_event", "tools-used",
+])  # fmt: skip
 """Records that make no turn: data of the harness and of the screen. They are in the archive."""
 
 
 def _roots() -> list[Path]:
-    details = os.environ.get("CLAUDE_CONFIG_DIR")
-    if details:
-        return [Path(details)]
+    if folder := os.environ.get("CLAUDE_CONFIG_DIR"):
+        return [Path(folder)]
     return [path for path in (Path.home() / ".claude", Path.home() / ".config" / "claude") if path.is_dir()]
 
 
 def session_id_of(path: Path) -> str:
-    """`<id>` of a main file, `<id>/subagents/agent-x` of a subagent's, wherever its version of the agent put it."""
+    """The id of a session, `<id>/subagents/agent-x` for a subagent; versions of Claude Code put its file in different
+    folders."""
     if not path.stem.startswith("agent-"):
         return path.stem
     for above in path.parents:
         if above.name == "subagents":
             below = path.relative_to(above).with_suffix("")
             return f"{above.parent.name}/subagents/{below.as_posix()}"
-    # Older versions put it next to the session, whose id its records hold.
+    # Older versions put it next to the session, whose id is in the records.
     for line in read_lines(path):
         main = line.record.get("sessionId")
         if isinstance(main, str) and main:
@@ -78,8 +58,10 @@ class _ClaudeTurns(TurnMaker):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id)
-        self._turn_of: dict[str, int] = {}  # uuid -> the last turn at or before that record
-        self._last = ""  # uuid of the last chained record of the main conversation
+        self._turn_of: dict[str, int] = {}
+        """The number of the last turn at or before a record, by the record's uuid."""
+        self._last = ""
+        """The uuid of the last record of the main conversation."""
 
     def feed(self, record: Record) -> list[Turn]:
         self._see_place(record)
@@ -117,7 +99,7 @@ class _ClaudeTurns(TurnMaker):
         self.began_in = self.began_in or self.cwd
 
     def _take_title(self, record: Record) -> bool:
-        """Take the title out of a record that holds nothing else."""
+        """Take the title from a record; returns whether it has one. Such a record has nothing else."""
         for field in ("customTitle", "aiTitle", "summary"):
             if isinstance(record.get(field), str):
                 self.title = " ".join(record[field].split())[:200]
@@ -125,7 +107,7 @@ class _ClaudeTurns(TurnMaker):
         return False
 
     def _back_mark(self, record: Record) -> tuple[str, ...]:
-        """The mark of a prompt that does not follow the last record: the records after its parent were abandoned."""
+        """The mark of a prompt that does not follow the last record: the turns after its parent were abandoned."""
         parent = record.get("parentUuid")
         content = (record.get("message") or {}).get("content") if isinstance(record.get("message"), dict) else None
         is_result = isinstance(content, list) and any(
@@ -148,11 +130,8 @@ class _ClaudeTurns(TurnMaker):
         words: list[Any] = []
         for block in blocks:
             if isinstance(block, dict) and block.get("type") == "tool_result":
-                tool = self._tools.get(str(block.get("tool_use_id")), "")
-                text = content_text(block.get("content"))
-                if block.get("is_error"):
-                    text = f"[error]\n{text}"
-                turns += self._turn("tool", "tool_result", text, record, tool=tool, marks=marks)
+                prefix = "[error]\n" if block.get("is_error") else ""
+                turns += self._result_turn(block, record, prefix, marks=marks)
             else:
                 words.append(block)
         text = content_text(words)
@@ -175,11 +154,7 @@ class _ClaudeTurns(TurnMaker):
             if not isinstance(block, dict):
                 continue
             if block.get("type") in ("tool_use", "server_tool_use"):
-                tool = str(block.get("name", ""))
-                self._tools[str(block.get("id"))] = tool
-                turns += self._turn(
-                    "assistant", "tool_use", as_text(block.get("input")), record, tool=tool, marks=marks
-                )
+                turns += self._call_turn(block, record, marks=marks)
             elif block.get("type") not in ("thinking", "redacted_thinking"):
                 turns += self._turn("assistant", "text", content_text([block]), record, marks=marks)
         return turns
@@ -206,7 +181,7 @@ class ClaudeCode(SessionReader):
     maker = _ClaudeTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Main sessions and those of subagents, in any order. A file that vanishes meanwhile is left out."""
+        """Sessions and those of their subagents, in any order. A file that vanishes meanwhile is left out."""
         for root in _roots():
             yield from sessions_of(sorted((root / "projects").glob("*/**/*.jsonl")), self.file)
 

@@ -1,6 +1,6 @@
-"""Find the transcripts that Cursor's agent writes, and make turns out of their records: a message a line, without time.
+"""Find the transcripts of Cursor's agent, and make turns from their records: a message a line, without time.
 
-The editor's own database of chats (`state.vscdb`) is not read.
+The editor's database of chats (`state.vscdb`) is not read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, content_text, sessions_of
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, content_text, sessions_of
 from monocontext.sessions.records import Record
 from monocontext.sessions.turn import Turn
 
@@ -17,6 +17,7 @@ _QUERY = re.compile(r"</?user_query>\n?")
 
 
 def is_ours(record: Record) -> bool:
+    """Whether Cursor's agent writes such records."""
     message = record.get("message")
     return "role" in record and isinstance(message, dict) and "content" in message
 
@@ -37,11 +38,9 @@ class _CursorTurns(TurnMaker):
         for block in content if isinstance(content, list) else [{"type": "text", "text": content_text(content)}]:
             kind = block.get("type") if isinstance(block, dict) else None
             if kind == "tool_use":
-                tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
-                turns += self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool)
+                turns += self._call_turn(block, record)
             elif kind == "tool_result":
-                tool = self._tools.get(str(block.get("tool_use_id")), "")
-                turns += self._turn("tool", "tool_result", content_text(block.get("content")), record, tool=tool)
+                turns += self._result_turn(block, record)
             elif kind == "text":
                 text = _QUERY.sub("", str(block.get("text") or ""))
                 if role == "user":
@@ -59,12 +58,12 @@ class Cursor(SessionReader):
     maker = _CursorTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Files in `~/.cursor/projects/<project>/agent-transcripts`, in no order."""
+        """The sessions in `~/.cursor/projects/<project>/agent-transcripts`, in any order."""
         projects = Path.home() / ".cursor" / "projects"
         return sessions_of(projects.glob("*/agent-transcripts/**/*.jsonl"), self.file)
 
     def file(self, path: Path) -> SessionFile:
-        """A file as a session, named by itself; of a subagent by the session above it."""
+        """The session in a file, whose name is the id. A subagent is named after its session, too."""
         name, folder = path.stem, path.parent
         if folder.name == "subagents":
             name, folder = f"{folder.parent.name}/subagents/{name}", folder.parent

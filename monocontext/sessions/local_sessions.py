@@ -1,8 +1,7 @@
 """Read the sessions on this machine as one text, without a bucket.
 
-They go, as in an upload, without their secrets into an archive in the user's cache folder, which only the user may
-open. What was read before is not read again, and a removed session is removed there too. Nothing is written elsewhere,
-and nothing is sent.
+They are uploaded, without their secrets, to an archive in the user's cache folder, which only the user may open. Later
+calls read only new and longer sessions, and remove those that are gone. Nothing is written elsewhere, nothing is sent.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Unpack
 
@@ -31,13 +30,14 @@ from monocontext.text.monocontext import Monocontext
 Note = Callable[[str], object]
 
 _PROJECT = "local"
-_TAKEN = "taken.json"
+_STATES_FILE = "taken.json"
+"""The sizes and times of the session files that the archive contains."""
 _MOST_FILES = 20_000
 _PLAIN = ("chat", "text", "aider")
-"""Formats of no agent, or with files in a repository: a folder that holds some is not a folder of sessions."""
+"""Formats that no agent keeps in a folder of its own: a folder with such files is not a folder of sessions."""
 _OTHER_ENDINGS = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")
 _OTHER_FOLDERS = frozenset(["tool-results", "tool_outputs", "memory", "logs"])
-"""Files that agents keep next to sessions."""
+"""Files and folders that agents keep next to sessions."""
 
 
 def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Monocontext:
@@ -53,21 +53,22 @@ def open_folder(
 ) -> Monocontext | None:
     """The sessions in an agent's folder as one text, each a document; None for any other folder.
 
-    Such a folder is one in which an agent keeps sessions (`~/.claude/projects/...`, `~/.codex/sessions`), or a copy of
-    one: a folder with sessions and their files, and nothing else.
+    An agent's folder is one in which it keeps sessions (`~/.claude/projects/...`, `~/.codex/sessions`), or a copy of
+    it: a folder that contains only sessions and their files.
     """
     try:
         address = parse(os.fspath(place))
     except InvalidUrl:
         return None
-    folder = Path(address.path)
-    if address.scheme != "file" or not folder.is_dir():
+    if address.scheme != "file" or not Path(address.path).is_dir():
         return None
-    files = _find_sessions(folder.resolve())
-    return _open(files, str(folder.resolve()), note, options) if files else None
+    folder = Path(address.path).resolve()
+    files = _find_sessions(folder)
+    return _open(files, str(folder), note, options) if files else None
 
 
 def _find_sessions(folder: Path) -> list[SessionFile]:
+    """The sessions in an agent's folder; empty for any other folder."""
     if any(folder.is_relative_to(root) or (folder == root.parent and folder.name[:1] == ".") for root in _roots()):
         return [file for file in discover_sessions() if file.path.resolve().is_relative_to(folder)]
     found = []
@@ -83,7 +84,7 @@ def _find_sessions(folder: Path) -> list[SessionFile]:
 
 
 def _roots() -> list[Path]:
-    """Folders of agents, as they are used here."""
+    """The folders in which the agents of this user keep sessions."""
     home = Path.home()
     codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
     claude = [Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude"), home / ".config" / "claude"]
@@ -98,7 +99,7 @@ def _roots() -> list[Path]:
 
 
 def _session_paths(folder: Path) -> list[Path]:
-    """The files of a copied folder that may be sessions; none if it holds a file of no session."""
+    """The files of a copied folder that may be sessions; empty if the folder contains any other file."""
     found: list[Path] = []
     for at, folders, files in os.walk(folder):
         folders[:] = [each for each in folders if each not in _OTHER_FOLDERS]
@@ -113,19 +114,19 @@ def _session_paths(folder: Path) -> list[Path]:
 
 
 def _is_claude(file: SessionFile) -> bool:
-    """Whether records are Claude Code's, and not JSON lines of no known kind."""
+    """Whether a file is Claude Code's. The agent of JSON lines of no known kind is given as Claude Code, too."""
     lines = AGENTS[file.agent].lines(file.path)
     return any({"sessionId", "uuid"} & line.record.keys() for line, _ in zip(lines, range(50), strict=False))
 
 
-def _open(files: Iterable[SessionFile], key: str, note: Note | None, options: TextOptions) -> Monocontext:
-    files = list(files)
+def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOptions) -> Monocontext:
+    """Bring the archive for `key` up to date with the files, and open it."""
     folder = _cache_folder() / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     folder.mkdir(mode=0o700, exist_ok=True)
     store = LocalStore(str(folder))
-    taken = _read_taken(folder)
-    now = {_name_of(file): _state_of(file) for file in files}
-    new = [file for file in files if taken.get(_name_of(file)) != now[_name_of(file)]]
+    before = _read_states(folder)
+    states = {_name_of(file): _state_of(file) for file in files}
+    new = [file for file in files if before.get(_name_of(file)) != states[_name_of(file)]]
     if note:
         counts = Counter(file.agent for file in files)
         agents = ", ".join(f"{count} of {agent}" for agent, count in sorted(counts.items()))
@@ -137,15 +138,16 @@ def _open(files: Iterable[SessionFile], key: str, note: Note | None, options: Te
         except (InvalidText, OSError) as error:
             if note:
                 note(f"left out: {file.path}: {error}")
-            now.pop(_name_of(file), None)
+            states.pop(_name_of(file), None)
     project = Project(store, _PROJECT)
     for gone in set(project.list_sessions()) - {file.session_id for file in files}:
         _remove(store, gone)
-    _write_taken(folder, now)
+    _write_states(folder, states)
     return project.context(**options)
 
 
 def _remove(store: Store, session_id: str) -> None:
+    """Remove a session from the archive, but not its subagents: they are sessions of their own here."""
     for part in (names.TRANSCRIPTS, names.SESSIONS):
         for found in list(store.list(f"{part}/{_PROJECT}/{names.session_path(session_id)}/")):
             if "/subagents/" not in found.key or "/subagents/" in session_id:
@@ -157,7 +159,7 @@ def _name_of(file: SessionFile) -> str:
 
 
 def _state_of(file: SessionFile) -> list[float]:
-    """A value that changes when a session grows; OpenCode keeps all sessions in one file."""
+    """A value that changes when a session grows. OpenCode's sessions have no files, only times."""
     try:
         found = file.path.stat()
         return [found.st_size, found.st_mtime]
@@ -165,18 +167,18 @@ def _state_of(file: SessionFile) -> list[float]:
         return [0, file.modified_seconds]
 
 
-def _read_taken(folder: Path) -> dict[str, list[float]]:
+def _read_states(folder: Path) -> dict[str, list[float]]:
     try:
-        found = json.loads((folder / _TAKEN).read_bytes())
+        found = json.loads((folder / _STATES_FILE).read_bytes())
         return found if isinstance(found, dict) else {}
-    except (OSError, ValueError):  # the first time, or cut off: all are looked at
+    except (OSError, ValueError):  # no file yet, or a damaged one: all sessions count as new
         return {}
 
 
-def _write_taken(folder: Path, taken: dict[str, list[float]]) -> None:
-    temporary = folder / f"{_TAKEN}.{os.getpid()}"
-    temporary.write_text(json.dumps(taken))
-    temporary.replace(folder / _TAKEN)
+def _write_states(folder: Path, states: dict[str, list[float]]) -> None:
+    temporary = folder / f"{_STATES_FILE}.{os.getpid()}"
+    temporary.write_text(json.dumps(states))
+    temporary.replace(folder / _STATES_FILE)
 
 
 def _cache_folder() -> Path:

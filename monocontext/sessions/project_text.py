@@ -1,4 +1,4 @@
-"""Join sessions into one lazy text. `session.json` holds the frame records of its pieces: no piece is read."""
+"""Join sessions into one lazy text. No text is read for that: `session.json` has the frame records of its objects."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class ProjectText(Monocontext):
         return getattr(self, "_helpers", {})
 
     def repl_namespace(self) -> NamespacePatch:
-        """As any text's, with the functions over its sessions (no GET)."""
-        kit = super().repl_namespace()
-        kit.names.update(getattr(self, "_helpers", {}))
-        return kit
+        """The namespace of any text, with the functions over its sessions (no GET)."""
+        namespace = super().repl_namespace()
+        namespace.names.update(self.repl_tools())
+        return namespace
 
 
-class _PieceCache:
-    """Pieces never change and their frames are checked, so they are known by their content and not by an ETag, which
-    a copy of the archive at another place would not have."""
+class _UnchangingObjects:
+    """Reads the archive without comparing ETags: texts of sessions never change, and each frame has a checksum. The
+    text has the hash of the content in place of an ETag, so copies of an archive share a cache."""
 
     def __init__(self, archive: Store) -> None:
         self._archive = archive
@@ -57,41 +57,41 @@ def text_of(
     ask: Callable[[Sequence[Literal]], Sequence[Callable[[str], bool]]],
     **options: Unpack[TextOptions],
 ) -> ProjectText:
-    """A text of strings and of pieces by their keys, in this order, divided into documents (no request).
+    """A text of the items in this order, divided into documents (no request). Items are strings, and keys of objects.
 
-    `ask` gives, for each of some literals, a function that says whether the piece of a key may hold it; `options` are
-    those of `Monocontext.open`.
+    `ask` returns, for each of some literals, a function that says whether the object of a key may contain it. `options`
+    are those of `Monocontext.open`.
     """
 
-    def may_hold(query: Query, within_line: bool) -> list[bool] | None:
-        # A match within a line lies in one item, since each ends with a newline; so do literals
-        # that begin where it does.
+    def may_match(query: Query, within_line: bool) -> list[bool] | None:
+        """Whether each item may contain a match; None if filters cannot tell."""
+        # Each item ends with a newline. So a match within a line is in one item, and so is a literal at its beginning.
         wanted = literals(query)
         if not (within_line or all(not each.latest and "\n" not in each.text for each in wanted)):
             return None
-        told = dict(zip(wanted, ask(wanted), strict=True))
+        filters = dict(zip(wanted, ask(wanted), strict=True))
 
-        def holds(item: Item, literal: Literal) -> bool:
-            if isinstance(item, str):  # in any case, as the filters have it
+        def may_contain(item: Item, literal: Literal) -> bool:
+            if isinstance(item, str):  # in any case, since filters ignore case
                 return fold(literal.text) in fold(item)
-            return isinstance(item, tuple) and told[literal](item[0])
+            return isinstance(item, tuple) and filters[literal](item[0])
 
-        return [_satisfies(query, partial(holds, item)) for item in items]
+        return [_satisfies(query, partial(may_contain, item)) for item in items]
 
     places = (
         texts.FramePiece(item[0], 0, item[1].frames, item[1].sha256) if isinstance(item, tuple) else item
         for item in items
     )
-    text = texts.assemble(store.url, _PieceCache(store), places, kind=ProjectText, may_hold=may_hold, **options)
+    text = texts.assemble(store.url, _UnchangingObjects(store), places, kind=ProjectText, may_hold=may_match, **options)
     assert isinstance(text, ProjectText)
     text._helpers = helpers
     return text
 
 
-def _satisfies(query: Query, holds: Callable[[Literal], bool]) -> bool:
+def _satisfies(query: Query, contains: Callable[[Literal], bool]) -> bool:
     if isinstance(query, Literal):
-        return holds(query)
+        return contains(query)
     if isinstance(query, FrequencyQuery):
         return True  # it rules out nothing
-    parts = (_satisfies(part, holds) for part in query.queries)
+    parts = (_satisfies(part, contains) for part in query.queries)
     return all(parts) if isinstance(query, All) else any(parts)

@@ -1,4 +1,4 @@
-"""Define how an agent's sessions are read: files on this machine, and turns made out of their records."""
+"""Define how the sessions of an agent are found on this machine, and how turns are made from their records."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class SessionFile:
     modified_seconds: float
     """Last written, in seconds since 1970."""
     folder: str = ""
-    """Names its project where its records name no directory: an absolute path, or the agent's word for it."""
+    """The project if the records name no directory: an absolute path, or the agent's word for the project."""
 
 
 def sessions_of(paths: Iterable[Path], read: Callable[[Path], SessionFile]) -> Iterator[SessionFile]:
-    """The files as sessions. One that vanishes meanwhile, or is no session, is left out."""
+    """The sessions in some files. A file that vanishes meanwhile, or is no session, is left out."""
     for path in paths:
         try:
             yield read(path)
@@ -49,31 +49,33 @@ class TurnMaker(ABC):
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.n = 0
-        """Turns so far."""
+        """The number of turns so far."""
         self.title = ""
-        """Given by the agent or the user; the last one counts."""
+        """The last title that the agent or the user gave."""
         self.first_prompt = ""
         self.cwd = ""
         """The last directory that the agent worked in."""
         self.began_in = ""
-        """The first one, which names the project."""
+        """The first directory that the agent worked in. It decides the project."""
         self.remote = ""
-        """URL of the repository, where the records name it."""
+        """URL of the repository, if the records name it."""
         self.branch = ""
         self.model = ""
         self.started = ""
-        """Least time of a record, as written."""
+        """The earliest time of a record, as written."""
         self.ended = ""
-        """Greatest time of a record, as written."""
+        """The latest time of a record, as written."""
         self.unknown: dict[str, int] = {}
-        """Records of types that this version does not know, by type."""
+        """The number of records of each type that this version does not know."""
         self._tools: dict[str, str] = {}
+        """The names of tools by the ids of their calls."""
 
     @abstractmethod
     def feed(self, record: Record) -> list[Turn]:
-        """The turns of one record; most give one, some none."""
+        """The turns of the next record: one, several or none."""
 
     def _turn(self, role: str, kind: Kind, text: str, record: Record, *, tool: str = "", **more: Any) -> list[Turn]:
+        """The next turn; none for a blank text."""
         if not text.strip():
             return []
         self.n += 1
@@ -83,12 +85,23 @@ class TurnMaker(ABC):
                  _text(record.get("uuid")), _text(record.get("parentUuid")), **more)
         ]  # fmt: skip
 
+    def _call_turn(self, block: Record, record: Record, **more: Any) -> list[Turn]:
+        """The turn of a tool's call in a block of Anthropic's API."""
+        tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
+        return self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool, **more)
+
+    def _result_turn(self, block: Record, record: Record, prefix: str = "", **more: Any) -> list[Turn]:
+        """The turn of a tool's result in a block of Anthropic's API, with `prefix` before its text."""
+        tool = self._tools.get(str(block.get("tool_use_id")), "")
+        text = prefix + content_text(block.get("content"))
+        return self._turn("tool", "tool_result", text, record, tool=tool, **more)
+
     def _unreadable_turn(self, record: Record) -> list[Turn]:
         problem, text = record.get("problem", "unknown"), content_text(record.get("text"))
         return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}", record)
 
     def _see_unknown(self, kind: object) -> None:
-        name = str(kind)[:_KIND_CHARACTERS]  # any JSON may be here
+        name = str(kind)[:_KIND_CHARACTERS]  # `kind` may be any JSON
         self.unknown[name] = self.unknown.get(name, 0) + 1
 
     def _see_time(self, record: Record) -> None:
@@ -111,18 +124,18 @@ class SessionReader(ABC):
 
     @abstractmethod
     def discover(self) -> Iterator[SessionFile]:
-        """The sessions of this machine's user, in no order. A file that vanishes meanwhile is left out."""
+        """The sessions of this machine's user, in any order. A file that vanishes meanwhile is left out."""
 
     @abstractmethod
     def file(self, path: Path) -> SessionFile:
-        """A file as a session. Raises `InvalidText` where it is none, `OSError`."""
+        """The session in a file. Raises `InvalidText` if the file is no session, `OSError`."""
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
-        """The records of a file."""
+        """The records of a file. Raises `InvalidText` if the file is no session, `OSError`."""
         return read_lines(path)
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """The streams of a session's subagents that are files of their own."""
+        """The sessions of a session's subagents, if they have files of their own."""
         return sessions_of(sorted(file.path.with_suffix("").glob("subagents/**/*.jsonl")), self.file)
 
 
@@ -130,7 +143,7 @@ ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
 def content_text(content: Any) -> str:
-    """The text of a message's content: a string, or blocks of which some are text."""
+    """The text of a message's content, which is a string or a list of blocks. A picture is shown as its type."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
@@ -151,7 +164,7 @@ def content_text(content: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A tool's arguments as text: a string as it is, anything else as JSON."""
+    """Text for a tool's arguments: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,9 +1,9 @@
 """Remove secrets from records, before anything leaves this machine.
 
-Works on the strings of a parsed record: in JSON text, escapes would hide a pattern's match, or a cut would break them.
-Strings with escapes inside (JSON within a tool's result, `repr`s, URLs, coloured terminals) are also searched with
-their escapes resolved, and so is text in base64, which is removed whole. Fields that tie records to each other (ids,
-signatures of thinking) stay where they belong, and nowhere else.
+The strings of a parsed record are searched, not its JSON, where escapes would hide a secret or a cut would break an
+escape. Strings with escapes inside (JSON within a tool's result, `repr`s, URLs, coloured terminals) are also searched
+with their escapes resolved, and so is text in base64, which is removed whole. Fields that tie records to each other
+(ids, signatures of thinking) stay in their own places; elsewhere a field of the same name is searched.
 """
 
 from __future__ import annotations
@@ -20,37 +20,24 @@ from monocontext.sessions.secret_cookies import find_in_field, holds_a_session, 
 from monocontext.sessions.secret_names import Strength, is_secret, names_a_secret, strength_of
 from monocontext.sessions.secret_search import Span, find_secrets, merge_spans
 
-_ENVELOPE = frozenset(
-    [
-        "uuid",
-        "parentUuid",
-        "logicalParentUuid",
-        "leafUuid",
-        "sessionId",
-        "requestId",
-        "sourceToolUseID",
-        "toolUseID",
-        "agentId",
-        "timestamp",
-        "type",
-        "version",
-        "promptId",
-        "messageId",
-        "ordinal",
-        "sha256",
-    ]
-)
+_ENVELOPE = frozenset([
+    "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "sessionId", "requestId", "sourceToolUseID",
+    "toolUseID", "agentId", "timestamp", "type", "version", "promptId", "messageId", "ordinal", "sha256",
+])  # fmt: skip
+"""Fields of a record that are not searched, if they hold no list or object."""
 _MESSAGE = frozenset(["id", "model", "role", "type", "stop_reason"])
 _BLOCK = frozenset(["id", "tool_use_id", "type", "signature"])
 _PAYLOAD = frozenset(["id", "call_id", "type", "encrypted_content", "role"])
+"""Texts that are not searched in a message, a block of its content, and a payload of Codex."""
 _SIGNED = frozenset(("thinking", "redacted_thinking"))
-_IMAGE_CHARACTERS = 256
+_MOST_INLINE = 256
+"""Characters. Longer base64 is replaced as a picture."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_\s-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A secret that was taken out; does not hold it."""
+    """The kind and place of a secret that was taken out, without the secret."""
 
     kind: str
     line: int
@@ -58,14 +45,14 @@ class Finding:
     where: str
     """Path of the field, such as `message.content.0.input.command`."""
     characters: int
-    """Its length."""
+    """Length of the secret."""
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.kind} ({self.characters} characters) in {self.where}"
 
 
 class Redactor:
-    """Takes secrets out of records and counts them. One for each session; not safe for threads."""
+    """Takes secrets out of the records of one session, and counts them. Not safe for use by several threads."""
 
     def __init__(self, patterns: Iterable[str] = (), *, enabled: bool = True) -> None:
         """`patterns` are regular expressions for the user's own kinds of secrets. Raises `MonocontextError` for an
@@ -78,17 +65,17 @@ class Redactor:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Secrets by kind."""
+        """The number of secrets of each kind."""
         return dict(sorted(Counter(finding.kind for finding in self.findings).items()))
 
     def sibling(self) -> Redactor:
-        """A redactor of the same kinds, with counts of its own."""
+        """A redactor for the same kinds of secrets, with counts of its own."""
         other = Redactor(enabled=self.enabled)
         other._custom = self._custom
         return other
 
     def record(self, record: Record, line: int = 0) -> Record:
-        """The record without its secrets and pictures; the one given is not changed."""
+        """A copy of a record without its secrets and pictures, or the record itself if redaction is off."""
         if not self.enabled:
             return record
         found: Record = {}
@@ -107,7 +94,7 @@ class Redactor:
         """Text without its secrets."""
         if not self.enabled or not text:
             return text
-        spans = self._find_spans(text)
+        spans = find_secrets(text, self._custom)
         if "cookie" in where.lower():  # {"Cookie": "a=b; c=d"}, {"cookies": {"a": "b"}}
             found = find_in_field(where.rpartition(".")[2], text)
             spans = merge_spans([*spans, *((*span, "cookie") for span in found)])
@@ -135,11 +122,12 @@ class Redactor:
         if not isinstance(block, dict):
             return self._clean_value(block, line, where)
         if str(block.get("type")) in _SIGNED and block.get("signature"):
-            return block if not self._holds_secret(block) else self._clean_fields(block, _BLOCK, line, where)
+            # A signature holds for the whole block: a block without secrets stays as it is.
+            return self._clean_fields(block, _BLOCK, line, where) if self._holds_secret(block) else block
         return self._clean_fields(block, _BLOCK - {"signature"}, line, where)
 
     def _holds_secret(self, block: Record) -> bool:
-        return any(isinstance(v, str) and k != "signature" and self._find_spans(v) for k, v in block.items())
+        return any(isinstance(v, str) and k != "signature" and find_secrets(v, self._custom) for k, v in block.items())
 
     def _clean_fields(self, value: Record, unchanged: frozenset[str], line: int, where: str) -> Record:
         if (picture := self._replace_picture(value)) is not None:
@@ -151,8 +139,7 @@ class Redactor:
             if name in unchanged and isinstance(each, str):
                 found[name] = each
             elif name == "value" and isinstance(each, str) and _is_value(name_field, each):
-                self.findings.append(Finding("named-secret", line, f"{where}.{name}", len(each)))
-                found[name] = "[REDACTED:named-secret]"
+                found[name] = self._remove(each, line, f"{where}.{name}")
             elif name == "value" and isinstance(each, str) and (cookies := _cookies_of(name_field, each)):
                 found[name] = self._cut(each, cookies, line, f"{where}.{name}")
             else:
@@ -165,19 +152,22 @@ class Redactor:
         while clean in found:
             clean += "'"
         if (isinstance(value, str) and _is_value(name, value)) or _is_numeric_password(name, value):
-            self.findings.append(Finding("named-secret", line, where, len(str(value))))
-            found[clean] = "[REDACTED:named-secret]"
+            found[clean] = self._remove(value, line, where)
         elif isinstance(value, list) and names_a_secret(name):
             found[clean] = [self._clean_item(name, each, line, f"{where}.{i}") for i, each in enumerate(value)]
         else:
             found[clean] = self._clean_value(value, line, where)
 
     def _clean_item(self, name: str, value: Any, line: int, where: str) -> Any:
-        """One of a list of secrets."""
+        """An item of a list whose name says that its items are secrets."""
         if isinstance(value, str) and _is_value(name, value):
-            self.findings.append(Finding("named-secret", line, where, len(value)))
-            return "[REDACTED:named-secret]"
+            return self._remove(value, line, where)
         return self._clean_value(value, line, where)
+
+    def _remove(self, value: Any, line: int, where: str) -> str:
+        """Note a secret that is a whole value; returns the mark in its place."""
+        self.findings.append(Finding("named-secret", line, where, len(str(value))))
+        return "[REDACTED:named-secret]"
 
     def _clean_value(self, value: Any, line: int, where: str) -> Any:
         if isinstance(value, str):
@@ -190,26 +180,26 @@ class Redactor:
 
     def _replace_picture(self, value: Record) -> Record | None:
         """The block with its base64 replaced by its type and size; None for any other block."""
-        made = ("result",) if value.get("type") == "image_generation_call" else ()
-        for name in ("data", "base64", "image_url", *made):
+        names = ["data", "base64", "image_url"]
+        if value.get("type") == "image_generation_call":
+            names.append("result")
+        for name in names:
             data = value.get(name)
-            if isinstance(data, str) and len(data) > _IMAGE_CHARACTERS:
-                head, comma, rest = data.partition(",")
-                has_head = bool(comma) and head.startswith("data:")
-                body = rest if has_head else data
-                if _BASE64.fullmatch(body):
-                    name_field = head[5:].partition(";")[0] if has_head else "of some type"
-                    kind = value.get("media_type") or name_field
-                    self.images += 1
-                    return {**value, name: f"[picture: {kind}, {len(body) * 3 // 4:,} bytes]"}
+            if not isinstance(data, str) or len(data) <= _MOST_INLINE:
+                continue
+            kind, body = "of some type", data
+            if data.startswith("data:") and "," in data:
+                head, _, body = data.partition(",")
+                kind = head.removeprefix("data:").partition(";")[0]
+            if _BASE64.fullmatch(body):
+                self.images += 1
+                size = f"{len(body) * 3 // 4:,} bytes"
+                return {**value, name: f"[picture: {value.get('media_type') or kind}, {size}]"}
         return None
-
-    def _find_spans(self, text: str) -> list[Span]:
-        return find_secrets(text, self._custom)
 
 
 def _is_value(name: str, value: str) -> bool:
-    """Whether a field holds a secret and nothing else."""
+    """Whether the whole value of a field is a secret."""
     return names_a_secret(name) and is_secret(value, strength_of(name))
 
 

@@ -1,11 +1,11 @@
-"""Find the texts of a project's sessions that may hold a word, by search filters: a few kilobytes instead of all text.
+"""Keep search filters over the sessions of a project: a search reads a few kilobytes of them instead of all text.
 
-    search/<project>/index.json             the texts that filters cover, in the order of their columns; texts that wait
+    search/<project>/index.json             texts with filters, in the order of their columns; texts still without
     search/<project>/pieces-<sha256>.json   earlier texts of that list, a thousand an object
     search/<project>/filters/<id>.flt       as those of a context (docs/format.md), a column for each 256 KiB of text
 
-The index leaves out, and never adds: a text that it does not name is read, and a name whose text is gone is not asked.
-So an upload that dies before it came here, and one that loses a race here, cost a search time and nothing else.
+A search reads a text that the index does not name, and ignores a name whose text is gone. So an upload that dies before
+it adds its texts here, or loses a race, makes searches slower but never wrong.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ from monocontext.stores.protocol import Store, get_bounded, put_own
 FORMAT = 2
 """Format 1 had filters of earlier kinds; its readers took any filter for one of them."""
 WAITING_BYTES = 1 << 20
-"""The amount of text that waits before an upload makes its filters: the last filter, up to 4 MiB, is then written
-again."""
+"""An upload makes filters once the texts without any have this size: it writes the last filter, up to 4 MiB, again."""
 PIECES_PER_PAGE = 1000
 _MOST_BYTES = 64 << 20
 _ATTEMPTS = 10
@@ -47,11 +46,13 @@ Piece = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
+    """A text in the index."""
+
     path: str
     name: str
     bytes: int
     frames: int = 0
-    """Its columns; 0 while it waits."""
+    """The number of its columns; 0 while it has no filters."""
 
     @property
     def piece(self) -> Piece:
@@ -59,12 +60,17 @@ class _Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Root:
+class _Index:
+    """The content of `index.json`."""
+
     pages: tuple[str, ...] = ()
+    """Names of the objects with the earlier texts."""
     paged_frames: int = 0
+    """The number of columns of these texts."""
     entries: tuple[_Entry, ...] = ()
-    """The rows after those of the pages."""
+    """The later texts with filters."""
     waiting: tuple[_Entry, ...] = ()
+    """Texts without filters."""
     filters: tuple[FilterRef, ...] = ()
 
     @property
@@ -83,7 +89,7 @@ class _Root:
         }).encode()  # fmt: skip
 
     @classmethod
-    def from_bytes(cls, data: bytes, where: str) -> _Root:
+    def from_bytes(cls, data: bytes, where: str) -> _Index:
         found = _parse(data, where)
         try:
             return cls(
@@ -99,15 +105,16 @@ class _Root:
 
 @dataclass(frozen=True, slots=True)
 class FilterAnswer:
-    """The answer of the filters about a word."""
+    """What the filters say about one word."""
 
-    known: frozenset[Piece] = frozenset()
-    """The texts that they cover."""
+    covered: frozenset[Piece] = frozenset()
+    """The texts with filters."""
     holding: frozenset[Piece] = frozenset()
-    """The pieces among these that may hold it."""
+    """The texts among these that may contain it."""
 
     def may_hold(self, piece: Piece) -> bool:
-        return piece not in self.known or piece in self.holding
+        """Whether a text may contain the word; also True for one without filters."""
+        return piece not in self.covered or piece in self.holding
 
 
 class SearchIndex:
@@ -120,86 +127,90 @@ class SearchIndex:
         self._key = f"{self._folder}/index.json"
 
     def ask(self, word: str) -> FilterAnswer:
-        """The texts that may hold a word, in any case (1 GET, then at once 16 of 1 KiB and 1 a thousand texts)."""
-        # A line of a turn is a part of a line of its text; more than one line may have got a space between.
+        """The texts that may contain a word, in any case (1 GET, then at once 16 of 1 KiB and 1 a thousand texts)."""
+        # Only the longest line is looked up: `render` may put a space before a line of a turn.
         return self.ask_all([Literal(max(word.split("\n"), key=len), re.IGNORECASE)])[0]
 
     def ask_all(self, literals: Sequence[Literal]) -> list[FilterAnswer]:
-        """Like `ask`, for each of some literals, anywhere in a match (the rows of all at once)."""
+        """The answer to each literal, anywhere in a match (cost as of `ask`, with the rows of all literals at once)."""
         for attempt in range(_ATTEMPTS):
-            root, etag = self._load()
+            index, etag = self._load()
             try:
-                return self._ask(root, [replace(each, earliest=0, latest=0) for each in literals])
-            except NotFound:  # another has replaced these filters
+                return self._ask(index, [replace(each, earliest=0, latest=0) for each in literals])
+            except NotFound:  # another process has replaced these filters
                 if attempt == _ATTEMPTS - 1 or self._load()[1] == etag:
                     raise
         raise AssertionError("unreachable")
 
-    def _ask(self, root: _Root, literals: Sequence[Literal]) -> list[FilterAnswer]:
-        planner = Planner(root.filters, root.frames)
-        asked: dict[Any, dict[int, None]] = {}
+    def _ask(self, index: _Index, literals: Sequence[Literal]) -> list[FilterAnswer]:
+        planner = Planner(index.filters, index.frames)
+        wanted: dict[Any, dict[int, None]] = {}  # the numbers of rows, by the layout of their filter
         for literal in literals:
             for layout, row in planner.rows_to_read(literal):
-                asked.setdefault(layout, {})[row] = None
-        places = [(each, *place) for each, rows in asked.items() for place in each.addresses(list(rows)).items()]
+                wanted.setdefault(layout, {})[row] = None
+        places = [
+            (layout, block, address)
+            for layout, numbers in wanted.items()
+            for block, address in layout.addresses(list(numbers)).items()
+        ]
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-sessions") as threads:
-            pages = [threads.submit(self._page, name) for name in root.pages]
+            pages = [threads.submit(self._page, name) for name in index.pages]
             blocks = list(in_order(threads, lambda place: self._block(*place), places, _THREADS))
-            entries = [entry for page in pages for entry in page.result()] + list(root.entries)
-        by_layout: dict[Any, dict[int, bytes]] = {}
-        for (layout, block, _), rows_of_block in zip(places, blocks, strict=True):
-            by_layout.setdefault(layout, {})[block] = rows_of_block
-        rows = {
-            key: row
-            for each, numbers in asked.items()
-            for key, row in each.rows_in(by_layout[each], list(numbers)).items()
-        }
-        known = frozenset(entry.piece for entry in entries)
+            entries = [entry for page in pages for entry in page.result()] + list(index.entries)
+        blocks_of: dict[Any, dict[int, bytes]] = {}
+        for (layout, number, _), block in zip(places, blocks, strict=True):
+            blocks_of.setdefault(layout, {})[number] = block
+        rows = {}
+        for layout, numbers in wanted.items():
+            rows.update(layout.rows_in(blocks_of[layout], list(numbers)))
+        covered = frozenset(entry.piece for entry in entries)
         return [
-            _hits_of(entries, known, planner.candidates(literal, rows, _NoRecords(), within_line=True))
+            _answer(entries, covered, planner.candidates(literal, rows, _NoRecords(), within_line=True))
             for literal in literals
         ]
 
     def add(self, pieces: Iterable[tuple[str, str, int]], *, flush: bool = False) -> int:
-        """Add texts (path of the session, name, bytes) that it does not name yet; returns how many.
+        """Add texts (path of the session, name, bytes) that are not in the index; returns their number.
 
-        They wait until they are `WAITING_BYTES`, or with `flush` no longer: then their filters are made. Cost: 1 GET, 1
-        PUT; with filters 1 GET a text and 2 of each up to 4 MiB. Another who writes at the same time goes first; after
-        ten such the texts are left to the next `sessions index`.
+        Filters are made once the texts without any have `WAITING_BYTES`, with `flush` at once. Cost: 1 GET, 1 PUT; with
+        filters 1 GET a text and 2 of each up to 4 MiB. If another process writes at the same time, this one starts
+        again; after ten attempts it leaves the texts to the next `sessions index`.
         """
         given = [_Entry(*piece) for piece in pieces]
         for _ in range(_ATTEMPTS):
-            root, etag = self._load()
-            there = {entry.piece for entry in (*root.entries, *root.waiting)}
-            there |= {entry.piece for name in root.pages for entry in self._page(name)} if flush else set()
-            new = tuple(entry for entry in given if entry.piece not in there)
-            after = replace(root, waiting=(*root.waiting, *new))
+            before, etag = self._load()
+            known = {entry.piece for entry in (*before.entries, *before.waiting)}
+            if flush:
+                known |= {entry.piece for name in before.pages for entry in self._page(name)}
+            new = tuple(entry for entry in given if entry.piece not in known)
+            after = replace(before, waiting=(*before.waiting, *new))
             if after.waiting and (flush or sum(entry.bytes for entry in after.waiting) >= WAITING_BYTES):
                 after = self._with_filters(after)
-            if after == root:
+            if after == before:
                 return 0
             try:
                 put_own(self._store, self._key, after.to_bytes(), if_match=etag)
             except (AlreadyExists, NotFound):
                 self._drop(after, self._load()[0])
                 continue
-            self._drop(root, after)
+            self._drop(before, after)
             return len(new)
         return 0
 
     def remove(self) -> None:
-        """Forget all, to be made again. What its filters were is removed too."""
+        """Remove the index and its filters (1 LIST, 1 DELETE an object)."""
         for info in list(self._store.list(f"{self._folder}/")):
             self._store.delete(info.key)
 
     # -- objects -------------------------------------------------------------------------------------------------------
 
-    def _load(self) -> tuple[_Root, str | None]:
+    def _load(self) -> tuple[_Index, str | None]:
+        """The index and its ETag; an empty one without an ETag if there is none."""
         try:
             blob = get_bounded(self._store, self._key, _MOST_BYTES)
         except NotFound:
-            return _Root(), None
-        return _Root.from_bytes(blob.data, f"{self._store.url}/{self._key}"), blob.etag
+            return _Index(), None
+        return _Index.from_bytes(blob.data, f"{self._store.url}/{self._key}"), blob.etag
 
     def _page(self, name: str) -> list[_Entry]:
         key = f"{self._folder}/{name}"
@@ -214,13 +225,13 @@ class SearchIndex:
         rows: bytes = layout.check(stored, block)
         return rows
 
-    def _with_filters(self, root: _Root) -> _Root:
-        """The root with filters for the waiting texts. A removed text is left out."""
+    def _with_filters(self, index: _Index) -> _Index:
+        """The index with filters for the waiting texts. A removed text is left out."""
         columns = Columns(overlap_for(RAW_FRAME_BYTES), 1)
-        entries = list(root.entries)
+        entries = list(index.entries)
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-sessions") as threads:
-            texts = in_order(threads, self._text, root.waiting, 8)
-            for entry, data in zip(root.waiting, texts, strict=True):
+            texts = in_order(threads, self._text, index.waiting, 8)
+            for entry, data in zip(index.waiting, texts, strict=True):
                 frames = _frames(data)
                 for frame in frames:
                     columns.feed(frame)
@@ -230,21 +241,22 @@ class SearchIndex:
         filters = columns.store(
             lambda key, data: self._store.put(f"{self._folder}/{key}", data),
             lambda key: self._store.get(f"{self._folder}/{key}").data,
-            root,
+            index,
             lambda: iter([b"\n"]),  # no word is looked for across two texts
         )
-        pages, paged = list(root.pages), root.paged_frames
+        pages, paged_frames = list(index.pages), index.paged_frames
         while len(entries) >= PIECES_PER_PAGE:
             page, entries = entries[:PIECES_PER_PAGE], entries[PIECES_PER_PAGE:]
             rows = [[e.path, e.name, e.bytes, e.frames] for e in page]
             data = json.dumps({"format": FORMAT, "pieces": rows}).encode()
             pages.append(f"pieces-{hashlib.sha256(data).hexdigest()[:32]}.json")
             self._store.put(f"{self._folder}/{pages[-1]}", data)
-            paged += sum(e.frames for e in page)
-        return _Root(tuple(pages), paged, tuple(entries), (), filters)
+            paged_frames += sum(e.frames for e in page)
+        return _Index(tuple(pages), paged_frames, tuple(entries), (), filters)
 
-    def _drop(self, old: _Root, new: _Root) -> None:
-        """Remove the filters that `new`, which is stored, has no more. A search that misses one asks again."""
+    def _drop(self, old: _Index, new: _Index) -> None:
+        """Remove the filters of `old` that `new`, the stored index, does not have. A search that misses one starts
+        again."""
         for key in {key for ref in old.filters for key in ref.keys} - {key for ref in new.filters for key in ref.keys}:
             self._store.delete(f"{self._folder}/{key}")
 
@@ -255,15 +267,16 @@ class SearchIndex:
             return b""
 
 
-def _hits_of(entries: Iterable[_Entry], known: frozenset[Piece], frames: Any) -> FilterAnswer:
-    if frames is None:
-        return FilterAnswer(known, known)
-    holding, at = set(), 0
+def _answer(entries: Iterable[_Entry], covered: frozenset[Piece], candidates: Any) -> FilterAnswer:
+    """The answer that follows from the candidates among the frames; None for candidates means all of them."""
+    if candidates is None:
+        return FilterAnswer(covered, covered)
+    holding, first = set(), 0
     for entry in entries:
-        if frames[at : at + entry.frames].any():
+        if candidates[first : first + entry.frames].any():
             holding.add(entry.piece)
-        at += entry.frames
-    return FilterAnswer(known, frozenset(holding))
+        first += entry.frames
+    return FilterAnswer(covered, frozenset(holding))
 
 
 def _frames(data: bytes) -> Sequence[bytes]:
@@ -284,7 +297,7 @@ def _parse(data: bytes, where: str) -> dict[str, Any]:
 
 
 class _NoRecords:
-    """A literal at the beginning of a match is not traced back."""
+    """The frame records that a planner asks for; never here, since literals are at no distance from their match."""
 
     def prefetch_pages(self, numbers: Sequence[int]) -> None:
         raise AssertionError(numbers)

@@ -1,4 +1,4 @@
-"""Find the secrets in the columns of a table: rows of CSV below their header, values of an SQL INSERT. Pure."""
+"""Find the secrets in tables whose column has the name of a secret: rows of CSV, values of an SQL INSERT. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from monocontext.sessions.secret_names import Strength, is_secret, strength_of
 
-_ROWS = 500
-"""Rows of one table that are looked at, so that the cost of a header is bounded."""
+_MOST_ROWS = 500
+"""Rows of one table that are searched: the cost of a header is bounded."""
+# Names with the same separator between them.
 _HEADER = re.compile(
     r"(?:\|?[ ]{1,3}(?=[^\n]{0,2000}\|))?[\"'`]?\w[\w .-]{0,60}[\"'`]?(?:(?P<by>[,;\t|])[ ]?[\"'`]?\w[\w .-]{0,60}[\"'`]?)(?:(?P=by)[ ]?[\"'`]?\w[\w .-]{0,60}[\"'`]?){0,60}(?:\|[ ]?)?\r?\n"
 )
@@ -25,17 +26,18 @@ _VALUE = re.compile(r"\s*+(?:'(?P<single>(?:[^'\n]|'')*)'|\"(?P<double>[^\"\n]*)
 
 
 def find_in_columns(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """The spans of secrets below the name of a column around `start`."""
+    """The spans of secrets in the table that has the name of a column at `start`."""
     line = text.rfind("\n", max(0, start - 2_000), start) + 1
     above = text[text.rfind("\n", max(0, line - 2_000), max(0, line - 1)) + 1 : line]
-    if (header := _HEADER.match(text, line)) and header["by"] not in above:  # else it is itself a row
+    if (header := _HEADER.match(text, line)) and header["by"] not in above:  # else it is a row, not a header
         yield from _find_in_rows(text, header)
     low, high = max(0, start - 2_200), start + 2_200
     if "(" in text[line:start] and "insert" in text[low:high].lower() and (insert := _INSERT.search(text, low, high)):
         yield from _find_in_tuples(text, insert)
 
 
-def _strengths(names: list[str]) -> dict[int, Strength]:
+def _secret_columns(names: list[str]) -> dict[int, Strength]:
+    """The columns that hold secrets, by number, with the strength of their names."""
     found = {i: strength_of(name.strip(" \t\r\n\"'`[]")) for i, name in enumerate(names)}
     return {i: strength for i, strength in found.items() if strength >= Strength.TOKEN}
 
@@ -43,8 +45,8 @@ def _strengths(names: list[str]) -> dict[int, Strength]:
 def _find_in_rows(text: str, header: re.Match[str]) -> Iterator[tuple[int, int]]:
     by, at = header["by"], header.end()
     names = header[0].split(by)
-    columns = _strengths(names)
-    for _ in range(_ROWS if columns else 0):
+    columns = _secret_columns(names)
+    for _ in range(_MOST_ROWS if columns else 0):
         end = text.find("\n", at, at + 20_000)
         end = len(text) if end < 0 else end
         if by == "|" and _RULE.match(text, at, end):
@@ -62,9 +64,9 @@ def _find_in_rows(text: str, header: re.Match[str]) -> Iterator[tuple[int, int]]
 
 
 def _find_in_tuples(text: str, insert: re.Match[str]) -> Iterator[tuple[int, int]]:
-    columns = _strengths(insert["names"].split(","))
+    columns = _secret_columns(insert["names"].split(","))
     at = insert.end()
-    for _ in range(_ROWS if columns else 0):
+    for _ in range(_MOST_ROWS if columns else 0):
         row = _TUPLE.match(text, at)
         if row is None:
             return

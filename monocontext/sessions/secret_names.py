@@ -1,7 +1,7 @@
 """Judge which names say that their value is a secret, and which values can be one. Pure.
 
-A password is recognised by its name alone; tokens and keys by name must look random as well, for code is full of
-words named so (`token = tokens.next`, `CACHE_KEY = "user-list"`).
+A password is recognised by its name alone. The value of a token or key must look random as well, since code is full of
+such names (`token = tokens.next`, `CACHE_KEY = "user-list"`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,8 @@ from collections import Counter
 from enum import IntEnum
 
 
-def _split(words: str) -> list[str]:
-    return words.split()
-
-
 class Strength(IntEnum):
-    """How sure a name makes it that its value is a secret."""
+    """How strongly a name says that its value is a secret."""
 
     NONE = 0
     KEY = 1
@@ -28,22 +24,26 @@ class Strength(IntEnum):
     """Any value that is no word of a program."""
 
 
-FOREIGN = _split(
-    "contraseña palavra-passe hasło jelszó lösenord şifre φράση κωδικ пароль пароля паролем парол секрет токен ключ "
-    "密码 密碼 口令 密钥 密鑰 令牌 パスワード 暗証番号 秘密鍵 トークン 비밀번호 암호 비밀키 كلمة סיסמ पासवर्ड รหัสผ่าน mật khẩu schlüssel"
-)
-FOREIGN = [word for word in FOREIGN if not word.isascii() and word not in ("mật", "كلمة", "khẩu")] + [
-    "mật khẩu",
-    "كلمة المرور",
-    "كلمة السر",
+def _split(words: str) -> list[str]:
+    return words.split()
+
+
+FOREIGN = [
+    word.replace("_", " ")
+    for word in _split(
+        "contraseña hasło jelszó lösenord şifre φράση κωδικ пароль пароля паролем парол секрет токен ключ 密码 密碼 口令 密钥 "
+        "密鑰 令牌 パスワード 暗証番号 秘密鍵 トークン 비밀번호 암호 비밀키 كلمة_المرور كلمة_السر סיסמ पासवर्ड รหัสผ่าน mật_khẩu schlüssel"
+    )
 ]
-_PLAIN = (
-    "password passwd passphrase passcode passwort passord passwordd pwd pass pw psw psk kennwort contrasena clave mdp "
-    "motdepasse senha haslo heslo jelszo wachtwoord losenord adgangskode salasana geslo parola parool parol sifre "
-    "lozinka zaporka mnemonic"
-)  # fmt: skip
-_PASSWORDS = frozenset([*_PLAIN.split(), "dbpass", "sshpass", "userpass", "keypass", "storepass", "requirepass", "rootpass",
-                        "adminpass", "bindpw", "rootpw", "dbpw", "userpw", "adminpw", "masterauth"])  # fmt: skip
+"""Words for passwords and keys that have other letters than ASCII."""
+_PASSWORDS = frozenset(
+    _split(
+        "password passwd passphrase passcode passwort passord passwordd pwd pass pw psw psk kennwort contrasena clave "
+        "mdp motdepasse senha haslo heslo jelszo wachtwoord losenord adgangskode salasana geslo parola parool parol "
+        "sifre lozinka zaporka mnemonic dbpass sshpass userpass keypass storepass requirepass rootpass adminpass bindpw "
+        "rootpw dbpw userpw adminpw masterauth"
+    )
+)
 _PASSWORD_ENDS = ("password", "passwd", "passphrase", "passwort", "passcode", "kennwort", "wachtwoord", "pwd")
 _TOKENS = frozenset(_split("token secret credential cred creds apikey authtoken geheim secreto"))
 _TOKEN_ENDS = ("token", "secret", "apikey", "secretkey", "accesskey", "privatekey", "presharedkey", "signingkey")
@@ -63,6 +63,7 @@ PROVIDERS = _split(
     "yandex zendesk cloudant discord cloudflare dnkey"
 )
 _PROVIDERS = frozenset([*PROVIDERS, "sumo", "ibm", "iam", "cos"])
+# Words after the one that counts: `password_prod`, `token2`.
 _TAILS = frozenset(
     _split(
         "value prod production dev development test staging live base string plain plaintext raw text current new old "
@@ -79,6 +80,7 @@ _STANDS_FOR = re.compile(
 )  # fmt: skip
 _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*(?:[({\[]|\.{3}|\)|$)")
 _CALL = re.compile(r"[\w$]*[A-Za-z_$][\w$]*(?:(?:\.|->|::)[\w$]+)*[({\[]|[^(\[{]*[)\]}][.),:;\])}]*$|\w+\(\)")
+# Words of a name in camel case, each a "hump". Random text has many short ones.
 _HUMPS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _TOKEN_LETTERS = re.compile(r"[A-Za-z0-9+/=_.~:!@#%^&*$|-]+")
 _KEY_LETTERS = re.compile(r"[A-Za-z0-9+/=_-]++(?:\.[A-Za-z0-9+/=_-]{12,}+)*+")
@@ -86,6 +88,7 @@ _BASE64 = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}"
 _SCATTERED = re.compile(r"[0-9]++[A-Za-z]++[0-9]++[A-Za-z]++[0-9]")
 _HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 _LETTERS = re.compile(r"[A-Za-z]+")
+# Values of these words alone are examples or texts of a program.
 _ALL_WORDS = frozenset(
     [*_PASSWORDS, *_TOKENS, *_WEAK, *FOREIGN, *_split(
         "user username name names str string text bytes int bool any optional none null test tests testing foo bar "
@@ -96,7 +99,8 @@ _ALL_WORDS = frozenset(
         "hash reset grant protected method word void const var let"
     )]
 )  # fmt: skip
-_SAID = re.compile(
+# Sentences: messages and labels about a password.
+_MESSAGE = re.compile(
     r"(?:[.?!:]|\.\.\.)$|%[sdr(]|\{\w*\}|[()<>=]|\b(?:passwords?|token|secret|passphrase|key)\b", re.IGNORECASE,
 )  # fmt: skip
 _PROSE = re.compile(
@@ -105,22 +109,19 @@ _PROSE = re.compile(
 
 
 def strength_of(name: str) -> Strength:
-    """The strength of a name: `dbPassword`; not `max_tokens`, `password_file`."""
+    """The strength of a name. `dbPassword` has one, `max_tokens` and `password_file` have none."""
     if not name.isascii() and any(word in name.lower() for word in FOREIGN):
         return Strength.PASSWORD
     words = [word.lower() for word in _WORDS.findall(name[-100:])]
     while len(words) > 1 and (words[-1] in _TAILS or words[-1].isdigit()):
         words.pop()
-    if not words:
-        return Strength.NONE
-    if "websocket" in name.lower():  # a nonce
+    if not words or "websocket" in name.lower():  # the `Sec-WebSocket-Key` is a nonce
         return Strength.NONE
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     single = last.removesuffix("s")
-    if (
-        not _PASSWORDS.isdisjoint((last, single)) and name not in ("PWD", "OLDPWD", "Pass", "pass_")
-    ) or single.endswith(_PASSWORD_ENDS):
-        return Strength.PASSWORD if not (last == "pwd" and before == "old") else Strength.NONE
+    is_password = last in _PASSWORDS or single in _PASSWORDS
+    if (is_password and name not in ("PWD", "OLDPWD", "Pass", "pass_")) or single.endswith(_PASSWORD_ENDS):
+        return Strength.NONE if last == "pwd" and before == "old" else Strength.PASSWORD
     if last == "phrase" and before in ("pass", "seed", "secret", "recovery"):
         return Strength.PASSWORD
     if last == "passe" and before in ("de", "palavra"):
@@ -142,9 +143,9 @@ def names_a_secret(name: str) -> bool:
 
 
 def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure: bool = True) -> bool:
-    """Whether `value`, of a name of that strength, is a secret.
+    """Whether a value is a secret, given the strength of its name.
 
-    `is_sure` is true of a value in a place where only values can be: in `NAME=value`, alone on its line, in JSON.
+    `is_quoted`: it has quotes around it. `is_sure`: only a value can be in its place, as in `NAME=value` or JSON.
     """
     if len(value) < 4 or is_dummy(value) or len(value) > 20_000:
         return False
@@ -164,18 +165,18 @@ def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure
     ):
         return any(c.isdigit() for c in value) and len(value) >= 8 and not is_code(value)
     if any(c.isspace() for c in value):
-        if not is_quoted or (_SAID.search(value.rstrip(".?!") if any(map(str.isdigit, value)) else value)):
+        if not is_quoted or (_MESSAGE.search(value.rstrip(".?!") if any(map(str.isdigit, value)) else value)):
             return False
         return is_sure or any(map(is_mixed, value.split())) or (not _PROSE.search(value) and len(value) < 60)
     if is_quoted:
-        return value[-1] not in ":?" and not value.startswith("--") and not _keeps_words(value)
-    if is_code(value) or _CALL.match(value) or _keeps_words(value):
+        return value[-1] not in ":?" and not value.startswith("--") and not _is_program_key(value)
+    if is_code(value) or _CALL.match(value) or _is_program_key(value):
         return False
     return is_sure or is_mixed(value)
 
 
 def is_dummy(value: str) -> bool:
-    """Whether a value is made of words that documents write in place of a secret."""
+    """Whether a value consists of words that documents show in place of a secret."""
     return (
         len(value) <= 60
         and sum(c.isdigit() for c in value) < 2
@@ -184,12 +185,12 @@ def is_dummy(value: str) -> bool:
 
 
 def entropy(value: str) -> float:
-    """Bits a character, by Shannon."""
+    """Shannon's entropy of a text, in bits a character."""
     return -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values())
 
 
 def looks_random(value: str, least: int) -> bool:
-    """Letters and digits without the humps of words: `a3F9...`, not `getUserById2`."""
+    """Whether a text of at least `least` characters has letters and digits in no order: `a3F9...`, not `getUserById2`."""
     if len(value) < least or any(c.isspace() for c in value) or not value.isascii():
         return False
     humps = _HUMPS.findall(value)
@@ -205,27 +206,26 @@ def looks_random(value: str, least: int) -> bool:
 
 
 def is_code(value: str) -> bool:
-    """A name, a dotted name or a call; a digit at the end may be a password's (`hunter2`), in the middle is one's."""
-    found = _CODE.match(value)
+    """Whether a value is a dotted name or a call of a program, such as `tokens.next`."""
     return (
-        bool(found)
+        _CODE.match(value) is not None
         and any(mark in value for mark in (".", "::", "->", "(", "["))
-        and not (any(looks_random(part, 6) for part in value.split(".")))
+        and not any(looks_random(part, 6) for part in value.split("."))
     )
 
 
-def _keeps_words(value: str) -> bool:
-    """A key of a program (`login.password.label`, `user_password`) that is made of such words."""
+def _is_program_key(value: str) -> bool:
+    """Whether a value is a key of a program, made of words without digits: `login.password.label`, `user_password`."""
     words = [word.lower() for word in _HUMPS.findall(value)]
     return (
         not any(word.isdigit() for word in words)
         and len(words) > 1
         and not _ALL_WORDS.isdisjoint(words)
-        and (re.fullmatch(r"[A-Za-z_.:/ -]+", value) is not None)
+        and re.fullmatch(r"[A-Za-z_.:/ -]+", value) is not None
     )
 
 
 def is_mixed(value: str) -> bool:
-    """Letters and digits, or signs, as in no word."""
-    kinds = [any(map(test, value)) for test in (str.isdigit, str.islower, str.isupper)]
-    return len(value) >= 5 and ((sum(kinds) >= 2 and kinds[0]) or any(c in "!@#$%^&*+=?~" for c in value[1:]))
+    """Whether a value has digits among letters, or signs, as no word has."""
+    has_digits, has_letters = any(map(str.isdigit, value)), any(c.islower() or c.isupper() for c in value)
+    return len(value) >= 5 and ((has_digits and has_letters) or any(c in "!@#$%^&*+=?~" for c in value[1:]))

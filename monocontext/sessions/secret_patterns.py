@@ -15,13 +15,11 @@ from monocontext.sessions.secret_cookies import holds_a_session
 from monocontext.sessions.secret_names import entropy, is_dummy
 
 _AFTER = 512
-"""Characters from its piece on of a match that begins before it."""
-
-
+"""A match that begins before its piece ends at most so many characters after the beginning of the piece."""
 _RANDOM = frozenset(["cookie", "command-token"])
 """Kinds whose value must be random."""
-_compiled = functools.cache(re.compile)
-"""Most kinds never occur; to compile them all takes longer than to import the rest."""
+_compile = functools.cache(re.compile)
+"""Compiles a pattern when it is needed: most kinds never occur, and to compile all takes longer than other imports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +29,16 @@ class Shape:
     kind: str
     pattern: str
     lead: int = 0
-    """Characters of a match before the piece, at most."""
+    """The most characters of a match before the piece."""
     entropy: float = 0
-    """Bits a character that the secret must have, at least."""
+    """The least entropy of the secret, in bits a character."""
 
     def spans(self, text: str, at: int) -> list[tuple[int, int]]:
-        """The secrets of a match around a piece at `at`."""
-        pattern = _compiled(self.pattern)
-        if self.lead:  # a search that fails goes on, so it is given little to go on with
+        """The span of the secret in a match around the piece at `at`; empty if there is none."""
+        pattern = _compile(self.pattern)
+        if self.lead:  # a search that fails goes on to the end, so the end is near
             near = pattern.finditer(text, max(0, at - self.lead), at + _AFTER)
-            found = next((each for each in near if each.end() > at), None)  # the line before may have the same
+            found = next((each for each in near if each.end() > at), None)  # the line before may match as well
         else:
             found = pattern.match(text, at)
         if found is None or found.start() > at:
@@ -53,8 +51,10 @@ class Shape:
         return [found.span(group)]
 
 
-# No values: variables, place-holders, marks of an earlier redaction.
-_NO_VALUE = r"(?![$<]|\{\{|%[A-Z(]|\*{3}|\.{3}|\[REDACTED|(?:null|none|true|false|undefined|os\.|process\.|env\.)\b)"
+# Parts of patterns. The first refuses variables, place-holders and marks of an earlier redaction.
+_NOT_A_VARIABLE = (
+    r"(?![$<]|\{\{|%[A-Z(]|\*{3}|\.{3}|\[REDACTED|(?:null|none|true|false|undefined|os\.|process\.|env\.)\b)"
+)
 _W, _D, _H = "[A-Za-z0-9_-]", "[A-Za-z0-9]", "[0-9a-f]"
 _END = r"(?![A-Za-z0-9])"
 _GAP = r"[\"']?\s{0,3}(?:[:=]|=>|,)\s{0,3}[\"']?"
@@ -157,9 +157,9 @@ BEGINNINGS: tuple[tuple[str, str, str], ...] = (
 
 # Kind, pieces (in lower case; case does not count; `~` is a space), characters before it, pattern (from there on, any case).
 WORDS: tuple[tuple[str, str, int, str], ...] = (
-    ("authorization", "authorization", 0, r"authorization" + _GAP + r"(?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|aws4-hmac-sha256)\s{1,3})?" + _NO_VALUE
+    ("authorization", "authorization", 0, r"authorization" + _GAP + r"(?:(?:bearer|basic|token|digest|apikey|api-key|negotiate|aws4-hmac-sha256)\s{1,3})?" + _NOT_A_VARIABLE
                       + r"(?P<secret>(?!(?:bearer|basic|token|digest|apikey|negotiate)\b)(?=[^\s\"',;]{0,200}[0-9=])(?![a-z0-9_.]{1,60}[(\[{}])[^\s\"',;\\]{8,4000})"),
-    ("authorization", "bearer", 0, r"bearer\s{1,3}[\"']?" + _NO_VALUE + r"(?P<secret>(?=[A-Za-z._~+/=-]{0,200}\d)[A-Za-z0-9._~+/=-]{16,4000})"),
+    ("authorization", "bearer", 0, r"bearer\s{1,3}[\"']?" + _NOT_A_VARIABLE + r"(?P<secret>(?=[A-Za-z._~+/=-]{0,200}\d)[A-Za-z0-9._~+/=-]{16,4000})"),
     ("cookie", "jsessionid phpsessid connect.sid asp.net_sessionid laravel_session user_session wordpress_logged_in .aspxauth __host- __secure-", 0,
                r"[._]{0,2}[a-z][\w.-]{3,80}[\"']?\s{0,2}[=:]\s{0,2}[\"']?(?P<secret>[^\s\"'`;,\\<>{}()]{16,4096})"),
     ("totp", "otpauth: otpauth%3a", 0, r"otpauth(?::|%3a)[^\s\"'<>\\]{0,400}?(?:[?&]|%3f|%26)secret(?:=|%3d)(?P<secret>[a-z2-7]{8,256}={0,6})"),

@@ -1,7 +1,8 @@
 """Find private keys in PEM and OpenSSH form. Pure.
 
-A key counts without its first line or its last, or without both when its base64 begins as keys in DER do. Its lines may
-be numbered, quoted, part of a diff or of code. A search after each mark is bounded, so a text costs its length.
+A key is also found without its first or its last line, and without both if its base64 begins as keys in DER do. Its
+lines may be numbered, quoted, or part of a diff or of code. The search after each mark is bounded, so the cost grows
+only with the length of the text.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import re
 from collections.abc import Iterator
 
 _KEY_MARK = re.compile(r"-----(BEGIN|END)[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----")
-_KEY_SPAN = 20_000
+_KEY_CHARACTERS = 20_000
+"""The longest key, with its marks."""
 # The text before a line of a key in a listing, a diff, a quotation or code; its base64; the text that may follow.
 _KEY_LINE = re.compile(
     r"[ \t]*(?:[+>#*|-][ \t]*){0,2}(?:[\w./-]{1,100}[:-](?=\d{1,6}[:-]))?(?:\d{1,6}(?:[ \t]*[:|\u2192-]|\t|[ ]{1,4})[ \t]*){0,2}[\"'`]?(?P<body>[A-Za-z0-9+/]{1,200}={0,2})"
@@ -23,8 +25,8 @@ _KEY_CUT = re.compile(
 _KEY_HEADER = re.compile(
     r"[ \t+>#*|-]*(?:\d{1,6}\W{1,6})?(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): ?[^\n]{0,100})?[ \t\r\"'$,\\n+]*"
 )
-_KEY_BODY = 40
-"""Characters of base64 that make a key."""
+_LEAST_BASE64 = 40
+"""Characters. Less base64 is no key."""
 
 
 def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
@@ -32,7 +34,7 @@ def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
     done = 0
     for mark in _KEY_MARK.finditer(text):
         if mark[1] == "BEGIN":
-            end = text.find("-----END", mark.end(), mark.end() + _KEY_SPAN)
+            end = text.find("-----END", mark.end(), mark.end() + _KEY_CHARACTERS)
             if end >= 0 and "-----" not in text[mark.end() : end]:
                 closing = _KEY_MARK.match(text, end)
                 stop = closing.end() if closing else end
@@ -48,9 +50,9 @@ def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_body_end(text: str, at: int) -> int:
-    """The end of the base64 after a first line; `at` if there is none."""
+    """The end of the base64 that begins at `at`, after a first line; `at` if there is none."""
     length, stop, begin = 0, at, at
-    while begin <= len(text) and begin - at < _KEY_SPAN:
+    while begin <= len(text) and begin - at < _KEY_CHARACTERS:
         end = text.find("\n", begin)
         end = len(text) if end < 0 else end
         line = _KEY_LINE.fullmatch(text, begin, end)
@@ -64,7 +66,7 @@ def _find_body_end(text: str, at: int) -> int:
                 length, stop = length + len(body), cut.end("body" if cut["body"] else "run")
             break
         begin = end + 1
-    return stop if length >= _KEY_BODY else at
+    return stop if length >= _LEAST_BASE64 else at
 
 
 def _may_end_key(body: str) -> bool:
@@ -72,52 +74,26 @@ def _may_end_key(body: str) -> bool:
 
 
 def _find_body_start(text: str, at: int, least: int) -> int:
-    """The beginning of the base64 before a last line; `at` if there is none."""
+    """The beginning of the base64 that ends at `at`, before a last line; `at` if there is none. Looks no further than
+    `least`."""
     length, start, end = 0, at, text.rfind("\n", least, at)
-    while end > least and at - end < _KEY_SPAN:
-        begin = text.rfind("\n", least, end) + 1
-        begin = max(begin, least)
+    while end > least and at - end < _KEY_CHARACTERS:
+        begin = max(text.rfind("\n", least, end) + 1, least)
         line = _KEY_LINE.fullmatch(text, begin, end)
         if not line or (length and len(line["body"]) < 16):
             break
         length += len(line["body"])
         start = line.start("body")
         end = begin - 1
-    return start if length >= _KEY_BODY else at
+    return start if length >= _LEAST_BASE64 else at
 
 
-# A body whose first and last line are missing: how keys in DER begin.
+# How keys in DER begin, whose first and last line may be missing.
 KEY_BEGINNINGS = [
-    "MIIEo",
-    "MIIEp",
-    "MIIEv",
-    "MIIEw",
-    "MIIEu",
-    "MIICX",
-    "MIICW",
-    "MIICd",
-    "MIIJK",
-    "MIIJJ",
-    "MIIJQ",
-    "MIIJR",
-    "MIIG4",
-    "MIIG5",
-    "MIIG/",
-    "MHcCAQEE",
-    "MHQCAQEE",
-    "MIGkAgEB",
-    "MIHcAgEB",
-    "MIGHAgEA",
-    "MIG2AgEA",
-    "MIHuAgEA",
-    "MC4CAQAwBQYDK2Vw",
-    "MC4CAQAwBQYDK2Vu",
-    "MIIFHDBO",
-    "MIIFHzBJ",
-    "MIIFLTBX",
-    "MIIJrTBX",
-    "b3BlbnNzaC1rZXktdjE",
-]
+    "MIIEo", "MIIEp", "MIIEv", "MIIEw", "MIIEu", "MIICX", "MIICW", "MIICd", "MIIJK", "MIIJJ", "MIIJQ", "MIIJR",
+    "MIIG4", "MIIG5", "MIIG/", "MHcCAQEE", "MHQCAQEE", "MIGkAgEB", "MIHcAgEB", "MIGHAgEA", "MIG2AgEA", "MIHuAgEA",
+    "MC4CAQAwBQYDK2Vw", "MC4CAQAwBQYDK2Vu", "MIIFHDBO", "MIIFHzBJ", "MIIFLTBX", "MIIJrTBX", "b3BlbnNzaC1rZXktdjE",
+]  # fmt: skip
 _DER_KEY = re.compile(
     r"b3BlbnNz|MHcCAQEE|MHQCAQEE|MIGkAgEB|MIHcAgEB|MIGHAgEA|MIG2AgEA|MIHuAgEA|MC4CAQAw|MII...IBAA|MII...IBAD|MII..DB|MII..TBX|MII..zBJ|MII.[\w+/]{2,4}AgEA"
 )

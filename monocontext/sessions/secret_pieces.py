@@ -1,7 +1,7 @@
-"""Find all occurrences of many words in a text, in one pass.
+"""Find all occurrences of many words in a text, in one pass. Pure.
 
-A search by the first letters of many words would stop at nearly every letter. This one stops at the rarest letter of a
-word, and looks before and after for the rest of the word there.
+A search for the first letters of many words would stop at nearly every letter. This one stops at the rarest letter of
+each word, and compares the letters before and after it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ _COMMON = " etaoinsrlcdum.pfhgby0_12:w3kv"
 
 
 class WordFinder(Generic[_T]):
-    """Finds words in a text, and gives the rows (values) that were given with each."""
+    """Finds words in a text, and yields the values of each."""
 
     def __init__(self, rows: Iterable[tuple[str, _T]], before: str = "") -> None:
-        """`rows`: words, each with a value. `before`: a zero-width pattern that must match where a word begins. A word
-        that begins with a shorter one is not searched for by itself; its value goes to the shorter one."""
+        """`rows`: words, each with a value. `before`: a zero-width pattern that must match where a word begins.
+
+        A word that begins with a shorter one is not searched for by itself: its value goes to the shorter one.
+        """
         rows = list(rows)
         words = {word for word, _ in rows}
         self._rows = defaultdict[str, list[_T]](list)
@@ -33,7 +35,7 @@ class WordFinder(Generic[_T]):
         ends = defaultdict[str, list[tuple[str, int]]](list)
         by_first = defaultdict[str, set[str]](set)
         for word in sorted(self._rows):
-            at = min(range(max(1, len(word) - 1)), key=lambda i: (-_rank(word[i]), i))
+            at = min(range(max(1, len(word) - 1)), key=lambda i: (-_rarity(word[i]), i))
             ends[word[at:]].append((word, at))
             tail = re.escape(word[at + 1 :])
             by_first[word[at]].add(f"{tail}(?<={before}{re.escape(word)})" if at or before else tail)
@@ -41,8 +43,8 @@ class WordFinder(Generic[_T]):
             tail: [one for part in (tail[:n] for n in range(1, len(tail) + 1)) for one in ends.get(part, ())]
             for tail in ends
         }
-        """By what the pattern matches (a word from its rarest letter on): the words that end in it or in a beginning of
-        it, each with the offset of the match in the word."""
+        """The words that may be around a match, by its text: each with the offset of the match in the word. A match is
+        a word from its rarest letter on."""
         self._pattern = re.compile(
             "|".join(
                 f"{re.escape(first)}(?:{'|'.join(sorted(tails, key=len, reverse=True))})"
@@ -60,6 +62,6 @@ class WordFinder(Generic[_T]):
                     yield begin, begin + len(word), self._rows[word]
 
 
-def _rank(letter: str) -> int:
-    """How rare a letter is."""
+def _rarity(letter: str) -> int:
+    """The rank of a letter in `_COMMON`; rarer letters have a greater one."""
     return _COMMON.find(letter) if letter in _COMMON else len(_COMMON)

@@ -1,7 +1,7 @@
 """Upload a session of this machine to the archive: its new records, without secrets, each once.
 
-Records and texts are stored first, then `session.json` names them by compare-and-swap: that is the commit. The loser of
-a race deletes its objects, reads the current state, and adds the missing records.
+Records and texts are stored first. Then a compare-and-swap of `session.json`, which names them, commits the upload. The
+loser of a race deletes its objects, reads the current state, and adds the missing records.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from monocontext.sessions.turn import Turn, render, tools_of
 from monocontext.stores.protocol import Store, get_bounded, put_own
 
 PART_BYTES = 8 << 20
-"""Records of one object."""
+"""Size of the largest object with records, unless one record is larger."""
 _HEAD_LINES = 200
-"""Lines in which a session says where it is."""
+"""A session names its directory within so many lines, or not at all."""
 _TWIN_LINES = 8
 """An agent such as Codex may write a message twice, within this many lines; an upload may end between the two."""
 _ATTEMPTS = 30
-"""Attempts of a commit while many machines upload one session."""
+"""Attempts to commit while other machines upload the same session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Uploaded:
     session_id: str
     project: str
     records: int
-    """New ones."""
+    """The number of new records."""
     turns: int
-    """New ones."""
+    """The number of new turns."""
     bytes: int
     """Bytes of the new records, as stored."""
     findings: tuple[Finding, ...] = ()
@@ -59,13 +59,13 @@ class Uploaded:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Secrets by kind."""
+        """The number of secrets of each kind."""
         return dict(sorted(Counter(finding.kind for finding in self.findings).items()))
 
 
 @dataclass(slots=True)
 class _NewRecords:
-    """The records of a file that the archive lacks."""
+    """What the archive lacks of a session file."""
 
     maker: TurnMaker
     records: list[bytes] = field(default_factory=list)
@@ -98,11 +98,11 @@ def upload_session(
     """Upload the new records of a session. Uploading it again does nothing (1 GET, 1 HEAD).
 
     `project`: by default that of the directory the agent worked in. `user`: `name@machine`, kept with the session.
-    `patterns`: regular expressions of more secrets. `is_open`: the agent is still writing; a cut last line is then left
-    for later, and the copy of the text in one object (`transcript.txt`) as it is.
+    `patterns`: regular expressions of more secrets. `is_open`: the agent is still writing; an incomplete last line is
+    left for the next upload, and the copy of the text in one object (`transcript.txt`) is not renewed.
 
-    Cost: 1 GET; 1 PUT for each 8 MiB of records, 1 for the text, 1 to commit; the copy; what `SearchIndex.add` takes.
-    Raises what reading the file and the store raise: `OSError`, `InvalidText`, `InvalidUrl`, `StoreFailure`.
+    Cost: 1 GET; 1 PUT for each 8 MiB of records, 1 for the text, 1 to commit; the copy; the cost of `SearchIndex.add`.
+    Raises `OSError` and `InvalidText` for the file, `InvalidUrl` and `StoreFailure` for the store.
     """
     for _ in range(_ATTEMPTS):
         name = project or project_of_session(file)
@@ -116,15 +116,15 @@ def upload_session(
         )  # fmt: skip
         if dry_run:
             return report
-        # With nothing new no mark is moved: this may be an older copy, and the file that it is the beginning of would
-        # have the rest of its lines taken once more.
+        # With nothing new `session.json` stays as it is. The file may be an older copy: with its count of lines, the
+        # next upload of the whole file would add the later lines again.
         if not new.records:
             if not is_open:
                 _copy_text(store, root, before)
             return report
         stored: list[str] = []
         after = _store_new(store, root, before, new, redactor, user, stored)
-        # An error here leaves open whether the commit landed, so what it may name stays.
+        # After an error here the commit may have succeeded, so the objects that it names stay.
         if _commit(store, f"{names.TRANSCRIPTS}/{root}/{names.SESSION_JSON}", after, etag):
             _add_to_search(store, name, file.session_id, after.pieces[len(before.pieces) :])
             if not is_open:
@@ -136,9 +136,9 @@ def upload_session(
 
 
 def project_of_session(file: SessionFile) -> str:
-    """The project of the repository, or of the directory, that the records name first; else of the session's folder.
+    """The project of the repository, or of the first directory, that the records name; else of the session's folder.
 
-    The agent's own folder names are lossy.
+    The folder is the last choice: agents shorten its name.
     """
     maker = reader_of(file).maker(file.session_id)
     for line in reader_of(file).lines(file.path):
@@ -152,6 +152,7 @@ def project_of_session(file: SessionFile) -> str:
 
 
 def _load_info(store: Store, root: str, project: str, file: SessionFile) -> tuple[SessionInfo, str | None]:
+    """The archived description and its ETag; an empty description without an ETag for a new session."""
     key = f"{names.TRANSCRIPTS}/{root}/{names.SESSION_JSON}"
     try:
         blob = get_bounded(store, key, MOST_BYTES)
@@ -164,15 +165,15 @@ def _load_info(store: Store, root: str, project: str, file: SessionFile) -> tupl
 
 
 class _Rewritten(Exception):
-    """The file does not begin with the lines that were taken of it."""
+    """The file does not begin with the lines that the archive has."""
 
 
 def _read_new(
     store: Store, root: str, file: SessionFile, before: SessionInfo, redactor: Redactor, is_open: bool
 ) -> _NewRecords:
-    new, seen = _NewRecords(_make_maker(file)), set[str]()
+    new, uuids = _NewRecords(_make_maker(file)), set[str]()
     try:
-        _take_lines(file, new, redactor, is_open, before, lambda line: _is_unseen(line.record, seen))
+        _take_lines(file, new, redactor, is_open, before, lambda line: _add_uuid(line.record, uuids))
     except _Rewritten:
         return _merge(store, root, file, before, redactor, is_open)
     return new
@@ -192,10 +193,10 @@ def _take_lines(
     before: SessionInfo,
     is_wanted: Callable[[RecordLine], bool],
 ) -> None:
-    """Add to `new` the wanted lines of the file after its first `before.lines`, which the archive has.
+    """Add to `new` the wanted lines of the file that come after the archived lines.
 
     The file is read only once, since it may be written to, cut or replaced meanwhile. Raises `_Rewritten`, with nothing
-    taken, if its first lines are not those of the archive.
+    added, if its first lines are not those of the archive.
     """
     hashed, plain = hashlib.sha256(), redactor.sibling()
     if not before.lines:
@@ -208,13 +209,14 @@ def _take_lines(
             break
         hashed.update(line.digest)
         new.lines += 1
-        # A last line that was cut off is stored already; the text written after it is not.
+        # An incomplete line that is stored already is skipped.
         if is_wanted(line) and not (line.problem and line.digest.hex() == before.tail):
             if new.lines > before.lines:
                 _add_line(line, new, redactor)
-            else:  # as the archive has it: the next record may be its twin
-                is_near = before.lines - new.lines < _TWIN_LINES
-                new.maker.feed(plain.record(line.record) if is_near else line.record)
+            else:
+                # Redacted as in the archive where the first new record may repeat it.
+                may_repeat = before.lines - new.lines < _TWIN_LINES
+                new.maker.feed(plain.record(line.record) if may_repeat else line.record)
         if new.lines == before.lines:
             if hashed.hexdigest() != before.digest:
                 raise _Rewritten
@@ -225,7 +227,7 @@ def _take_lines(
 
 
 def _continue_from(maker: TurnMaker, before: SessionInfo) -> None:
-    """Continue the numbers and titles of the archive, which are redacted; those of the file are not."""
+    """Give a maker the number of turns and the title of the archive, which is redacted; that of the file is not."""
     maker.n = before.turns
     maker.title, maker.first_prompt, maker.cwd, maker.branch = (
         before.title, before.first_prompt, before.cwd or maker.cwd, before.branch,
@@ -252,7 +254,7 @@ def _take_tail(
     before: SessionInfo,
     is_wanted: Callable[[RecordLine], bool],
 ) -> None:
-    """A last line that was cut off. It is kept once, and not counted: completed, it comes again."""
+    """Add an incomplete last line, once. It does not count as a line: it comes again when it is complete."""
     new.tail = line.digest.hex()
     if is_open:
         new.problems.append(f"line {line.number}: incomplete; left for the next upload")
@@ -275,7 +277,7 @@ def _merge(
 
     def is_new(line: RecordLine) -> bool:
         if isinstance(line.record.get("uuid"), str):
-            return _is_unseen(line.record, uuids)
+            return _add_uuid(line.record, uuids)
         same = _record_digest(plain.record(line.record))
         others[same] -= 1
         return others[same] < 0
@@ -284,14 +286,13 @@ def _merge(
     return new
 
 
-def _is_unseen(record: Record, seen: set[str]) -> bool:
-    found = record.get("uuid")
-    if not isinstance(found, str):
-        return True
-    if found in seen:
-        return False
-    seen.add(found)
-    return True
+def _add_uuid(record: Record, uuids: set[str]) -> bool:
+    """Add the `uuid` of a record; returns whether it is new. A record without one is always new."""
+    uuid = record.get("uuid")
+    is_new = not isinstance(uuid, str) or uuid not in uuids
+    if isinstance(uuid, str):
+        uuids.add(uuid)
+    return is_new
 
 
 def _record_digest(record: Record) -> bytes:
@@ -304,7 +305,7 @@ def _record_digest(record: Record) -> bytes:
 def _store_new(
     store: Store, root: str, before: SessionInfo, new: _NewRecords, redactor: Redactor, user: str, stored: list[str]
 ) -> SessionInfo:
-    """Store records and text, and return their names. Keys go to `stored` before they are written."""
+    """Store records and text; returns the new description. Keys are added to `stored` before they are written."""
     parts, at = list(before.parts), max([0, *(names.part_ms(part.name) for part in before.parts)])
     for lines in _make_batches(new.records):
         at = max(at + 1, time.time_ns() // 1_000_000)
@@ -355,6 +356,7 @@ def _store_new(
 
 
 def _make_batches(records: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The records of each object, at most `PART_BYTES` together."""
     batch: list[bytes] = []
     size = 0
     for record in records:
@@ -368,21 +370,22 @@ def _make_batches(records: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _commit(store: Store, key: str, info: SessionInfo, etag: str | None) -> bool:
-    """Whether the additions of `info` are part of the session now."""
+    """Write the description; returns whether the new records are part of the session now."""
     try:
         put_own(store, key, info.to_bytes(), if_match=etag)
         return True
     except (AlreadyExists, NotFound):
-        # Ours may have landed, its reply lost, and another may have gone on from it: then theirs names our last part.
+        # The commit may have succeeded although its reply was lost, and another upload may have followed: then the
+        # current description names our last part.
         with contextlib.suppress(NotFound):
-            there = SessionInfo.from_bytes(get_bounded(store, key, MOST_BYTES).data, f"{store.url}/{key}")
-            return info.parts[-1].name in {part.name for part in there.parts}
+            current = SessionInfo.from_bytes(get_bounded(store, key, MOST_BYTES).data, f"{store.url}/{key}")
+            return info.parts[-1].name in {part.name for part in current.parts}
         return False
 
 
 def _add_to_search(store: Store, project: str, session_id: str, pieces: Sequence[TurnPiece]) -> None:
-    """Let searches know of new texts. One that dies before this leaves them to be read by each search, or to
-    `sessions index`."""
+    """Add new texts to the search filters. After a crash before this, searches read the texts whole until
+    `sessions index` adds them."""
     from monocontext.sessions.search_index import SearchIndex
 
     if pieces:
@@ -391,7 +394,7 @@ def _add_to_search(store: Store, project: str, session_id: str, pieces: Sequence
 
 
 def _copy_text(store: Store, root: str, info: SessionInfo) -> None:
-    """The whole text in one object, for people and programs that read files. No reader of ours needs it."""
+    """Store the whole text in one object, for people and programs that read files. Monocontext does not read it."""
     folder, size = f"{names.TRANSCRIPTS}/{root}", sum(piece.bytes for piece in info.pieces)
     if not size:
         return

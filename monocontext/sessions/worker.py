@@ -1,4 +1,4 @@
-"""The worker that hooks start: it uploads the jobs in the spool, retries, and writes a log. One runs for each user.
+"""Run the worker that hooks start: it uploads the jobs in the spool, retries, and writes a log. A user has one.
 
 A job that fails stays in the spool; the next hook, or `monocontext sessions sync`, starts the worker again.
 """
@@ -27,16 +27,16 @@ from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 
 PATIENCE_SECONDS = 900.0
-"""A worker ends when a store has not answered for this long."""
+"""The longest time that a worker retries failed uploads."""
 _FIRST_WAIT_SECONDS = 2.0
 _LONGEST_WAIT_SECONDS = 60.0
 _MOST_ATTEMPTS_WITHOUT_FILE = 4
 _LOOK_SECONDS = 0.5
-"""Seconds between two looks for new jobs while one has to wait."""
+"""Between two looks for new jobs while others are not due."""
 
 
 def main() -> None:
-    """Work until nothing is left, or a store has been silent for too long."""
+    """Do all jobs; give up after `PATIENCE_SECONDS`."""
     os.nice(10)
     work(time.time() + PATIENCE_SECONDS)
 
@@ -46,46 +46,42 @@ def work(
     log: Callable[[str], object] | None = None,
     report_upload: Callable[[Uploaded], object] | None = None,
 ) -> int:
-    """Do the jobs in the spool; returns the number of jobs left.
+    """Do the jobs in the spool; returns the number of jobs that remain.
 
-    Jobs whose store fails are retried until `until`, in seconds since 1970. `report_upload` receives each upload;
-    without it the log does.
+    Failed jobs are retried until `until`, in seconds since 1970. `report_upload` receives each upload, by default the
+    log does.
     """
     log = log or _log
-    report_to = report_upload or (lambda report: log(_describe(report)))
-    while True:
+    report_upload = report_upload or (lambda report: log(_describe(report)))
+    has_postponed = False
+    while spool.jobs() and not has_postponed:
         descriptor = spool.try_lock()
-        if descriptor is None:
-            return len(spool.jobs())
+        if descriptor is None:  # another worker does them
+            break
         try:
-            left = _do_jobs(until, log, report_to)
+            has_postponed = _do_jobs(until, log, report_upload)
         finally:
             os.close(descriptor)
-        # A job that came after the last look found the lock taken, and started no worker.
-        if left or not spool.jobs():
-            return len(spool.jobs())
+        # Look again: the hook of a job that was written just before this found the lock taken, and started no worker.
+    return len(spool.jobs())
 
 
 def _do_jobs(until: float, log: Callable[[str], object], report_upload: Callable[[Uploaded], object]) -> bool:
-    """Do jobs until none is left, or all that are left are due after `until`; returns whether any is left."""
+    """Do jobs until there are none, or all are due after `until`; returns whether there are such."""
     while paths := spool.jobs():
-        waits = []
-        for path in paths:
-            due = _try_job(path, log, report_upload)
-            if due is not None:
-                waits.append(due)
-        if not waits:
+        due = [at for path in paths if (at := _try_job(path, log, report_upload)) is not None]
+        if not due:
             continue
-        if min(waits) > until:
-            log(f"{len(waits)} uploads are kept for later")
+        if min(due) > until:
+            log(f"{len(due)} uploads are kept for later")
             return True
-        time.sleep(max(0.0, min(_LOOK_SECONDS, min(waits) - time.time())))
+        time.sleep(max(0.0, min(_LOOK_SECONDS, min(due) - time.time())))
     return False
 
 
 def _try_job(path: str, log: Callable[[str], object], report_upload: Callable[[Uploaded], object]) -> float | None:
-    """Do one job if it is due. Returns when to try again, in seconds since 1970; None if the job is finished or given
-    up."""
+    """Do one job if it is due; returns the time of the next attempt, in seconds since 1970. None if the job is done or
+    put aside."""
     try:
         job = json.loads(Path(path).read_bytes())
     except FileNotFoundError:
@@ -114,7 +110,8 @@ def _try_job(path: str, log: Callable[[str], object], report_upload: Callable[[U
 
 
 def upload_job(job: dict[str, object]) -> list[Uploaded]:
-    """Upload the session of a job, and its subagents. Raises errors of reading and storing."""
+    """Upload the session of a job, and its subagents. Raises the errors of `upload_session`, and `NotFound` if there is
+    no transcript."""
     names = ("endpoint", "region", "profile", "anonymous")
     options: dict[str, Any] = {name: job[name] for name in names if job.get(name)}
     store = open_store(str(job["url"]), **options)
@@ -157,7 +154,7 @@ def _job_files(job: dict[str, object]) -> list[SessionFile]:
 
 
 def _compile(job: dict[str, object], project: str, log: Callable[[str], object]) -> None:
-    """Run `rlm compile` for new sessions, in this worker's time; its output goes to the log."""
+    """Run `rlm compile` for the project, and wait for it; its output goes to the log."""
     program = Path(sys.executable).parent / "rlm"
     command = str(program) if os.access(program, os.X_OK) else shutil.which("rlm")
     if command is None:
@@ -174,17 +171,18 @@ def _compile(job: dict[str, object], project: str, log: Callable[[str], object])
 
 
 def _retry_later(path: str, job: dict[str, object], error: Exception, log: Callable[[str], object]) -> float:
+    """Put a failed job back; returns the time of its next attempt, in seconds since 1970."""
     attempts = int(str(job.get("attempts", 0))) + 1
     wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(attempts - 1, 10))
     log(f"{job.get('session_id')}: attempt {attempts} failed, again in {wait:.0f} s: {' '.join(str(error).split())}")
     due = time.time() + wait
-    if json.loads(Path(path).read_bytes()).get("at") == job.get("at"):  # else a newer one has taken its place
+    if json.loads(Path(path).read_bytes()).get("at") == job.get("at"):  # else a newer job has replaced it
         spool.rewrite_job(path, {**job, "attempts": attempts, "retry": True, "due": due})
     return due
 
 
 def _give_up(path: str, job: dict[str, object], why: str, log: Callable[[str], object]) -> float | None:
-    """Put aside a job that can never work, with the reason."""
+    """Put aside a job that cannot succeed, and log the reason."""
     log(f"{job.get('session_id', path)}: put aside: {' '.join(why.split())}")
     os.replace(path, path.removesuffix(".job") + ".failed")
     return None

@@ -189,7 +189,7 @@ def test_plain_text(tmp_path: Path) -> None:
         ("a.jsonl", "this is\nno JSON\n", "not JSON lines: line 1"),
         ("a.jsonl", "", "empty"),
         ("a.json", "{", "not JSON"),
-        ("a.json", '{"a": 1}', "no list of messages"),
+        ("a.json", '{"a": 1}', "expected a JSON list of messages"),
         ("a.json", "[" * 100_000, "not JSON"),
         ("a.txt", "nobody speaks", "USER:"),
     ],
