@@ -26,6 +26,8 @@ _END_SECONDS = 20.0
 class DockerRunner(RemoteRunner):
     """Runs cells in a container: no network, read-only, user nobody."""
 
+    name = "docker"
+
     def __init__(
         self,
         context: object,
@@ -38,30 +40,19 @@ class DockerRunner(RemoteRunner):
         **shared: Unpack[SharedOptions],
     ) -> None:
         """`options`: more of them for `docker run`, such as `--runtime=runsc`. Raises RunnerUnavailable."""
-        place = DockerPlace(limits or Limits(), image, program, tuple(options))
-        super().__init__(place, context, subcalls, **shared)
-
-
-class DockerPlace:
-    """Starts containers."""
-
-    name = "docker"
-
-    def __init__(self, limits: Limits, image: str, program: str, options: tuple[str, ...]) -> None:
-        self._limits = limits
+        self._limits = limits or Limits()
         self._image = image
         self._program = program
         self._options = options
+        super().__init__(context, subcalls, **shared)
 
-    def start(self, modules: Sequence[str]) -> tuple[Container, Mapping[str, Any]]:
-        """Raises RunnerUnavailable."""
+    def launch(self, modules: Sequence[str]) -> tuple[Container, Mapping[str, Any]]:
         program = shutil.which(self._program)
         if program is None:
             raise RunnerUnavailable(f"runner 'docker': no program {self._program!r} here")
         name = f"rlm-{secrets.token_hex(8)}"
-        popen = subprocess.Popen(
-            self.command(program, name), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        words = docker_command(program, name, self._image, self._options, self._limits)
+        popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         container = Container(popen, program, name)
         hello = receive_hello(container)
         if hello is None:
@@ -69,18 +60,18 @@ class DockerPlace:
             raise RunnerUnavailable(f"runner 'docker': {container.complaint or how}")
         return container, {**hello, "confinement": "docker"}
 
-    def command(self, program: str, name: str) -> list[str]:
-        """The command line of `docker run`. Pure."""
-        limits = self._limits
-        return [
-            program, "run", "--rm", "--interactive", "--name", name, "--network", "none", "--read-only",
-            "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534",
-            "--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes), "--pids-limit", "128",
-            "--tmpfs", f"/tmp:rw,noexec,nosuid,nodev,size={limits.disk_bytes},mode=1777", "--workdir", "/tmp",
-            # Without these a cell finds 64 MiB in /dev/shm, and under podman all memory there is in /var/tmp.
-            "--ipc", "none", "--tmpfs", "/var/tmp:ro", "--log-driver", "none", *self._options, self._image,
-            "python", "-I", "-m", "rlm.runners.launcher", make_container_plan(limits),
-        ]  # fmt: skip
+
+def docker_command(program: str, name: str, image: str, options: Sequence[str], limits: Limits) -> list[str]:
+    """The command line that runs a worker in a new container."""
+    return [
+        program, "run", "--rm", "--interactive", "--name", name, "--network", "none", "--read-only",
+        "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534",
+        "--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes), "--pids-limit", "128",
+        "--tmpfs", f"/tmp:rw,noexec,nosuid,nodev,size={limits.disk_bytes},mode=1777", "--workdir", "/tmp",
+        # Without these a cell finds 64 MiB in /dev/shm, and under podman all memory there is in /var/tmp.
+        "--ipc", "none", "--tmpfs", "/var/tmp:ro", "--log-driver", "none", *options, image,
+        "python", "-I", "-m", "rlm.runners.launcher", make_container_plan(limits),
+    ]  # fmt: skip
 
 
 class Container:
@@ -91,11 +82,11 @@ class Container:
         self._program, self._name = program, name
         self._ended: str | None = None
         self.complaint = ""
-        """The last line on its stderr, once it has ended, without advice."""
+        """Once it has ended: the last line on its stderr that gives a reason."""
         self.channel = take_channel(popen)
 
     def end(self, *, gone: bool = False) -> str:
-        """Kill the container; the client of it ends by itself then."""
+        """Kill the container; then the `docker run` that waits for it ends by itself."""
         if self._ended is None:
             self.channel.close()
             by_itself = gone and wait_for_exit(self._popen)
@@ -104,12 +95,12 @@ class Container:
                     [self._program, "kill", self._name], capture_output=True, timeout=_END_SECONDS, check=False
                 )
             try:
-                said = self._popen.communicate(timeout=_END_SECONDS)[1]
+                stderr = self._popen.communicate(timeout=_END_SECONDS)[1]
             except subprocess.TimeoutExpired:
                 self._popen.kill()
-                said = self._popen.communicate()[1]
-            # Behind the reason the program recommends its --help.
-            lines = [line for line in said.decode("utf-8", "replace").splitlines() if line and "--help" not in line]
+                stderr = self._popen.communicate()[1]
+            # After the reason, the program recommends its --help.
+            lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line and "--help" not in line]
             self.complaint = lines[-1][:500] if lines else ""
             self._ended = f"exit status {self._popen.returncode}" if by_itself else "ended"
         return self._ended

@@ -8,7 +8,6 @@ import itertools
 import linecache
 import math
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
@@ -20,6 +19,7 @@ from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.capture import NOTES_CHARACTERS, Buffer, capture_thread, redirection, route_streams
+from rlm.runners.cell_clock import CallTimes, CellClock
 from rlm.runners.cell_thread import CellRunner, CellThread, CellTimeout
 from rlm.runners.claims import Claim
 from rlm.runners.runner import CellResult
@@ -28,7 +28,7 @@ from rlm.runners.syntax import hide_syntax_warnings, parse
 _runs = itertools.count(1)
 
 
-class ModelCalls(Protocol):
+class ModelCalls(CallTimes, Protocol):
     """The model calls of a namespace: `SubCalls`, or `RemoteCalls` in a worker."""
 
     def llm_query(self, prompt: str, model: str | None = None) -> str: ...
@@ -38,9 +38,6 @@ class ModelCalls(Protocol):
     ) -> list[str | LLMError]: ...
 
     def drain(self) -> tuple[SubCall, ...]: ...
-
-    @property
-    def waited_seconds(self) -> float: ...
 
 
 class LocalRunner:
@@ -99,22 +96,13 @@ class LocalRunner:
 
     def run(self, code: str) -> CellResult:
         """Run one cell; assignments made before an exception are kept, reserved names are put back."""
-        started = time.perf_counter()
-        waited = self._subcalls.waited_seconds
-        # Some callers' `subcalls` know no budget.
-        run_left: Callable[[], float] = getattr(self._subcalls, "seconds_left", lambda: math.inf)
+        clock = CellClock(self._cell_timeout, self._subcalls)
         cell = _RunningCell(f"{self._files}{len(self._sources) + 1}>", code, self._output_limit)
         self._sources.append(cell.file)
         self._out = cell.out
-
-        def seconds_left() -> float:
-            own = self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
-            # Past the budget of the run a cell still has a second: to end, or to give the draft of an answer.
-            return min(own, max(run_left(), started + 1 - time.perf_counter()))
-
         try:
             with route_streams():
-                ended = self._thread.run(lambda: self._execute(cell), seconds_left)
+                ended = self._thread.run(lambda: self._execute(cell), clock.seconds_left)
         except BaseException:
             self._restore()
             self._subcalls.drain()
@@ -133,7 +121,7 @@ class LocalRunner:
             variables=cell.variables,
             calls=self._subcalls.drain(),
             final_answer=cell.final_answer,
-            execution_seconds=time.perf_counter() - started,
+            execution_seconds=clock.elapsed_seconds(),
             claims=cell.claims,
         )
 

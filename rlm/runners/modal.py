@@ -6,20 +6,23 @@ The image must hold `monocontext-rlm` of this version; by default one is made wi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Unpack
 
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
-from rlm.runners.remote import RemoteRunner, SharedOptions
-from rlm.runners.sandbox import SandboxPlace
+from rlm.runners.remote import SharedOptions
+from rlm.runners.sandbox import SandboxRunner
 
 LIFE_SECONDS = 4 * 3600
 
 
-class ModalRunner(RemoteRunner):
+class ModalRunner(SandboxRunner):
     """Runs cells in a sandbox of Modal, without a network."""
+
+    name = "modal"
 
     def __init__(
         self,
@@ -39,8 +42,8 @@ class ModalRunner(RemoteRunner):
             except ImportError:
                 raise RunnerUnavailable("runner 'modal' needs the package modal: pip install modal") from None
         limits = limits or Limits()
-        place = SandboxPlace("modal", lambda: ModalSandbox(modal, app, image, limits), "python", limits)
-        super().__init__(place, context, subcalls, **shared)
+        make = partial(ModalSandbox, modal, app, image, limits)
+        super().__init__(context, subcalls, make=make, python="python", limits=limits, **shared)
 
 
 class ModalSandbox:

@@ -31,28 +31,31 @@ _working_way: dict[tuple[str, ...], str] = {}
 """The way of confining that worked, for each list of ways: tried once in a process."""
 
 
-class ProcessPlace:
-    """Starts workers with `sys.executable`."""
+class ProcessRunner(RemoteRunner):
+    """Runs cells in a process of this machine, confined in the strongest way that works here."""
 
     name = "subprocess"
 
     def __init__(
         self,
+        context: object,
+        subcalls: SubCalls,
         *,
-        limits: Limits,
+        limits: Limits | None = None,
         ways: Sequence[str] = WAYS,
-        packages: tuple[str, ...] = ("rlm",),
         scratch: str | None = None,
+        **shared: Unpack[SharedOptions],
     ) -> None:
-        """`packages`: those that a worker must be able to import, besides installed ones; `scratch`: a path that it may
-        write below, where the way of confining has paths of its own."""
-        self._limits = limits
+        """`ways`: of confining, tried in order. `scratch`: a path that cells may write below, where the way of
+        confining gives a worker paths of its own."""
+        self._limits = limits or Limits()
         self._ways = tuple(ways)
-        self._packages = packages
+        self._packages = packages_of(context)
         self._scratch = scratch
+        super().__init__(context, subcalls, **shared)
 
-    def start(self, modules: Sequence[str] = ()) -> tuple[Process, Mapping[str, Any]]:
-        """A worker, in the first way that works here. Raises RunnerUnavailable, with the reasons of all."""
+    def launch(self, modules: Sequence[str]) -> tuple[Process, Mapping[str, Any]]:
+        """A worker, confined in the first way that works here. Raises RunnerUnavailable, with the reasons of all."""
         view = python_view(self._packages)
         if self._scratch:
             view = view.with_scratch(self._scratch)
@@ -75,29 +78,9 @@ class ProcessPlace:
 
     def _order_ways(self) -> list[str]:
         """Try namespaces first for root: its worker is then a user of its own, not a mapped root."""
-        ways = list(self._ways)
-        if os.geteuid() == 0 and "namespaces" in ways:
-            ways.remove("namespaces")
-            ways.insert(0, "namespaces")
-        return ways
-
-
-class ProcessRunner(RemoteRunner):
-    """Runs cells in a process of this machine, confined in the strongest way that works here."""
-
-    def __init__(
-        self,
-        context: object,
-        subcalls: SubCalls,
-        *,
-        limits: Limits | None = None,
-        ways: Sequence[str] = WAYS,
-        scratch: str | None = None,
-        **shared: Unpack[SharedOptions],
-    ) -> None:
-        """`ways`: of confining, tried in order; `scratch`: see `ProcessPlace`."""
-        place = ProcessPlace(limits=limits or Limits(), ways=ways, packages=packages_of(context), scratch=scratch)
-        super().__init__(place, context, subcalls, **shared)
+        if os.geteuid() == 0:
+            return sorted(self._ways, key=lambda way: way != "namespaces")
+        return list(self._ways)
 
 
 class Process:

@@ -51,6 +51,8 @@ class SandboxRunner(RemoteRunner):
     `make` is called again when a cell has ended its sandbox. `python` is the interpreter in there.
     """
 
+    name = "sandbox"
+
     def __init__(
         self,
         context: object,
@@ -62,20 +64,12 @@ class SandboxRunner(RemoteRunner):
         **shared: Unpack[SharedOptions],
     ) -> None:
         """Raises RunnerUnavailable, with the provider's error or the output of the sandbox."""
-        super().__init__(SandboxPlace("sandbox", make, python, limits or Limits()), context, subcalls, **shared)
-
-
-class SandboxPlace:
-    """Starts a worker in a new sandbox."""
-
-    def __init__(self, name: str, make: Callable[[], Sandbox], python: str, limits: Limits) -> None:
-        self.name = name
         self._make = make
-        words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits)]
+        words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits or Limits())]
         self._command = f"{shlex.join(words)} 2>&1"
+        super().__init__(context, subcalls, **shared)
 
-    def start(self, modules: Sequence[str]) -> tuple[SandboxWorker, Mapping[str, Any]]:
-        """Raises RunnerUnavailable."""
+    def launch(self, modules: Sequence[str]) -> tuple[SandboxWorker, Mapping[str, Any]]:
         sandbox = None
         try:
             sandbox = self._make()

@@ -42,6 +42,8 @@ _PROGRAM = Path(__file__).with_name("node.mjs")
 class WasmRunner(RemoteRunner):
     """Runs cells in a WebAssembly module."""
 
+    name = "wasm"
+
     def __init__(
         self,
         context: object,
@@ -55,79 +57,80 @@ class WasmRunner(RemoteRunner):
 
         Raises RunnerUnavailable.
         """
-        super().__init__(WasmPlace(pyodide, memory_bytes, packages_of(context)), context, subcalls, **shared)
-
-
-class WasmPlace:
-    """Starts modules."""
-
-    name = "wasm"
-
-    def __init__(self, pyodide: str | os.PathLike[str] | None, memory_bytes: int, packages: tuple[str, ...]) -> None:
         self._pyodide = pyodide
         self._memory_bytes = memory_bytes
-        self._packages = packages
+        self._packages = packages_of(context)
+        super().__init__(context, subcalls, **shared)
 
-    def start(self, modules: Sequence[str] = ()) -> tuple[NodeProcess, Mapping[str, Any]]:
-        """A module that begins with a snapshot; the first of a version makes it, where it can be kept.
-
-        Raises RunnerUnavailable.
-        """
+    def launch(self, modules: Sequence[str]) -> tuple[NodeProcess, Mapping[str, Any]]:
         if lacks := what_is_missing(self._pyodide):
             raise RunnerUnavailable(f"runner 'wasm': {lacks}")
-        node, folder = shutil.which("node") or "node", find_folder(self._pyodide)
-        archive = _pack((*self._packages, *_LIBRARIES))
-        ahead = json.dumps([*_IMPORTED_AHEAD, *modules])
-        depends_on = (
-            _version(node).encode(), (folder / "package.json").read_bytes(), _PROGRAM.read_bytes(), archive,
-            ahead.encode(),
-        )  # fmt: skip
+        return start_module(find_folder(self._pyodide), self._memory_bytes, self._packages, modules)
 
-        def make() -> bytes:
-            process, (_, made) = self._launch(node, folder, {"modules": json.loads(ahead)}, archive, b"")
-            process.end()
-            return bytes(made)
 
-        kept = os.path.expanduser(HOME)  # not absolute where the user has no home
-        snapshot = load_snapshot(Path(kept, "snapshots"), depends_on, make) if os.path.isabs(kept) else b""
-        process, (hello, _) = self._launch(node, folder, {}, archive, snapshot)
-        return process, hello
+def start_module(
+    folder: Path, memory_bytes: int, packages: tuple[str, ...], modules: Sequence[str]
+) -> tuple[NodeProcess, Mapping[str, Any]]:
+    """A module that begins with a snapshot of one that has imported `modules`, and the fields of its hello.
 
-    def _launch(
-        self, node: str, folder: Path, given: Mapping[str, Any], archive: bytes, snapshot: bytes
-    ) -> tuple[NodeProcess, Message]:
-        """A process, and its first message. Raises RunnerUnavailable."""
-        popen = subprocess.Popen(
-            self.command(node, folder),
-            env={"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {},
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        process = NodeProcess(popen)
-        try:
-            process.channel.send({**given, "archive": len(archive)}, [archive, snapshot], seconds=START_SECONDS)
-            first = process.channel.receive(START_SECONDS)
-        except (ChannelClosed, ChannelAbuse):
-            first = None  # its stderr tells more
-        except BaseException:
-            process.end()
-            raise
-        if first is None:
-            raise RunnerUnavailable(f"runner 'wasm': {process.end(gone=True)}")
-        return process, first
+    The first start of a version makes the snapshot, where it can be kept. Raises RunnerUnavailable.
+    """
+    node = shutil.which("node") or "node"
+    command = node_command(node, folder, memory_bytes)
+    archive = _pack((*packages, *_LIBRARIES))
+    ahead = [*_IMPORTED_AHEAD, *modules]
+    depends_on = (
+        _version(node).encode(), (folder / "package.json").read_bytes(), _PROGRAM.read_bytes(), archive,
+        json.dumps(ahead).encode(),
+    )  # fmt: skip
 
-    def command(self, node: str, folder: Path) -> list[str]:
-        """The command line of Node. It holds the program itself, which needs no right to a file then."""
-        folders = (folder, folder.parent / "ws")  # which Pyodide imports under Node
-        readable = [f"--allow-fs-read={each}{os.sep}*" for each in folders]
-        return [
-            node, _permission_flag(node), *readable, "--no-warnings", "--disallow-code-generation-from-strings",
-            f"--max-old-space-size={_HEAP_MIB}", f"--wasm-max-mem-pages={self._memory_bytes // _PAGE_BYTES}",
-            "--input-type=module", "--eval", _PROGRAM.read_text("utf-8"), str(folder), str(DISK_BYTES),
-        ]  # fmt: skip
+    def make() -> bytes:
+        process, (_, snapshot) = _launch(command, folder, {"modules": ahead}, archive, b"")
+        process.end()
+        return bytes(snapshot)
+
+    kept = os.path.expanduser(HOME)  # not absolute where the user has no home
+    snapshot = load_snapshot(Path(kept, "snapshots"), depends_on, make) if os.path.isabs(kept) else b""
+    process, (hello, _) = _launch(command, folder, {}, archive, snapshot)
+    return process, hello
+
+
+def _launch(
+    command: list[str], folder: Path, fields: Mapping[str, Any], archive: bytes, snapshot: bytes
+) -> tuple[NodeProcess, Message]:
+    """A process, and its first message. Raises RunnerUnavailable."""
+    popen = subprocess.Popen(
+        command,
+        env={"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {},
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    process = NodeProcess(popen)
+    try:
+        process.channel.send({**fields, "archive": len(archive)}, [archive, snapshot], seconds=START_SECONDS)
+        first = process.channel.receive(START_SECONDS)
+    except (ChannelClosed, ChannelAbuse):
+        first = None  # its stderr tells more
+    except BaseException:
+        process.end()
+        raise
+    if first is None:
+        raise RunnerUnavailable(f"runner 'wasm': {process.end(gone=True)}")
+    return process, first
+
+
+def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
+    """The command line of Node. It contains the program itself, which then needs no right to a file."""
+    folders = (folder, folder.parent / "ws")  # which Pyodide imports under Node
+    readable = [f"--allow-fs-read={each}{os.sep}*" for each in folders]
+    return [
+        node, _permission_flag(node), *readable, "--no-warnings", "--disallow-code-generation-from-strings",
+        f"--max-old-space-size={_HEAP_MIB}", f"--wasm-max-mem-pages={memory_bytes // _PAGE_BYTES}",
+        "--input-type=module", "--eval", _PROGRAM.read_text("utf-8"), str(folder), str(DISK_BYTES),
+    ]  # fmt: skip
 
 
 class NodeProcess:
