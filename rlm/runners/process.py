@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -90,10 +91,10 @@ class Process:
         self.channel = channel
         self._popen = popen
         self._lifeline = lifeline
-        self._how = "ended"
+        self._how_ended = "ended"
 
     def end(self, *, gone: bool = False) -> str:
-        """Close the lifeline, so that the launcher ends the worker."""
+        """Close the lifeline, at which the launcher kills the worker."""
         self.channel.close()
         if self._lifeline >= 0:
             lifeline, self._lifeline = self._lifeline, -1
@@ -104,43 +105,43 @@ class Process:
             except subprocess.TimeoutExpired:
                 self._popen.kill()
                 self._popen.wait()
-            said = self.complaint() if died_by_itself and self._popen.returncode == FAILED else ""
+            if died_by_itself:
+                self._how_ended = _describe_exit(self._popen.returncode)
+                if self._popen.returncode == FAILED and (complaint := self.complaint()):
+                    self._how_ended += f": {complaint}"  # after the certain facts: a cell may have written it
             if self._popen.stderr:
                 self._popen.stderr.close()
-            self._how = _describe_exit(self._popen.returncode) if died_by_itself else "ended"
-            if said:  # after the certain facts: a cell may have written it
-                self._how += f": {said}"
-        return self._how
+        return self._how_ended
 
     def complaint(self) -> str:
         """The last line on its stderr, without terminal control sequences."""
         if not self._popen.stderr or self._popen.stderr.closed:
             return ""
         os.set_blocking(self._popen.stderr.fileno(), False)
-        said = (self._popen.stderr.read(4000) or b"").decode("utf-8", "replace")
-        last = said.strip().splitlines()[-1] if said.strip() else ""
-        return "".join(character for character in last if character.isprintable())[:300]
+        lines = (self._popen.stderr.read(4000) or b"").decode("utf-8", "replace").strip().splitlines()
+        return "".join(character for character in lines[-1] if character.isprintable())[:300] if lines else ""
 
 
 def _describe_exit(code: int | None) -> str:
-    import signal
-
     assert code is not None  # it has ended
-    number = code - 128 if code > 128 else -code
-    if code > 128 or code < 0:
-        try:
-            name = signal.Signals(number).name
-        except ValueError:
-            name = f"signal {number}"
-        meaning = {"SIGXCPU": "its CPU time is used up", "SIGKILL": "killed"}
-        return f"{name}: {meaning[name]}" if name in meaning else name
-    return f"exit status {code}"
+    if 0 <= code <= 128:
+        return f"exit status {code}"
+    number = code - 128 if code > 128 else -code  # the launcher reports the worker's signal as a shell does
+    match number:
+        case signal.SIGXCPU:
+            return "SIGXCPU: its CPU time is used up"
+        case signal.SIGKILL:
+            return "SIGKILL: killed"
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _start_worker(
     way: str, view: FolderView, limits: Limits, modules: tuple[str, ...]
 ) -> tuple[Process, Mapping[str, Any]]:
-    """Raises RunnerUnavailable, with the reason alone."""
+    """A worker that is confined in this way. Raises RunnerUnavailable, with the reason alone."""
     program = bubblewrap.find() if way == "bubblewrap" else None
     if way == "bubblewrap" and program is None:
         raise RunnerUnavailable("bwrap is not installed")
@@ -152,7 +153,7 @@ def _start_worker(
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         plan = {
             "way": way, "channel": [theirs.fileno()] * 2, "lifeline": lifeline_end, "bwrap": program,
-            "view": asdict(view), "limits": limits.to_dict(),
+            "view": asdict(view), "limits": asdict(limits),
         }  # fmt: skip
         popen = _launch(plan, view, modules, theirs.fileno(), lifeline_end)
     except BaseException as exc:
@@ -169,11 +170,11 @@ def _start_worker(
     hello = receive_hello(process)
     if hello is None:
         wait_for_exit(popen)  # so that its stderr is complete
-        said = process.complaint()
-        how = process.end(gone=True)
-        if how.startswith("SIGKILL"):
-            how += f" from outside, {why_killed(kills)}"
-        raise RunnerUnavailable(said or f"it did not start ({how})")
+        complaint = process.complaint()
+        how_ended = process.end(gone=True)
+        if how_ended.startswith("SIGKILL"):
+            how_ended += f" from outside, {why_killed(kills)}"
+        raise RunnerUnavailable(complaint or f"it did not start ({how_ended})")
     return process, hello
 
 

@@ -1,4 +1,4 @@
-"""Make the runner of a name: the place where a model's code runs."""
+"""Check and make a runner, the place where a model's code runs, by its name."""
 
 from __future__ import annotations
 
@@ -18,39 +18,42 @@ if TYPE_CHECKING:
 
 RUNNERS = ("confined", "subprocess", "wasm", "local", "docker", "modal")
 """The runners that need no more than their name; `sandbox` needs `make` in its options."""
-_OF_SUBPROCESS, _OF_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
-"""Options that `confined` gives to the one of the two that takes them."""
+_ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
+"""Options of `confined` for just one of the two runners that it may be."""
 
 
 def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
-    """Raise RunnerUnavailable unless there is a runner of this name for this system. `options`: those of the runner."""
-    pyodide = (options or {}).get("pyodide")
+    """Raise RunnerUnavailable unless this system can have the runner of this name. `options`: its own."""
+    given = options or {}
     if name == "sandbox":
-        if not callable((options or {}).get("make")):
+        if not callable(given.get("make")):
             raise RunnerUnavailable(
                 "runner 'sandbox' needs runner_options={'make': ...}, a callable; see docs/runners.md"
             )
-        return
-    if name not in RUNNERS:
+    elif name not in RUNNERS:
         raise RunnerUnavailable(f"no runner {name!r}; there are {', '.join(map(repr, RUNNERS))}")
-    if name == "wasm" and (lacks := what_is_missing(pyodide)):
-        raise RunnerUnavailable(f"runner 'wasm': {lacks}")
-    if name not in ("confined", "subprocess") or not (lacks := _missing_of_linux()):
-        return
-    if name == "confined" and not (brings := what_is_missing(pyodide)):
-        return
-    wasm = f"for --runner wasm there is {brings}" if name == "confined" else "say --runner wasm"
-    raise RunnerUnavailable(
-        f"runner 'subprocess' confines with what Linux has, and here is no {lacks}; {wasm}; or say --runner docker, "
-        f"or, to run the code of a model with your own rights, --runner local"
-    )
+    elif name == "wasm":
+        if lacks := what_is_missing(given.get("pyodide")):
+            raise RunnerUnavailable(f"runner 'wasm': {lacks}")
+    elif name in ("confined", "subprocess") and (lacks := _missing_of_linux()):
+        hint = "say --runner wasm"
+        if name == "confined":
+            if not (wasm_lacks := what_is_missing(given.get("pyodide"))):
+                return
+            hint = f"for --runner wasm there is {wasm_lacks}"
+        raise RunnerUnavailable(
+            f"runner 'subprocess' needs {lacks}, which this system ({sys.platform}) lacks; {hint}; or say --runner "
+            f"docker, or, to run the code of a model with your own rights, --runner local"
+        )
 
 
 def _missing_of_linux() -> str:
-    """The missing requirements of the runner `subprocess`; empty if none is missing."""
+    """The missing requirement of the runner `subprocess`; empty if none is missing."""
     if sys.platform != "linux":
-        return f"Linux (this is {sys.platform})"
-    return "module resource" if find_spec("resource") is None else "" if hasattr(os, "fork") else "os.fork"
+        return "Linux"
+    if find_spec("resource") is None:
+        return "the module resource"
+    return "" if hasattr(os, "fork") else "os.fork"
 
 
 def make_runner(
@@ -64,17 +67,17 @@ def make_runner(
     scratch: str | None = None,
     **options: Any,
 ) -> Runner:
-    """A fresh runner with `context` in its namespace. Raises RunnerUnavailable.
+    """A fresh runner with `context` in its namespace. `confined` is `subprocess`, or `wasm` if that cannot work here.
 
     `functions`: more names for the namespace; they run in this process, not where the cells do. `scratch`: a path that
-    cells may write below, where `subprocess` confines by namespaces; the others have none. `options` are those of the
-    runner: `limits` and `ways` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
-    `confined` is `subprocess`, and where nothing of that confines, `wasm`.
+    cells may write below, for `subprocess` alone, and only if it confines by namespaces. `options` are those of the
+    runner, such as `limits` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
+
+    Raises RunnerUnavailable.
     """
     check_runner(name, options)
-    given: dict[str, Any] = {
-        "cell_timeout": cell_timeout, "output_limit": output_limit, "functions": functions, **options,
-    }  # fmt: skip
+    shared = {"cell_timeout": cell_timeout, "output_limit": output_limit, "functions": functions}
+    given: dict[str, Any] = {**shared, **options}
     match name:
         case "local":
             from rlm.runners.local import LocalRunner
@@ -95,21 +98,21 @@ def make_runner(
         case "wasm":
             return _make_wasm(context, subcalls, given)
         case "confined" if lacks := _missing_of_linux():
-            log(INFO, "no %s here to confine a process with; code runs in WebAssembly", lacks)
-            return _make_wasm(context, subcalls, _without(_OF_SUBPROCESS, given))
+            log(INFO, "no process can be confined without %s; code runs in WebAssembly", lacks)
+            return _make_wasm(context, subcalls, _without(_ONLY_SUBPROCESS, given))
         case _:
             from rlm.runners.process import ProcessRunner
 
+            ours = _without(_ONLY_WASM, given) if name == "confined" else given
             try:
-                left_out = _OF_WASM if name == "confined" else ()
-                return ProcessRunner(context, subcalls, scratch=scratch, **_without(left_out, given))
+                return ProcessRunner(context, subcalls, scratch=scratch, **ours)
             except NothingConfines as exc:
                 if name == "subprocess":
                     raise
                 if lacks := what_is_missing(options.get("pyodide")):
                     raise RunnerUnavailable(f"{exc}; for --runner wasm there is {lacks}") from exc
             log(INFO, "nothing here confines a process; code runs in WebAssembly")
-            return _make_wasm(context, subcalls, _without(_OF_SUBPROCESS, given))
+            return _make_wasm(context, subcalls, _without(_ONLY_SUBPROCESS, given))
 
 
 def _without(names: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:

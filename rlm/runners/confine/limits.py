@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 _SIGPENDING = 11
 """RLIMIT_SIGPENDING, of which Python has no name."""
@@ -24,9 +24,6 @@ class Limits:
     """Open at once."""
     threads: int = 256
     """The most processes at once, where a worker has its own user or user namespace: the kernel counts by user."""
-
-    def to_dict(self) -> dict[str, int]:
-        return asdict(self)
 
 
 def apply(limits: Limits, *, counted_alone: bool) -> None:

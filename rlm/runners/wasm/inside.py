@@ -35,17 +35,17 @@ class OneThreadLink(WorkerLink):
         return self._is_interrupted
 
 
-class AskedThread(worker.MainThread):
-    """Runs cells where no timer rings: Python's steps ring the alarm some fifty times a second."""
+class PolledThread(worker.MainThread):
+    """Runs cells where the system has no timer: Python's steps raise the signal some fifty times a second."""
 
-    _rings_at = 0.0
+    _due_at = 0.0
 
     def _set_timer(self, seconds: float) -> None:
-        self._rings_at = time.monotonic() + seconds
+        self._due_at = time.monotonic() + seconds
 
-    def _ring(self, number: int, frame: FrameType | None) -> None:
-        if time.monotonic() >= self._rings_at:
-            super()._ring(number, frame)
+    def _on_timer(self, number: int, frame: FrameType | None) -> None:
+        if time.monotonic() >= self._due_at:
+            super()._on_timer(number, frame)
 
 
 class _Sleep(selectors.SelectSelector):
@@ -79,7 +79,7 @@ def main() -> None:
     forget_javascript()
     channel = os.open("/dev/channel", os.O_RDWR)
     link = OneThreadLink(channel, os.dup(channel))
-    worker.main(link, AskedThread(link), {"confinement": "wasm"})
+    worker.main(link, PolledThread(link), {"confinement": "wasm"})
 
 
 def forget_javascript() -> None:

@@ -75,7 +75,7 @@ def test_honest_code_with_many_lone_surrogates_is_told_so_and_goes_on(sandbox: M
 def test_a_context_that_is_neither_data_nor_served_is_refused_by_name(sandbox: Make) -> None:
     with pytest.raises(RunnerUnavailable, match=r"a Foo is neither plain data nor a sequence.*--runner local"):
         sandbox(type("Foo", (), {})())
-    with pytest.raises(RunnerUnavailable, match=r"holds more than plain data"):
+    with pytest.raises(RunnerUnavailable, match=r"contains more than plain data"):
         sandbox([object()])
 
 
