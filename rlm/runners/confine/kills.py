@@ -1,4 +1,4 @@
-"""Name the limit of the machine that may have killed a process: its memory, or its number of processes."""
+"""Explain why the kernel killed a process: the machine ran out of memory, or of processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def memory_kills() -> int:
 
 
 def why_killed(kills_before: int) -> str:
-    """An explanation of a SIGKILL that came since `kills_before` was counted."""
+    """An explanation of a SIGKILL, for an error message. `kills_before`: `memory_kills` before the process started."""
     if more := memory_kills() - kills_before:
         processes = "a process" if more == 1 else f"{more:,} processes"
         return f"as the kernel killed {processes} for lack of memory meanwhile: start fewer at once, or raise the limit"
