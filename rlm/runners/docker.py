@@ -1,7 +1,7 @@
-"""Run cells in a Docker container: the runner `docker`. The image must hold `monocontext-rlm` of this version.
+"""Run cells in a Docker container: the runner `docker`. The image must contain `monocontext-rlm` of this version.
 
-It uses the `docker` program alone (or `podman`, by `program=`). The worker is the one of `subprocess`, with its
-seccomp filter and its limits, at the end of the container's standard streams.
+It needs only the program `docker` (or `podman`, by `program=`). The worker is the one of `subprocess`, with its seccomp
+filter and its limits; its channel is the container's standard streams.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DockerRunner(RemoteRunner):
         options: Sequence[str] = (),
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """`options`: more of them for `docker run`, such as `--runtime=runsc`. Raises RunnerUnavailable."""
+        """`options`: more options of `docker run`, such as `--runtime=runsc`. Raises RunnerUnavailable."""
         self._limits = limits or Limits()
         self._image = image
         self._program = program
@@ -68,7 +68,7 @@ def docker_command(program: str, name: str, image: str, options: Sequence[str], 
         "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534",
         "--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes), "--pids-limit", "128",
         "--tmpfs", f"/tmp:rw,noexec,nosuid,nodev,size={limits.disk_bytes},mode=1777", "--workdir", "/tmp",
-        # Without these a cell finds 64 MiB in /dev/shm, and under podman all memory there is in /var/tmp.
+        # Otherwise a cell could write 64 MiB to /dev/shm and, under podman, any amount to /var/tmp, both in memory.
         "--ipc", "none", "--tmpfs", "/var/tmp:ro", "--log-driver", "none", *options, image,
         "python", "-I", "-m", "rlm.runners.launcher", make_container_plan(limits),
     ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Run cells in a Modal sandbox: the runner `modal` (needs the package `modal` and an account).
 
-The image must hold `monocontext-rlm` of this version; by default one is made with pip.
+The image must contain `monocontext-rlm` of this version; by default, pip makes one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ModalRunner(SandboxRunner):
         modal: Any = None,
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """`image`: a `modal.Image`; `modal`: the package, or a double of it. Raises RunnerUnavailable."""
+        """`image`: a `modal.Image`. `modal`: the package, or a double of it in tests. Raises RunnerUnavailable."""
         if modal is None:
             try:
                 modal = import_module("modal")

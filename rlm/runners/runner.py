@@ -1,4 +1,4 @@
-"""The protocol of runners, and the result of a cell."""
+"""Define the protocol of runners, and the result of a cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_RUNNER = "confined"
 
 
 class NothingConfines(RunnerUnavailable):
-    """This machine has no means with which the runner `subprocess` confines."""
+    """The runner `subprocess` can confine nothing on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class CellResult:
     """The result of one code block."""
 
     stdout: str = ""
-    """Its output, shortened, and the repr of its last expression."""
+    """Printed text and the repr of the last expression, shortened."""
     stderr: str = ""
     """Tracebacks and warnings; empty when all went well."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """The namespace after the cell: name -> repr of about 200 characters."""
     calls: tuple[SubCall, ...] = ()
-    """Its sub-calls, in the order of their ends."""
+    """Sub-calls, in the order in which they ended."""
     final_answer: str | None = None
     """The answer, if the cell gave it."""
     execution_seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""A process that was started for a worker: take its standard streams as a channel, and wait for its end."""
+"""Take the standard streams of a process as a channel, and wait for its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def take_channel(popen: subprocess.Popen[bytes]) -> Channel:
-    """The channel over stdin and stdout, which are the process's no more."""
+    """The channel over stdin and stdout of a process, which `popen` no longer has."""
     assert popen.stdin
     assert popen.stdout
     read_fd, write_fd = os.dup(popen.stdout.fileno()), os.dup(popen.stdin.fileno())
@@ -24,7 +24,7 @@ def take_channel(popen: subprocess.Popen[bytes]) -> Channel:
 
 
 def wait_for_exit(popen: subprocess.Popen[bytes] | Forked) -> bool:
-    """Whether it ended by itself; this waits a moment, since its channel closes a little earlier."""
+    """Whether a process whose channel has closed ends by itself within a second."""
     try:
         popen.wait(1.0)
     except subprocess.TimeoutExpired:

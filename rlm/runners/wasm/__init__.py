@@ -1,7 +1,7 @@
 """Run cells in CPython compiled to WebAssembly, under Node: the runner `wasm`.
 
-The worker is the one of `subprocess`, in a module that has memory and a channel and nothing else: `node.mjs` says what
-is taken from it. Node's permission model stands behind that: it reads the folder of Pyodide alone.
+The worker is the one of `subprocess`, in a module that has memory, a channel and nothing else: `node.mjs` removes the
+rest. As a second wall, Node's permission model lets the process read only the folders of Pyodide and `ws`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ DISK_BYTES = 64 << 20
 _HEAP_MIB = 512
 """JavaScript heap for Pyodide's own objects and file names, in MiB."""
 _LIBRARIES = ("cachetools",)
-"""Python's that a context's package imports in a worker."""
+"""Other packages that a context's package imports in a worker."""
 _IMPORTED_AHEAD = ("rlm.runners.wasm.inside", "tempfile")
-"""Modules in addition to those that the server of a context names."""
+"""Modules of a snapshot, in addition to those that the server of a context names."""
 _PAGE_BYTES = 64 << 10
 _PROGRAM = Path(__file__).with_name("node.mjs")
 
@@ -134,7 +134,7 @@ def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
 
 
 class NodeProcess:
-    """Node with a module, and its channel."""
+    """A process of Node with a module, and its channel."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
@@ -147,10 +147,10 @@ class NodeProcess:
             self.channel.close()
             by_itself = gone and wait_for_exit(self._popen)
             self._popen.kill()
-            said = self._popen.communicate()[1].decode("utf-8", "replace")
-            errors = [line.strip() for line in said.splitlines() if "Error" in line or "error" in line]
-            complaint = errors[-1][:300] if errors else ""
-            self._ended = (complaint or f"exit status {self._popen.returncode}") if by_itself else "ended"
+            lines = self._popen.communicate()[1].decode("utf-8", "replace").splitlines()
+            errors = [line.strip()[:300] for line in lines if "Error" in line or "error" in line]
+            how_ended = errors[-1] if errors else f"exit status {self._popen.returncode}"
+            self._ended = how_ended if by_itself else "ended"
         return self._ended
 
 
@@ -163,7 +163,7 @@ def _permission_flag(node: str) -> str:
     """Node's option for its permission model, by its version. Raises RunnerUnavailable."""
     major, minor = (int(part) for part in _version(node).lstrip("v").split(".")[:2])
     if (major, minor) < (20, 12):
-        raise RunnerUnavailable(f"runner 'wasm': this is Node {_version(node)}: it needs 20.12 or newer")
+        raise RunnerUnavailable(f"runner 'wasm' needs Node 20.12 or newer, this is {_version(node)}")
     is_stable = major >= 24 or (major == 22 and minor >= 13)
     return "--permission" if is_stable else "--experimental-permission"
 
