@@ -44,8 +44,9 @@ def split_claims(inside: str) -> tuple[str, tuple[Claim, ...]]:
         return inside, ()
     match call:
         case ast.Call(args=[value], keywords=[ast.keyword(arg="sources", value=sources)]):
-            is_literal = isinstance(value, ast.Constant)
-            answer = str(value.value) if is_literal else ast.get_source_segment(source, value) or ""
+            answer = ast.get_source_segment(source, value) or ""
+            if isinstance(value, ast.Constant):
+                answer = str(value.value)
             try:
                 return answer, read_claims(ast.literal_eval(sources))
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
