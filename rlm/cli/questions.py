@@ -1,4 +1,4 @@
-"""The commands of `rlm` except `batch` and `compile`."""
+"""Define the commands of `rlm`, except `batch` and `compile`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
 from rlm.calls.budget import Budget
-from rlm.cli.asking import Limits, ModelChoice, cache_folder, choose_models, with_limits, with_models, within
+from rlm.cli.asking import Limits, ModelChoice, cache_folder, choose_models, complete_budget, with_limits, with_models
 from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
 from rlm.cli.keys import check_keys
 from rlm.cli.reporting import one_line_errors
@@ -33,9 +33,8 @@ from rlm.runners.runner import DEFAULT_RUNNER
 if TYPE_CHECKING:
     from rlm.trajectory.completion import Completion
 
-RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
-
-CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
+_RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
+_CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 
 Context = Annotated[str, Argument(help="URL or directory of a context, a text file, or - for stdin.")]
 Shape = Annotated[str, Option(help="What `context` is of a context in storage: text, or a list or dict of its "
@@ -103,10 +102,10 @@ def run(
         click.echo(rights, err=True)
         if recording and resume:
             if place is None or ("context_value" in recording.metadata and not context):
-                with _say_how_to_resume(Path(resume), s3, shape):
+                with _saying_how_to_resume(Path(resume), s3, shape):
                     completion = rlm.resume(resume)
             else:
-                with open_argument(place, s3, shape) as text, _say_how_to_resume(Path(resume), s3, shape):
+                with open_argument(place, s3, shape) as text, _saying_how_to_resume(Path(resume), s3, shape):
                     completion = rlm.resume(resume, text)
         else:
             with (
@@ -114,7 +113,7 @@ def run(
                 rlm.session(text, source=absolute_place(str(place))) as session,
             ):
                 display.watch(session.gate)
-                with _say_how_to_resume(session.path, s3, shape):
+                with _saying_how_to_resume(session.path, s3, shape):
                     completion = session.ask(str(question))
     display.summary(completion)
     if as_json:
@@ -124,7 +123,7 @@ def run(
     if cite and not as_json:
         _say("\n" + format_sources(completion.sources))
     if not completion.finished:
-        say(f"rlm: {_say_how_to_finish(completion, s3, shape)}", err=True)
+        say(f"rlm: {_how_to_finish(completion, s3, shape)}", err=True)
         raise click.exceptions.Exit(1)
 
 
@@ -149,9 +148,7 @@ def chat(
 
     rights = describe_rights(limits["runner"])
     display = Display(shown=_shows_steps())
-    rlm = RLM(
-        **choose_models(who), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
-    )  # fmt: skip
+    rlm = RLM(**choose_models(who), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta)
     check_keys(rlm.lms)
     click.echo(rights, err=True)
     with rlm, open_argument(context, s3, shape) as text:
@@ -179,8 +176,8 @@ def summarize(
     from rlm.cli.summarize import summarize as summarize_text
     from rlm.rlm import RLM
 
-    # All calls are sub-calls, so of a preset the smaller model reads.
-    budget = within(Budget(calls=max_calls, dollars=max_dollars))
+    # All calls are sub-calls, so a preset's smaller model reads.
+    budget = complete_budget(Budget(calls=max_calls, dollars=max_dollars))
     budget = replace(budget, calls=budget.calls or 200)
     rlm = RLM(**choose_models(who), budget=budget, cache_dir=cache_folder(cache_dir))
     check_keys(rlm.lms)
@@ -270,29 +267,29 @@ def _shows_steps() -> bool:
 
 
 @contextmanager
-def _say_how_to_resume(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
+def _saying_how_to_resume(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
     """Add the command that resumes a run to its error or interrupt, if it has a trajectory."""
     try:
         yield
     except (LLMError, KeyboardInterrupt) as exc:
         if path is None or not path.exists():
             raise
-        later = f"(resume it with: {_resuming(path, stored, shape)})"
+        later = f"(resume it with: {_resume_command(path, stored, shape)})"
         if isinstance(exc, KeyboardInterrupt):
             raise KeyboardInterrupt(f"interrupted {later}") from None
         raise LLMError(f"{exc} {later}") from exc
 
 
-def _resuming(path: Path, stored: Mapping[str, Any], shape: str) -> str:
+def _resume_command(path: Path, stored: Mapping[str, Any], shape: str) -> str:
     """The command that resumes a recorded run."""
-    flags = "".join(f" --{name}" if value is True else f" --{name} {shlex.quote(value)}"
-                    for name, value in stored.items())  # fmt: skip
-    flags += "" if shape == "text" else f" --shape {shape}"
-    return f"rlm run --resume {shlex.quote(str(path))}{flags}"
+    words = ["rlm", "run", "--resume", str(path)]
+    for name, value in stored.items():
+        words += [f"--{name}"] if value is True else [f"--{name}", value]
+    return shlex.join(words if shape == "text" else [*words, "--shape", shape])
 
 
-def _say_how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
-    """Why a run did not finish, and what the user can do."""
+def _how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
+    """A line on why a run did not finish, and on what the user can do."""
     from rlm.trajectory.display import why_unfinished
 
     flag = f"--{completion.reason.replace('_', '-')}" if completion.reason.startswith("max_") else ""
@@ -301,13 +298,13 @@ def _say_how_to_finish(completion: Completion, stored: Mapping[str, Any], shape:
         return f"{why}. Rephrase the question, or try another --model"
     if path is None:
         return f"{why}. Raise {flag}; with --trajectory FILE, a run can be resumed"
-    return f"{why}. Resume it with a higher limit: {_resuming(path, stored, shape)} {flag} N"
+    return f"{why}. Resume it with a higher limit: {_resume_command(path, stored, shape)} {flag} N"
 
 
 def describe_rights(runner: str) -> str:
-    """The line that tells the user the rights of the model's code. Raises RunnerUnavailable for an unknown runner."""
+    """A line on the rights of the model's code. Raises RunnerUnavailable for a runner that this system cannot have."""
     check_runner(runner)
-    return RIGHTS if runner == "local" else CONFINED.format(runner)
+    return _RIGHTS if runner == "local" else _CONFINED.format(runner)
 
 
 def _say(text: str) -> None:

@@ -45,30 +45,30 @@ def resumed_options(
             raise UsageError(f"cannot change a resumed run: {why}")
     options = {**limits, **recorded_options(metadata)}
     options |= {name: limits[name] for name in _OTHER if name in given}
-    said: Budget = limits["budget"]
-    parts = {name: getattr(said, name) for name in _BUDGET if f"max_{name}" in given}
+    limit: Budget = limits["budget"]
+    parts = {name: getattr(limit, name) for name in _BUDGET if f"max_{name}" in given}
     options["budget"] = replace(options["budget"], **parts)
     if any(name in given for name in _MODELS):
         options |= _choose_models(metadata, {name: who[name] if name in given else None for name in _MODELS})
     return options
 
 
-def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, Any]:
-    """The keywords for models: the given models, or else the recorded ones with their endpoints."""
+def _choose_models(metadata: Mapping[str, Any], who: ModelChoice) -> dict[str, Any]:
+    """The keywords of `RLM` for models: those in `who`, completed from the recording."""
     recorded = recorded_options(metadata)
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
-    if not (said["model"] or said["preset"]):
-        said["model"] = f"{said['backend'] or backend}:{name}"
-    is_same = maker_of(said) == backend
-    if said["base_url"] is None and is_same:
-        said["base_url"] = recorded.get("base_url")
-    if said["sub_model"] is None and not said["preset"]:
+    if not (who["model"] or who["preset"]):
+        who["model"] = f"{who['backend'] or backend}:{name}"
+    is_same = maker_of(who) == backend
+    if who["base_url"] is None and is_same:
+        who["base_url"] = recorded.get("base_url")
+    if who["sub_model"] is None and not who["preset"]:
         sub_backend = metadata.get("sub_backend")
         sub = f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model")
-        said["sub_model"] = sub if is_same and sub != name else None
-    said["sub_base_url"] = metadata.get("sub_base_url")
+        who["sub_model"] = sub if is_same and sub != name else None
+    who["sub_base_url"] = metadata.get("sub_base_url")
     chosen = choose_models(
-        said, sampling=metadata.get("sampling") if is_same else None,
+        who, sampling=metadata.get("sampling") if is_same else None,
         sub_sampling=metadata.get("sub_sampling") if is_same else None,
     )  # fmt: skip
     return chosen | {"base_url": None, "sampling": None, "sub_sampling": None}
