@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
 
-
-class CallTimes(Protocol):
-    """The times of a run that a cell's clock asks for; `SubCalls` and `RemoteCalls` know them."""
-
-    @property
-    def waited_seconds(self) -> float: ...
-
-    def seconds_left(self) -> float: ...
+from rlm.runners.runner import ModelCalls
 
 
 class CellClock:
     """The time of one cell, which begins now."""
 
-    def __init__(self, limit_seconds: float, calls: CallTimes) -> None:
+    def __init__(self, limit_seconds: float, calls: ModelCalls) -> None:
         """`limit_seconds`: the time of the cell, without the time in which it waits for sub-calls."""
         self._limit_seconds = limit_seconds
         self._calls = calls

@@ -17,10 +17,10 @@ from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
 from rlm.runners.launcher import make_container_plan
 from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
-from rlm.runners.started import take_channel, wait_for_exit
+from rlm.runners.started import PipedProcess
 
 IMAGE = "monocontext-rlm"
-_END_SECONDS = 20.0
+_KILL_SECONDS = 20.0
 
 
 class DockerRunner(RemoteRunner):
@@ -56,8 +56,8 @@ class DockerRunner(RemoteRunner):
         container = Container(popen, program, name)
         hello = receive_hello(container)
         if hello is None:
-            how = container.end(gone=True)
-            raise RunnerUnavailable(f"runner 'docker': {container.complaint or how}")
+            how_ended = container.end(gone=True)
+            raise RunnerUnavailable(f"runner 'docker': {container.complaint or how_ended}")
         return container, {**hello, "confinement": "docker"}
 
 
@@ -74,33 +74,20 @@ def docker_command(program: str, name: str, image: str, options: Sequence[str], 
     ]  # fmt: skip
 
 
-class Container:
-    """A container and its channel."""
+class Container(PipedProcess):
+    """A process of `docker run`, and its container."""
 
     def __init__(self, popen: subprocess.Popen[bytes], program: str, name: str) -> None:
-        self._popen = popen
+        super().__init__(popen)
         self._program, self._name = program, name
-        self._ended: str | None = None
-        self.complaint = ""
-        """Once it has ended: the last line on its stderr that gives a reason."""
-        self.channel = take_channel(popen)
 
-    def end(self, *, gone: bool = False) -> str:
-        """Kill the container; then the `docker run` that waits for it ends by itself."""
-        if self._ended is None:
-            self.channel.close()
-            by_itself = gone and wait_for_exit(self._popen)
-            if not by_itself:
-                subprocess.run(
-                    [self._program, "kill", self._name], capture_output=True, timeout=_END_SECONDS, check=False
-                )
-            try:
-                stderr = self._popen.communicate(timeout=_END_SECONDS)[1]
-            except subprocess.TimeoutExpired:
-                self._popen.kill()
-                stderr = self._popen.communicate()[1]
-            # After the reason, the program recommends its --help.
-            lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line and "--help" not in line]
-            self.complaint = lines[-1][:500] if lines else ""
-            self._ended = f"exit status {self._popen.returncode}" if by_itself else "ended"
-        return self._ended
+    def kill(self) -> None:
+        """Kill the container; then `docker run` ends by itself."""
+        command = [self._program, "kill", self._name]
+        subprocess.run(command, capture_output=True, timeout=_KILL_SECONDS, check=False)
+
+    @property
+    def complaint(self) -> str:
+        """The last line on its stderr, once it has ended. The program recommends its --help after the reason."""
+        lines = [line for line in self.stderr_lines if line and "--help" not in line]
+        return lines[-1][:500] if lines else ""

@@ -9,35 +9,22 @@ import linecache
 import math
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
-from rlm.calls.subcalls import SubCall
 from rlm.context import protocol
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.capture import NOTES_CHARACTERS, Buffer, capture_thread, redirection, route_streams
-from rlm.runners.cell_clock import CallTimes, CellClock
+from rlm.runners.cell_clock import CellClock
 from rlm.runners.cell_thread import CellRunner, CellThread, CellTimeout
 from rlm.runners.claims import Claim
-from rlm.runners.runner import CellResult
+from rlm.runners.runner import CellResult, ModelCalls
 from rlm.runners.syntax import hide_syntax_warnings, parse
 
 _runs = itertools.count(1)
-
-
-class ModelCalls(CallTimes, Protocol):
-    """The model calls of a namespace: `SubCalls`, or `RemoteCalls` in a worker."""
-
-    def llm_query(self, prompt: str, model: str | None = None) -> str: ...
-
-    def llm_query_batched(
-        self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
-    ) -> list[str | LLMError]: ...
-
-    def drain(self) -> tuple[SubCall, ...]: ...
 
 
 class LocalRunner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
 RUNNERS = ("confined", "subprocess", "wasm", "local", "docker", "modal")
 """The runners that need no more than their name; `sandbox` needs `make` in its options."""
+_CLASSES = {
+    "subprocess": ("rlm.runners.process", "ProcessRunner"),
+    "wasm": ("rlm.runners.wasm", "WasmRunner"),
+    "local": ("rlm.runners.local", "LocalRunner"),
+    "docker": ("rlm.runners.docker", "DockerRunner"),
+    "modal": ("rlm.runners.modal", "ModalRunner"),
+    "sandbox": ("rlm.runners.sandbox", "SandboxRunner"),
+}
+"""The class of each runner and its module, which is imported when it is used."""
 _ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
 """Options of `confined` for just one of the two runners that it may be."""
 
@@ -76,50 +86,30 @@ def make_runner(
     Raises RunnerUnavailable.
     """
     check_runner(name, options)
-    shared = {"cell_timeout": cell_timeout, "output_limit": output_limit, "functions": functions}
-    given: dict[str, Any] = {**shared, **options}
-    match name:
-        case "local":
-            from rlm.runners.local import LocalRunner
-
-            return LocalRunner(context, subcalls, **given)
-        case "docker":
-            from rlm.runners.docker import DockerRunner
-
-            return DockerRunner(context, subcalls, **given)
-        case "modal":
-            from rlm.runners.modal import ModalRunner
-
-            return ModalRunner(context, subcalls, **given)
-        case "sandbox":
-            from rlm.runners.sandbox import SandboxRunner
-
-            return SandboxRunner(context, subcalls, **given)
-        case "wasm":
-            return _make_wasm(context, subcalls, given)
-        case "confined" if lacks := _missing_of_linux():
-            log(INFO, "no process can be confined without %s; code runs in WebAssembly", lacks)
-            return _make_wasm(context, subcalls, _without(_ONLY_SUBPROCESS, given))
-        case _:
-            from rlm.runners.process import ProcessRunner
-
-            ours = _without(_ONLY_WASM, given) if name == "confined" else given
-            try:
-                return ProcessRunner(context, subcalls, scratch=scratch, **ours)
-            except NothingConfines as exc:
-                if name == "subprocess":
-                    raise
-                if lacks := what_is_missing(options.get("pyodide")):
-                    raise RunnerUnavailable(f"{exc}; for --runner wasm there is {lacks}") from exc
-            log(INFO, "nothing here confines a process; code runs in WebAssembly")
-            return _make_wasm(context, subcalls, _without(_ONLY_SUBPROCESS, given))
+    options |= {"cell_timeout": cell_timeout, "output_limit": output_limit, "functions": functions}
+    if name == "confined":
+        return _make_confined(context, subcalls, scratch, options)
+    if name == "subprocess":
+        options["scratch"] = scratch
+    return _load_class(name)(context, subcalls, **options)
 
 
-def _without(names: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name not in names}
+def _make_confined(context: object, subcalls: SubCalls, scratch: str | None, options: dict[str, Any]) -> Runner:
+    for_wasm = {name: value for name, value in options.items() if name not in _ONLY_SUBPROCESS}
+    for_subprocess = {name: value for name, value in options.items() if name not in _ONLY_WASM}
+    if lacks := _missing_of_linux():
+        log(INFO, "no process can be confined without %s; code runs in WebAssembly", lacks)
+        return _load_class("wasm")(context, subcalls, **for_wasm)
+    try:
+        return _load_class("subprocess")(context, subcalls, scratch=scratch, **for_subprocess)
+    except NothingConfines as exc:
+        if lacks := what_is_missing(options.get("pyodide")):
+            raise RunnerUnavailable(f"{exc}; for --runner wasm there is {lacks}") from exc
+    log(INFO, "nothing here confines a process; code runs in WebAssembly")
+    return _load_class("wasm")(context, subcalls, **for_wasm)
 
 
-def _make_wasm(context: object, subcalls: SubCalls, given: dict[str, Any]) -> Runner:
-    from rlm.runners.wasm import WasmRunner
-
-    return WasmRunner(context, subcalls, **given)
+def _load_class(name: str) -> Callable[..., Runner]:
+    module, class_name = _CLASSES[name]
+    loaded: Callable[..., Runner] = getattr(import_module(module), class_name)
+    return loaded

@@ -1,12 +1,12 @@
-"""Define the protocol of runners, and the result of a cell."""
+"""Define the protocols of runners and of their model calls, and the result of a cell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from rlm.errors import RunnerUnavailable
+from rlm.errors import LLMError, RunnerUnavailable
 
 if TYPE_CHECKING:
     from rlm.calls.subcalls import SubCall
@@ -38,6 +38,23 @@ class CellResult:
     """Wall clock, sub-calls included."""
     claims: tuple[Claim, ...] = ()
     """The model's citations for the answer; not checked."""
+
+
+class ModelCalls(Protocol):
+    """The model calls of the cells: `SubCalls`, or `RemoteCalls` in a worker."""
+
+    @property
+    def waited_seconds(self) -> float: ...
+
+    def seconds_left(self) -> float: ...
+
+    def drain(self) -> tuple[SubCall, ...]: ...
+
+    def llm_query(self, prompt: str, model: str | None = None) -> str: ...
+
+    def llm_query_batched(
+        self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
+    ) -> list[str | LLMError]: ...
 
 
 class Runner(Protocol):

@@ -24,7 +24,7 @@ from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners.channel import ChannelClosed, Message
 from rlm.runners.pyodide import HOME, find_folder, what_is_missing
 from rlm.runners.remote import START_SECONDS, RemoteRunner, SharedOptions, packages_of
-from rlm.runners.started import take_channel, wait_for_exit
+from rlm.runners.started import PipedProcess
 from rlm.runners.wasm.snapshot import load_snapshot
 
 MEMORY_BYTES = 2 << 30
@@ -133,25 +133,13 @@ def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
     ]  # fmt: skip
 
 
-class NodeProcess:
-    """A process of Node with a module, and its channel."""
+class NodeProcess(PipedProcess):
+    """A process of Node with a module."""
 
-    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
-        self._popen = popen
-        self._ended: str | None = None
-        self.channel = take_channel(popen)
-
-    def end(self, *, gone: bool = False) -> str:
-        """Kill it."""
-        if self._ended is None:
-            self.channel.close()
-            by_itself = gone and wait_for_exit(self._popen)
-            self._popen.kill()
-            lines = self._popen.communicate()[1].decode("utf-8", "replace").splitlines()
-            errors = [line.strip()[:300] for line in lines if "Error" in line or "error" in line]
-            how_ended = errors[-1] if errors else f"exit status {self._popen.returncode}"
-            self._ended = how_ended if by_itself else "ended"
-        return self._ended
+    def describe_exit(self) -> str:
+        """The last error that it printed, or else its exit status."""
+        errors = [line[:300] for line in self.stderr_lines if "Error" in line or "error" in line]
+        return errors[-1] if errors else super().describe_exit()
 
 
 @cache
