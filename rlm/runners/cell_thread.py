@@ -81,9 +81,9 @@ class CellThread:
     def _stop(self, job: _CellJob) -> bool:
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
-            self._raise_inside(CellTimeout)
+            _raise_in(self._thread.ident, CellTimeout)
             if job.done.wait(_RAISE_AGAIN_SECONDS):
-                self._raise_inside(None)
+                _raise_in(self._thread.ident, None)
                 _clear_async_flag()
                 return True
         # The exception is still pending, and ends the thread's work when its C call returns.
@@ -100,16 +100,13 @@ class CellThread:
         self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="rlm-cells", daemon=True)
         self._thread.start()
 
-    def _raise_inside(self, exception: type[BaseException] | None) -> None:
-        """Raise an exception in the thread at its next bytecode; None withdraws one that is still pending."""
-        _raise_in(self._thread.ident or 0, exception)
 
-
-def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
+def _raise_in(thread: int | None, exception: type[BaseException] | None) -> None:
+    """Raise an exception in a thread at its next bytecode; None withdraws one that is still pending."""
     import ctypes  # not in the runner `wasm`, which has one thread
 
     raised = ctypes.py_object(exception) if exception else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), raised)
 
 
 def _clear_async_flag() -> None:

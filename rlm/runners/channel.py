@@ -40,13 +40,15 @@ class ChannelClosed(Exception):
 class Channel:
     """One end of a channel. Many threads may send, one at a time may receive."""
 
+    _sent_head_bytes = _sent_message_bytes = _UNBOUNDED
+    """The limits of messages to the other side."""
+
     def __init__(
         self, read_fd: int, write_fd: int, *, head_bytes: int = _UNBOUNDED, message_bytes: int = _UNBOUNDED
     ) -> None:
         """Owns the descriptors. The limits are those of arriving messages; without them the other side is trusted."""
         self._read_fd, self._write_fd = read_fd, write_fd
         self._head_bytes, self._message_bytes = head_bytes, message_bytes
-        self._sent_head_bytes = self._sent_message_bytes = _UNBOUNDED
         self._sending = threading.Lock()
         self._closed = False
         for fd in {read_fd, write_fd}:
@@ -66,8 +68,8 @@ class Channel:
         total = len(text) + sum(map(len, body))
         if total > self._sent_message_bytes or len(text) > self._sent_head_bytes:
             raise ValueError(
-                f"{total:,} bytes at once, {len(text):,} of them besides long texts, cannot cross the border of the "
-                f"sandbox: at most {self._sent_message_bytes:,} and {self._sent_head_bytes:,}"
+                f"{total:,} bytes at once, {len(text):,} of them short values, cannot leave the sandbox: at most "
+                f"{self._sent_message_bytes:,} and {self._sent_head_bytes:,}"
             )
         lengths = total.to_bytes(4, "big") + len(text).to_bytes(4, "big")
         unsent = [memoryview(part) for part in (lengths + text, *body) if len(part)]
@@ -125,7 +127,7 @@ class Channel:
 
     def close(self) -> None:
         """Close the descriptors. Idempotent."""
-        if self._closed and self._read_fd < 0:
+        if self._read_fd < 0:
             return
         self._closed = True
         with self._sending:
@@ -141,7 +143,7 @@ class Channel:
         total, head = (int.from_bytes(self._buffer[at : at + 4], "big") for at in (0, 4))
         if total > self._message_bytes or head > self._head_bytes or head > total:
             raise ChannelAbuse(
-                f"the worker announces a message of {total:,} bytes with a head of {head:,}: at most "
+                f"the worker announced a message of {total:,} bytes with a JSON object of {head:,}: at most "
                 f"{self._message_bytes:,} and {self._head_bytes:,}"
             )
         self._begin(total)
@@ -151,9 +153,9 @@ class Channel:
         try:
             head = json.loads(bytes(data[:head_size]))
         except (ValueError, RecursionError) as exc:
-            raise ChannelAbuse(f"the worker sent a head that is not JSON: {type(exc).__name__}") from None
+            raise ChannelAbuse(f"the worker sent a message without JSON: {type(exc).__name__}") from None
         if not isinstance(head, dict):
-            raise ChannelAbuse(f"the worker sent a {type(head).__name__} where an object belongs")
+            raise ChannelAbuse(f"the worker sent a JSON {type(head).__name__}, expected an object")
         return head, data[head_size:]
 
     def _check_open(self) -> None:

@@ -49,7 +49,7 @@ class DockerRunner(RemoteRunner):
     def launch(self, modules: Sequence[str]) -> tuple[Container, Mapping[str, Any]]:
         program = shutil.which(self._program)
         if program is None:
-            raise RunnerUnavailable(f"runner 'docker': no program {self._program!r} here")
+            raise RunnerUnavailable(f"runner 'docker' needs the program {self._program!r}, which is not in PATH")
         name = f"rlm-{secrets.token_hex(8)}"
         words = docker_command(program, name, self._image, self._options, self._limits)
         popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

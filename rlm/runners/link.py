@@ -42,9 +42,10 @@ class _Slot:
 class WorkerLink(Channel):
     """A channel that passes each answer to the thread that asked. Safe for use by many threads."""
 
+    _sent_head_bytes, _sent_message_bytes = HEAD_BYTES, MESSAGE_BYTES
+
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
-        self._sent_head_bytes, self._sent_message_bytes = HEAD_BYTES, MESSAGE_BYTES
         self.shielded = False
         """The main thread must not be interrupted now."""
         self._main = threading.get_ident()

@@ -32,7 +32,7 @@ class LineDecoder:
         """The bytes of the lines that `text` completes. Raises ValueError for a marked line that is not base64."""
         *lines, self._rest = (self._rest + text).split("\n")
         if len(self._rest) > 64 * CHUNK_BYTES:
-            raise ValueError("a line that does not end")
+            raise ValueError(f"a line of more than {64 * CHUNK_BYTES:,} characters")
         for line in map(str.strip, lines):
             if line.startswith(self._mark):
                 try:

@@ -180,8 +180,8 @@ class RemoteRunner(ABC):
         if hello.get("protocol") != PROTOCOL:
             self._end()
             raise RunnerUnavailable(
-                f"runner {self.name!r}: the worker speaks protocol {str(hello.get('protocol'))[:20]}, this is "
-                f"{PROTOCOL}: give both sides the same version of monocontext-rlm"
+                f"runner {self.name!r}: the worker speaks protocol {str(hello.get('protocol'))[:20]}, this process "
+                f"{PROTOCOL}: install the same version of monocontext-rlm on both sides"
             )
         self.confinement = str(hello.get("confinement", "none"))[:50]
         start = {
@@ -325,6 +325,6 @@ def _pack_context(context: object, runner: str) -> bytes:
     else:
         reason = f"a {type(context).__name__} is neither plain data nor a sequence, and has no serve()"
     raise RunnerUnavailable(
-        f"runner {runner!r} cannot take this context across: {reason}; give a str, a list, a dict or a Monocontext, or "
-        f"use --runner local"
+        f"runner {runner!r} cannot pass this context to its worker: {reason}; give a str, a list, a dict or a "
+        f"Monocontext, or use --runner local"
     )

@@ -87,7 +87,7 @@ class Template:
         """A launcher that carries out a plan. Raises OSError where the template is gone."""
         message = json.dumps(plan).encode()
         if len(message) > PLAN_BYTES:
-            raise OSError(f"a plan of {len(message):,} bytes: at most {PLAN_BYTES:,}")
+            raise OSError(f"the plan of a worker has {len(message):,} bytes, at most {PLAN_BYTES:,} are allowed")
         stderr, their_stderr = os.pipe()
         status, their_status = os.pipe()
         try:

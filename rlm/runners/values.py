@@ -33,7 +33,7 @@ def encode_value(value: Any, texts: list[bytes], depth: int = 0, context: object
     if value is context and context is not None:
         return {"context": True}
     if depth > _DEEPEST:
-        raise ValueError(f"a value nested deeper than {_DEEPEST} levels cannot leave the sandbox")
+        raise ValueError(f"a value nested deeper than {_DEEPEST} levels cannot leave the sandbox: pass parts of it")
     if not isinstance(value, str) and protocol.passes_for_str(value):
         value = f"{value}"  # read up to its own limit, as in this process
     if isinstance(value, str):
@@ -79,7 +79,7 @@ def decode_value(
         case [*items]:
             return [decode_value(item, texts, context, depth + 1, used) for item in items]
         case dict():
-            raise ChannelAbuse("the worker sent an object that encodes no value")
+            raise ChannelAbuse("the worker sent a JSON object that is not an encoded value")
     return tree
 
 

@@ -156,7 +156,7 @@ def _make_served_context(entry: str, link: WorkerLink) -> Any:
 
     def ask(request: bytes) -> memoryview:
         if len(request) > HEAD_BYTES:
-            raise ValueError(f"a question of {len(request):,} bytes to the context: at most {HEAD_BYTES:,}")
+            raise ValueError(f"this search is too long: {len(request):,} bytes, at most {HEAD_BYTES:,}")
         _, body = _call_host(link, {"op": "context"}, [request])
         return body
 

@@ -81,7 +81,7 @@ class WorkerRequests:
         match given:
             case [[*args], dict(options)] if isinstance(name, str) and name in self.functions:
                 return self.functions[name], args, options
-        raise ChannelAbuse(f"the worker calls an unknown function: {str(name)[:50]!r}")
+        raise ChannelAbuse(f"the worker called an unknown function: {str(name)[:50]!r}")
 
     def _run_in_thread(self, answer: Callable[[], None], size: int) -> None:
         with self._lock:
@@ -107,7 +107,7 @@ class WorkerRequests:
 def _is_ready(server: ContextServer, request: memoryview) -> bool:
     """Whether an answer takes no waiting. Raises ChannelAbuse for a request that no honest worker sends."""
     if len(request) > HEAD_BYTES:  # it is parsed as JSON, like the head of a message
-        raise ChannelAbuse(f"the worker asks the text with {len(request):,} bytes: at most {HEAD_BYTES:,}")
+        raise ChannelAbuse(f"the worker sent a context request of {len(request):,} bytes: at most {HEAD_BYTES:,}")
     try:
         return server.ready(bytes(request))
     except server.bad_request as exc:

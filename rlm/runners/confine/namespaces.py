@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from rlm.runners.confine import system
 from rlm.runners.confine.limits import Limits
@@ -28,9 +29,9 @@ def enter() -> None:
         system.unshare(_ALL)
         return
     system.unshare(_ALL | system.CLONE_NEWUSER)
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{_NOBODY} {user} 1")
-    _write("/proc/self/gid_map", f"{_NOBODY} {group} 1")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{_NOBODY} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{_NOBODY} {group} 1")
 
 
 def build_view(view: FolderView, limits: Limits) -> None:
@@ -112,8 +113,3 @@ def _mounts_at(path: str) -> Sequence[str]:
         # An octal number encodes a blank or a backslash.
         places = [re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), line.split(" ")[4]) for line in file]
     return [place for place in places if place == path or place.startswith(path + "/")]
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w") as file:
-        file.write(text)

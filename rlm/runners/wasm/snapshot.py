@@ -31,7 +31,9 @@ def load_snapshot(folder: Path, depends_on: tuple[bytes, ...], make: Callable[[]
     with _making:  # a waiting thread then finds the file
         if (found := _read(path)) is not None:
             return found
-        if not _can_write(folder):
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
             return b""
         made = make()
         with suppress(OSError):  # a full disk: the next start makes it again
@@ -59,14 +61,6 @@ def _read(path: Path) -> bytes | None:
         os.utime(path)  # it is in use
     body = data[_DIGEST_BYTES:]
     return body if sha256(body).digest() == data[:_DIGEST_BYTES] else None
-
-
-def _can_write(folder: Path) -> bool:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
 
 
 def _write(path: Path, data: bytes) -> None:
