@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +31,10 @@ from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 
 if TYPE_CHECKING:
+    from monocontext.options import StoreOptions
+    from rlm.rlm import RLM
     from rlm.trajectory.completion import Completion
+    from rlm.trajectory.display import Display
 
 _RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
 _CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
@@ -71,7 +74,7 @@ def run(
 
     With --resume, options on the command line override the recorded ones.
     """
-    from rlm.cli.resuming import absolute_place, given_options, recorded_place, resumed_options
+    from rlm.cli.resuming import given_options, recorded_place, resumed_options
     from rlm.rlm import RLM
     from rlm.trajectory.display import Display
     from rlm.trajectory.recording import Recording
@@ -82,39 +85,27 @@ def run(
             raise UsageError("--sessions takes the place of CONTEXT: leave CONTEXT out")
         context, question = SESSIONS, context
     display = Display(shown=_shows_steps())
-    recording = Recording.load(resume)[0] if resume else None
     options: dict[str, Any] = {
         **limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta,
     }  # fmt: skip
-    if recording:
-        place = context or recorded_place(recording.metadata, Path(str(resume)))
-        options |= resumed_options(recording.metadata, given_options(asked), who, limits)
+    if resume:
+        metadata = Recording.load(resume)[0].metadata
+        place = context or recorded_place(metadata, Path(resume))
+        options |= resumed_options(metadata, given_options(asked), who, limits)
     elif context is None or question is None:
         raise UsageError(
             "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
         )
     else:
-        place = context
         options |= choose_models(who)
     rights = describe_rights(options["runner"])
     with RLM(**options) as rlm, display:
         check_keys(rlm.lms)
         click.echo(rights, err=True)
-        if recording and resume:
-            if place is None or ("context_value" in recording.metadata and not context):
-                with _saying_how_to_resume(Path(resume), s3, shape):
-                    completion = rlm.resume(resume)
-            else:
-                with open_argument(place, s3, shape) as text, _saying_how_to_resume(Path(resume), s3, shape):
-                    completion = rlm.resume(resume, text)
+        if resume:
+            completion = _resume(rlm, resume, place, s3, shape)
         else:
-            with (
-                open_argument(str(place), s3, shape) as text,
-                rlm.session(text, source=absolute_place(str(place))) as session,
-            ):
-                display.watch(session.gate)
-                with _saying_how_to_resume(session.path, s3, shape):
-                    completion = session.ask(str(question))
+            completion = _answer(rlm, display, str(context), str(question), s3, shape)
     display.summary(completion)
     if as_json:
         _say(json.dumps(_as_json(completion)))
@@ -259,6 +250,23 @@ def mcp(
         contexts or [], sessions, memory, options, allow=allow or [], store_options=s3,
         http=http, host=host, port=port, token="" if no_token else token,
     )  # fmt: skip
+
+
+def _answer(rlm: RLM, display: Display, place: str, question: str, s3: StoreOptions, shape: str) -> Completion:
+    from rlm.cli.resuming import absolute_place
+
+    with open_argument(place, s3, shape) as text, rlm.session(text, source=absolute_place(place)) as session:
+        display.watch(session.gate)
+        with _saying_how_to_resume(session.path, s3, shape):
+            return session.ask(question)
+
+
+def _resume(rlm: RLM, trajectory: str, place: str | None, s3: StoreOptions, shape: str) -> Completion:
+    """Resume a run. `place`: its context, if that is not in the trajectory."""
+    with ExitStack() as stack:
+        given = [] if place is None else [stack.enter_context(open_argument(place, s3, shape))]
+        stack.enter_context(_saying_how_to_resume(Path(trajectory), s3, shape))
+        return rlm.resume(trajectory, *given)
 
 
 def _shows_steps() -> bool:

@@ -75,9 +75,12 @@ def _choose_models(metadata: Mapping[str, Any], who: ModelChoice) -> dict[str, A
 
 
 def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
-    """The path or URL of a recorded run's context. A file may have moved with the recording. Raises UsageError."""
-    place: str | None = metadata.get("source")
-    if place is None or place in ("-", SESSIONS) or "://" in place or "context_value" in metadata:
+    """The path or URL of a recorded run's context; None if the recording contains the context, or its place is unknown.
+
+    A file may have moved with the recording. Raises UsageError if it is not found.
+    """
+    place: str | None = None if "context_value" in metadata else metadata.get("source")
+    if place is None or place in ("-", SESSIONS) or "://" in place:
         return place
     if Path(place).exists():
         return place
