@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -83,27 +82,27 @@ def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: b
     answer, stderr = result.final_answer, result.stderr
     if answer is not None and (excess := _find_surrogate_excess([_encode(answer)])):
         answer, stderr = None, f"{stderr}Answer refused: {excess}\n"
-    result = replace(result, final_answer=answer, stderr=stderr)
-    texts: list[bytes] = []
-    fields = encode_value(_result_fields(result, str), texts)
+    fields, texts = _encode_result(result, answer, stderr, str)
     if _find_surrogate_excess(texts):
-        texts.clear()
-        fields = encode_value(_result_fields(result, _escape_surrogates), texts)
+        fields, texts = _encode_result(result, answer, stderr, _escape_surrogates)
     sizes = [len(text) for text in texts]
     link.send({"op": "done", "id": number, "result": fields, "texts": sizes, "broken": is_broken}, texts)
 
 
-def _result_fields(result: CellResult, show: Callable[[str], str]) -> dict[str, Any]:
-    """A result as plain data, with `show` applied to all texts but the answer."""
-    claims = [show(claim) if isinstance(claim, str) else claim and list(claim) for claim in result.claims]
+def _encode_result(
+    result: CellResult, answer: str | None, stderr: str, show: Callable[[str], str]
+) -> tuple[Any, list[bytes]]:
+    """The fields of a message and its texts; `show` is applied to all of them but the answer."""
+    texts: list[bytes] = []
     last_variables = list(result.variables.items())[-_MOST_VARIABLES:]
-    return {
+    fields = {
         "stdout": show(result.stdout),
-        "stderr": show(result.stderr),
+        "stderr": show(stderr),
         "variables": [[show(name[:200]), show(text)] for name, text in last_variables],
-        "final_answer": result.final_answer,
-        "claims": claims,
+        "final_answer": answer,
+        "claims": [show(claim) if isinstance(claim, str) else claim and list(claim) for claim in result.claims],
     }
+    return encode_value(fields, texts), texts
 
 
 def _send_variable(link: WorkerLink, runner: LocalRunner, command: dict[str, Any]) -> None:
