@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import sysconfig
+import tarfile
 import tempfile
 import time
 import warnings
@@ -40,8 +41,118 @@ from rlm.trajectory.step import Step
 
 BYTES_PER_SECOND = 90e6
 """Bytes per second of one connection to S3."""
-QUESTION = "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
+TURN_SECONDS = 0.6
+LINES = 8
+"""The approximate number of lines in a scripted reply."""
+OnStep = Callable[[Step], object] | None
+SCRIPTED = "scripted"
+"""The model name of the script, which costs nothing."""
 
+
+def main(
+    *,
+    latency_seconds: float = 0.03,
+    model: str | None = None,
+    base_url: str | None = None,
+    quiet: bool = False,
+    runner: str = DEFAULT_RUNNER,
+) -> bool:
+    """Run the three acts of the demo on the terminal. Returns whether all answers were right."""
+    console = Console(stderr=True)
+    on_step = None if quiet else print_step
+    console.print(
+        f"Each GET takes {1000 * latency_seconds:.0f} ms and its bytes come at {BYTES_PER_SECOND / 1e6:.0f} MB/s here, "
+        "as in a bucket of your region.\n"
+    )
+    right = [
+        _ask_the_log(console, latency_seconds, runner, on_step),
+        _ask_the_library(console, latency_seconds, runner, on_step, model, base_url),
+        _ask_the_folder(console, runner, on_step),
+    ]
+    console.print(
+        "[bold]Next: your own text[/bold]\n"
+        "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
+        '  rlm run mytext "What changed in March?" # with OPENAI_API_KEY, or --base-url of any endpoint'
+    )
+    return all(right)
+
+
+def try_runner(runner: str) -> None:
+    """Start the runner once, so that the demo fails before it stores anything.
+
+    Raises RunnerUnavailable, whose message also holds the command for `make`.
+    """
+    try:
+        RLM(lm=ScriptedLM([]), runner=runner).session().close()
+    except RunnerUnavailable as exc:
+        raise RunnerUnavailable(f"{exc} (by make: make demo RUNNER=local)") from exc
+
+
+def _begin(console: Console, number: int, what: str, question: str) -> None:
+    console.rule(f"{number}. {what}", align="left")
+    console.print(Text(f"Question: {question}"))
+
+
+def _print_answer(console: Console, completion: Completion, right: bool) -> None:
+    print(make_printable(completion.answer, terminal=sys.stdout.isatty()))
+    console.print("The answer is right." if right else "The answer is WRONG.")
+
+
+class SlowScriptedLM(ScriptedLM):
+    """Scripted replies that take as long as those of a model, so that text is read ahead meanwhile."""
+
+    def complete(
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
+    ) -> Reply:
+        """Wait half of `TURN_SECONDS`, then write the lines of the next reply during the other half."""
+
+        def write(line: str) -> None:
+            time.sleep(TURN_SECONDS / 2 / LINES)
+            if on_delta:
+                on_delta(line)
+
+        time.sleep(TURN_SECONDS / 2)
+        return super().complete(messages, model=model, on_delta=write if on_delta else None)
+
+
+def _scripted_rlm(turns: Sequence[str], runner: str, on_step: OnStep) -> RLM:
+    lm = SlowScriptedLM(turns, model=SCRIPTED)
+    return RLM(lm=lm, runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step)
+
+
+# -- the log -----------------------------------------------------------------------------------------------------------
+
+
+def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step: OnStep) -> bool:
+    """Ask the script about a text too large to download. Returns whether the answer was right."""
+    store = demo_large.large_log(_log_bytes(runner))
+    slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
+    with _scripted_rlm(demo_large.TURNS, runner, on_step) as rlm:
+        size = f"{sum(info.size_bytes for info in store.list('segments/')) / 1e9:.0f} GB"
+        _begin(console, 1, f"a log of {size}", demo_large.QUESTION)
+        console.print("The log is computed as it is read, and a script plays the model. Its code really runs.\n")
+        completion, [lazy, whole] = demo_large.ask(rlm, store, slow, BYTES_PER_SECOND)
+    right = completion.answer == demo_large.DISK
+    _print_answer(console, completion, right)
+    print_costs(console, [lazy, whole])
+    share = 100 * lazy.bytes_read / whole.bytes_read
+    console.print(
+        f"Only {share:.2f} % of the log was read. Search filters say where a word may stand, a slice fetches what it "
+        f"shows, and what the code will read is fetched while the model still writes.\n"
+    )
+    return right
+
+
+def _log_bytes(runner: str) -> int:
+    """The size of the log: 10 GB, or less for a 32-bit Python, whose `len()` is limited."""
+    with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
+        recorded = rlm.completion("").trajectory[0].get("environment_kwargs", {})
+    return demo_large.SIZE_BYTES_OF_32_BITS if recorded.get("confinement") == "wasm" else demo_large.SIZE_BYTES
+
+
+# -- the library -------------------------------------------------------------------------------------------------------
+
+QUESTION = "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
 _LOOK = """I look at what I hold before I do anything with it.
 ```repl
 print(f"{len(context):,} characters, {len(context.lines):,} lines")
@@ -74,117 +185,6 @@ size = llm_query(f"How many bytes is RECORDSIZE? Answer with the number alone.\\
 answer["content"] = f"{path} defines TarFile; RECORDSIZE is {size} bytes."
 answer["ready"] = True
 ```"""
-
-
-TURN_SECONDS = 0.6
-LINES = 8
-"""The approximate number of lines in a scripted reply."""
-OnStep = Callable[[Step], object] | None
-SCRIPTED = "scripted"
-"""The model name of the script, which costs nothing."""
-
-
-class SlowScriptedLM(ScriptedLM):
-    """Scripted replies that take as long as those of a model, so that text is read ahead meanwhile."""
-
-    def complete(
-        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
-    ) -> Reply:
-        """Wait half of `TURN_SECONDS`, then write the lines of the next reply during the other half."""
-
-        def write(line: str) -> None:
-            time.sleep(TURN_SECONDS / 2 / LINES)
-            if on_delta:
-                on_delta(line)
-
-        time.sleep(TURN_SECONDS / 2)
-        return super().complete(messages, model=model, on_delta=write if on_delta else None)
-
-
-def scripted_reader(prompt: object) -> str:
-    """The sub-model of the script, which evaluates the two assignments in the passage."""
-    block = re.search(r"^BLOCKSIZE = (\d+)", str(prompt), re.M)
-    record = re.search(r"^RECORDSIZE = BLOCKSIZE \* (\d+)", str(prompt), re.M)
-    return str(int(block[1]) * int(record[1])) if block and record else "not in the passage"
-
-
-def truth(library: Path) -> tuple[str, int]:
-    """The right answer, computed from the files."""
-    import tarfile
-
-    path = next(p for p in sorted(library.glob("*.py")) if re.search(r"^class TarFile\(", p.read_text("utf-8"), re.M))
-    return path.name, tarfile.RECORDSIZE
-
-
-FOLDER_QUESTION = "Which function of the package json reads a JSON document from a file?"
-_FOLDER_TURNS = (
-    """The folder is one text. I search it for the words of the question.
-```repl
-for passage in context.search("deserialize file-like object containing a JSON document", k=2):
-    print(passage.document, passage.document_line, passage.text[:120])
-```""",
-    "FINAL(json.load, as __init__.py says)",
-)
-
-
-def main(
-    *,
-    latency_seconds: float = 0.03,
-    model: str | None = None,
-    base_url: str | None = None,
-    quiet: bool = False,
-    runner: str = DEFAULT_RUNNER,
-) -> bool:
-    """Run the demo on the terminal. Returns whether the answers were right."""
-    console = Console(stderr=True)
-    on_step = None if quiet else print_step
-    console.print(
-        f"Each GET takes {1000 * latency_seconds:.0f} ms and its bytes come at {BYTES_PER_SECOND / 1e6:.0f} MB/s here, "
-        "as in a bucket of your region.\n"
-    )
-    right = [
-        _ask_the_log(console, latency_seconds, runner, on_step),
-        _ask_the_library(console, latency_seconds, runner, on_step, model, base_url),
-        _ask_the_folder(console, runner, on_step),
-    ]
-    console.print(
-        "[bold]Next: your own text[/bold]\n"
-        "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
-        '  rlm run mytext "What changed in March?" # with OPENAI_API_KEY, or --base-url of any endpoint'
-    )
-    return all(right)
-
-
-def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step: OnStep) -> bool:
-    """Ask the script about a text too large to download. Returns whether the answer was right."""
-    store = demo_large.large_log(_log_bytes(runner))
-    slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
-    with _scripted_rlm(demo_large.TURNS, runner, on_step) as rlm:
-        size = f"{sum(info.size_bytes for info in store.list('segments/')) / 1e9:.0f} GB"
-        _begin(console, 1, f"a log of {size}", demo_large.QUESTION)
-        console.print("The log is computed as it is read, and a script plays the model. Its code really runs.\n")
-        completion, [lazy, whole] = demo_large.ask(rlm, store, slow, BYTES_PER_SECOND)
-    right = completion.answer == demo_large.DISK
-    _print_answer(console, completion, right)
-    print_costs(console, [lazy, whole])
-    share = 100 * lazy.bytes_read / whole.bytes_read
-    console.print(
-        f"Only {share:.2f} % of the log was read. Search filters say where a word may stand, a slice fetches what it "
-        f"shows, and what the code will read is fetched while the model still writes.\n"
-    )
-    return right
-
-
-def _log_bytes(runner: str) -> int:
-    """The size of the log: 10 GB, or less for a 32-bit Python, whose `len()` is limited."""
-    with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
-        recorded = rlm.completion("").trajectory[0].get("environment_kwargs", {})
-    return demo_large.SIZE_BYTES_OF_32_BITS if recorded.get("confinement") == "wasm" else demo_large.SIZE_BYTES
-
-
-def _scripted_rlm(turns: Sequence[str], runner: str, on_step: OnStep) -> RLM:
-    lm = SlowScriptedLM(turns, model=SCRIPTED)
-    return RLM(lm=lm, runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step)
 
 
 def _ask_the_library(
@@ -225,44 +225,6 @@ def _ask_the_library(
         else:
             console.print(f"The whole text would have taken {whole.seconds / lazy.seconds:.1f} times as long.\n")
         return right
-
-
-def _ask_the_folder(console: Console, runner: str, on_step: OnStep) -> bool:
-    """Ask about a plain folder, without a server or an upload. Returns whether the answer was right."""
-    folder = Path(sysconfig.get_path("stdlib")) / "json"
-    _begin(console, 3, f"a plain folder, {folder}", FOLDER_QUESTION)
-    console.print(f"Nothing is stored for this: `rlm run {folder} QUESTION` reads the files as they are.\n")
-    with (
-        warnings.catch_warnings(action="ignore"),  # compiled files in the folder are left out
-        Monocontext.open(folder) as context,
-        _scripted_rlm(_FOLDER_TURNS, runner, on_step) as rlm,
-    ):
-        completion = rlm.completion(FOLDER_QUESTION, context)
-    right = completion.answer.startswith("json.load,")
-    _print_answer(console, completion, right)
-    console.print()
-    return right
-
-
-def _begin(console: Console, number: int, what: str, question: str) -> None:
-    console.rule(f"{number}. {what}", align="left")
-    console.print(Text(f"Question: {question}"))
-
-
-def _print_answer(console: Console, completion: Completion, right: bool) -> None:
-    print(make_printable(completion.answer, terminal=sys.stdout.isatty()))
-    console.print("The answer is right." if right else "The answer is WRONG.")
-
-
-def try_runner(runner: str) -> None:
-    """Start the runner once, so that the demo fails before it stores anything.
-
-    Raises RunnerUnavailable, whose message also holds the command for `make`.
-    """
-    try:
-        RLM(lm=ScriptedLM([]), runner=runner).session().close()
-    except RunnerUnavailable as exc:
-        raise RunnerUnavailable(f"{exc} (by make: make demo RUNNER=local)") from exc
 
 
 @contextmanager
@@ -309,6 +271,13 @@ def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
     return root, ScriptedLM(scripted_reader, model=SCRIPTED), remark
 
 
+def scripted_reader(prompt: object) -> str:
+    """The sub-model of the script, which evaluates the two assignments in the passage."""
+    block = re.search(r"^BLOCKSIZE = (\d+)", str(prompt), re.M)
+    record = re.search(r"^RECORDSIZE = BLOCKSIZE \* (\d+)", str(prompt), re.M)
+    return str(int(block[1]) * int(record[1])) if block and record else "not in the passage"
+
+
 def _read_one_by_one(store: Store, ranges: list[tuple[str, int, int]], manifest: Manifest) -> Cost:
     """Measure how a simple reader fetches the same ranges: one frame after another."""
     frame_bytes = max(manifest.stored_bytes // manifest.frames, 1)
@@ -328,6 +297,37 @@ def _download_everything(store: Store) -> Cost:
 
 
 def _is_right(completion: Completion, library: Path) -> bool:
-    path, size = truth(library)
-    digits = completion.answer.replace(",", "")
-    return path in completion.answer and str(size) in digits
+    """Compare the answer with the files."""
+    files = sorted(library.glob("*.py"))
+    path = next(file for file in files if re.search(r"^class TarFile\(", file.read_text("utf-8"), re.M))
+    return path.name in completion.answer and str(tarfile.RECORDSIZE) in completion.answer.replace(",", "")
+
+
+# -- the folder --------------------------------------------------------------------------------------------------------
+
+FOLDER_QUESTION = "Which function of the package json reads a JSON document from a file?"
+_FOLDER_TURNS = (
+    """The folder is one text. I search it for the words of the question.
+```repl
+for passage in context.search("deserialize file-like object containing a JSON document", k=2):
+    print(passage.document, passage.document_line, passage.text[:120])
+```""",
+    "FINAL(json.load, as __init__.py says)",
+)
+
+
+def _ask_the_folder(console: Console, runner: str, on_step: OnStep) -> bool:
+    """Ask about a plain folder, without a server or an upload. Returns whether the answer was right."""
+    folder = Path(sysconfig.get_path("stdlib")) / "json"
+    _begin(console, 3, f"a plain folder, {folder}", FOLDER_QUESTION)
+    console.print(f"Nothing is stored for this: `rlm run {folder} QUESTION` reads the files as they are.\n")
+    with (
+        warnings.catch_warnings(action="ignore"),  # compiled files in the folder are left out
+        Monocontext.open(folder) as context,
+        _scripted_rlm(_FOLDER_TURNS, runner, on_step) as rlm,
+    ):
+        completion = rlm.completion(FOLDER_QUESTION, context)
+    right = completion.answer.startswith("json.load,")
+    _print_answer(console, completion, right)
+    console.print()
+    return right
