@@ -195,6 +195,6 @@ def _parse_headers(given: list[str] | None) -> dict[str, str] | None:
     for each in given or ():
         name, colon, value = each.partition(":")
         if not (name.strip() and colon):
-            raise UnknownOption("a header must be NAME:VALUE")  # the message does not show it: it may hold a key
+            raise UnknownOption("a header must be NAME:VALUE")  # it may contain a key, so the message does not show it
         headers[name.strip()] = value.strip()
     return headers or None

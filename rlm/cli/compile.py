@@ -115,7 +115,7 @@ def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]
 
 @contextmanager
 def _listening(port: int | None, host: str, token: str | None) -> Iterator[threading.Event]:
-    """Listen on the port; each POST sets the event."""
+    """Yield an event, which each POST to the port sets."""
     from rlm.compile.webhook_listener import WebhookListener
 
     wake = threading.Event()

@@ -80,7 +80,7 @@ def main(
 def try_runner(runner: str) -> None:
     """Start the runner once, so that the demo fails before it stores anything.
 
-    Raises RunnerUnavailable, whose message also holds the command for `make`.
+    Raises RunnerUnavailable, whose message also names the command for `make`.
     """
     try:
         RLM(lm=ScriptedLM([]), runner=runner).session().close()

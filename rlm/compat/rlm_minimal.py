@@ -149,7 +149,7 @@ class REPLEnv:
             self.code_execution(setup_code)
 
     def code_execution(self, code: str) -> REPLResult:
-        """Run a block of code. `stderr` holds its exception."""
+        """Run a block of code. An exception is text in `stderr`."""
         done = self._runner.run(code)
         found = {name: self.locals[name] for name in ("context", *done.variables) if name in self.locals}
         return REPLResult(done.stdout, done.stderr, found, done.execution_seconds)

@@ -45,7 +45,7 @@ class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
     ) -> None:
         """Translate the keywords of rlms.
 
-        `backend_kwargs` holds `model_name`, `base_url`, `api_key`, `sampling_args` and options of the backend.
+        `backend_kwargs` may have `model_name`, `base_url`, `api_key`, `sampling_args` and options of the backend.
         `sampling_args` is our `sampling`. `environment` is the name of a runner. The first of `other_backends` is the
         model of sub-calls. `logger` is a directory, or an object with `log_dir`. Other keywords are those of `RLM`.
 

@@ -144,12 +144,12 @@ def _numbers(stats: object, attributes: Mapping[str, str]) -> dict[str, float]:
 
 
 def reads_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
-    """A mark, and the character ranges read since the given one; None for the ranges if the context has no log."""
+    """A new mark, and the character ranges that were read since `mark`; None for the ranges without a log."""
     return _since(context, "reads_since", mark)
 
 
 def handed_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
-    """A mark, and the pieces that code received since the given one; None for the pieces if the context has no log."""
+    """A new mark, and the ranges that code received since `mark`; None for the ranges without a log."""
     return _since(context, "handed_since", mark)
 
 
@@ -162,7 +162,7 @@ def _since(context: object, method: str, mark: object) -> tuple[object, list[lis
 
 
 def line_of(context: Any, character: int) -> int | None:
-    """The line of a character, from 1; None if a lazy text does not know it."""
+    """The number of the line with a character, from 1; None if the context does not know it."""
     if isinstance(context, str):
         return context.count("\n", 0, character) + 1
     view = _method(context, "view")
@@ -199,7 +199,7 @@ def _find_document(context: object, character: int) -> tuple[Any, Any]:
 
 
 def generation(context: object) -> int | None:
-    """The generation of a text in storage; None for any other."""
+    """The number of the generation of a stored text; None for any other context."""
     number = getattr(context, "generation", None)
     return number if isinstance(number, int) else None
 

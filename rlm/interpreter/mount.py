@@ -90,7 +90,7 @@ class Mount:
         return scanned
 
     def _restore_path(self, error: OSError) -> OSError:
-        """The error with the path that the code knows."""
+        """The error, with real paths replaced by those that the code knows."""
         for name in ("filename", "filename2"):
             value = getattr(error, name)
             if isinstance(value, str) and (value + "/").startswith(self.folder + "/"):

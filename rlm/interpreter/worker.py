@@ -28,7 +28,7 @@ _SHOWN = 200
 
 
 class Submitted(BaseException):
-    """Ends the code. No `Exception`, so that `except Exception` lets it pass."""
+    """Ends the code. It is no `Exception`, since `except Exception` would catch it."""
 
     def __init__(self, output: dict[str, Any]) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class WorkerNamespace:
         return self._read("workspace", path, default, strict)
 
     def _in_workspace_list(self, pattern: str = "*") -> list[str]:
-        """Files below `workspace/` that match, sorted."""
+        """The files below `workspace/` whose path or name matches `pattern`, sorted."""
         below = [path.removeprefix("workspace/") for path in self._files() if path.startswith("workspace/")]
         return sorted(path for path in below if fnmatch(path, pattern) or fnmatch(path.rpartition("/")[2], pattern))
 
@@ -209,7 +209,7 @@ class WorkerNamespace:
         return dict(self._history[-1]) if self._history else None
 
     def _paths(self, kind: str, path: str) -> tuple[str, str]:
-        """The full path as the code knows it, and the real one. Raises ValueError for a path outside."""
+        """The full path, as the code knows it, and the real one. Raises ValueError for a path outside."""
         if self._mount is None:
             raise ValueError("no volume mounted at /data")
         if not path or not path.strip():

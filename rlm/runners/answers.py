@@ -36,7 +36,7 @@ _PLACEHOLDER = re.compile(
 
 
 class FinalAnswer(BaseException):
-    """Ends the cell. No `Exception`, so that `except Exception` in the model's code lets it pass."""
+    """Ends the cell. It is no `Exception`, since `except Exception` in the model's code would catch it."""
 
 
 class Answers:
@@ -84,7 +84,7 @@ class Answers:
         return calls
 
     def collect(self, namespace: Mapping[str, Any]) -> str | None:
-        """The final answer at the end of a cell, or None. Raises AnswerRefused, once per offer."""
+        """The final answer at the end of a cell, or None. Raises AnswerRefused, once for each answer."""
         called, refused = self._called, self._refused
         self._called = self._refused = None  # taken: another question may follow in this namespace
         if called is not None:
@@ -97,9 +97,9 @@ class Answers:
         try:
             return self.text_of(slot.get("content"))
         except AnswerRefused:
-            for offered in (slot, self.slot):
-                if isinstance(offered, MutableMapping):
-                    offered["ready"] = False
+            for refused_slot in (slot, self.slot):
+                if isinstance(refused_slot, MutableMapping):
+                    refused_slot["ready"] = False
             raise
 
     def take_claims(self, namespace: Mapping[str, Any]) -> tuple[Claim, ...]:

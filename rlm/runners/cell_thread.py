@@ -17,7 +17,7 @@ _WAKE_SECONDS = 0.25
 
 
 class CellTimeout(BaseException):
-    """Raised inside a cell that ran out of time. No `Exception`, so that `except Exception` lets it pass."""
+    """Raised inside a cell that ran out of time. It is no `Exception`, since `except Exception` would catch it."""
 
 
 class CellRunner(Protocol):
@@ -72,7 +72,7 @@ class CellThread:
             raise
 
     def stop_interrupts(self) -> None:
-        """Nothing to do: the thread catches a late interrupt where it waits for its next work."""
+        """Do nothing: the thread catches a late interrupt while it waits for its next work."""
 
     def close(self) -> None:
         """Let the thread end, once it is free."""

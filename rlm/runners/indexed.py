@@ -33,8 +33,7 @@ class IndexedServer:
         self._context = context
 
     def answer(self, request: bytes) -> bytes:
-        """The packed result of a request. Raises ChannelAbuse for one that no `Indexed` sends, and any exception of the
-        object."""
+        """The packed result of a request. Raises ChannelAbuse for a bad one, and any exception of the object."""
         fields = _parse(request)
         whole = self._context
         match fields:
@@ -74,7 +73,7 @@ def _parse(request: bytes) -> Any:
 
 
 def connect(ask: Callable[[bytes], bytes | memoryview]) -> Indexed:
-    """The host's object, as a worker sees it: for the worker."""
+    """The context of a worker, which reads the host's object. For the worker."""
     name, shown, parts, methods = unpack(memoryview(ask(json.dumps(["open"]).encode())))
     kind = type(name, (Indexed,), {})
     made: Indexed = kind(ask, "", shown)

@@ -108,17 +108,17 @@ def _run_worker(plan: dict[str, Any], bounds: Limits) -> NoReturn:
 
 
 def _serve_forks(control: int, modules: list[str]) -> NoReturn:
-    """Fork a launcher for each plan that the host sends, until it closes the socket. Runs nothing else."""
+    """Fork a launcher for each plan that the host sends, until it closes the socket."""
     worker.prepare()
     for name in modules:
         importlib.import_module(name)
-    gc.freeze()  # so that forks share its pages
+    gc.freeze()  # the collector does not touch frozen objects, so forks share their pages
     host = socket.socket(fileno=control)
     while True:
         message, fds, _, _ = socket.recv_fds(host, PLAN_BYTES, 4)
         with suppress(ChildProcessError):  # none was forked yet
             while os.waitpid(-1, os.WNOHANG)[0]:
-                pass  # a launcher that has ended; it has told the host itself
+                pass  # a launcher that has ended, and has reported that to the host
         if not message:
             os._exit(0)
         try:

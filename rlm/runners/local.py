@@ -81,7 +81,7 @@ class LocalRunner:
         self._given_names = frozenset(self._namespace)
 
     def run(self, code: str) -> CellResult:
-        """Run one cell; assignments made before an exception are kept, reserved names are put back."""
+        """Run one cell. Assignments before an exception are kept; reserved names are restored."""
         clock = CellClock(self._cell_timeout, self._subcalls)
         cell = _RunningCell(f"{self._file_prefix}{len(self._sources) + 1}>", code, self._output_limit)
         self._sources.append(cell.file)
@@ -205,7 +205,7 @@ class LocalRunner:
             cell.out.write(_format_value(value, room - 1) + "\n")
 
     def _restore(self) -> str:
-        """Put the reserved names back. Returns a line for the model on each that had changed."""
+        """Restore reserved names. Returns a line for the model on each that had changed."""
         missing = object()
         notes = ""
         own, original = self._own_builtins, self._original_builtins
@@ -242,7 +242,7 @@ class LocalRunner:
         }
 
     def _make_print(self, inner: Callable[..., None]) -> Callable[..., None]:
-        """A print that reaches the cell's output from threads of the cell too, and obeys `redirect_stdout`."""
+        """A `print` whose output is the cell's even in threads of the cell, and which obeys `redirect_stdout`."""
 
         def print(*values: object, file: Any = None, **options: Any) -> None:
             inner(*values, file=file or redirection() or self._out, **options)
@@ -264,7 +264,7 @@ class _RunningCell:
 
 
 def _format_value(value: object, limit: int) -> str:
-    """The value of a last expression as text. An iterator with its own text, such as hits, gives that."""
+    """The value of a last expression as text: its repr, or the str of an iterator that defines one, such as hits."""
     if isinstance(value, Iterator) and type(value).__str__ is not object.__str__:
         return shorten(str(value), limit)
     return bounded_repr(value, limit)

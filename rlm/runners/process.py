@@ -20,9 +20,9 @@ from rlm.runners.confine.kills import memory_kills, why_killed
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
 from rlm.runners.launcher import FAILED, command
+from rlm.runners.piped_process import wait_for_exit
 from rlm.runners.remote import RemoteRunner, SharedOptions, packages_of, receive_hello
 from rlm.runners.runner import NothingConfines
-from rlm.runners.started import wait_for_exit
 from rlm.runners.template import FORKED_WAYS, Forked, warm_template
 
 _END_SECONDS = 5.0

@@ -61,7 +61,7 @@ class Runner(Protocol):
     """One namespace in which code blocks run, one after another."""
 
     def run(self, code: str) -> CellResult:
-        """Run one block. What its code raises comes back as text; only a real Ctrl-C is raised here."""
+        """Run one block. Exceptions of its code are text in the result; only a Ctrl-C of the user is raised."""
         ...
 
     def variable(self, name: str) -> str:

@@ -60,10 +60,10 @@ def warm_template(view: FolderView, modules: tuple[str, ...]) -> Template | None
 
 
 class Template:
-    """A process that forks. Safe for use by many threads."""
+    """A process that forks launchers. Safe for use by many threads."""
 
     def __init__(self, view: FolderView, modules: tuple[str, ...]) -> None:
-        """Raises OSError where it cannot be started."""
+        """Raises OSError if it cannot be started."""
         self._owner = os.getpid()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         plan = {"way": "template", "control": theirs.fileno(), "modules": modules}
@@ -80,11 +80,11 @@ class Template:
             )
 
     def is_alive(self) -> bool:
-        """Whether this process, and no fork of it, may use it."""
+        """Whether it runs, and this process has started it rather than a parent that was forked."""
         return os.getpid() == self._owner and self._process.poll() is None
 
     def fork(self, plan: Mapping[str, Any], channel: int, lifeline: int) -> Forked:
-        """A launcher that carries out a plan. Raises OSError where the template is gone."""
+        """A launcher that carries out a plan. Raises OSError if the template has ended."""
         message = json.dumps(plan).encode()
         if len(message) > PLAN_BYTES:
             raise OSError(f"the plan of a worker has {len(message):,} bytes, at most {PLAN_BYTES:,} are allowed")

@@ -125,7 +125,7 @@ def is_data(value: object) -> bool:
 
 
 def pack(value: Any) -> bytes:
-    """Plain data for a worker. Raises TypeError for anything else in it."""
+    """`value` as bytes for a worker. Raises TypeError if it contains more than plain data."""
     try:
         return marshal.dumps(value, 4)
     except ValueError as exc:

@@ -20,10 +20,10 @@ from rlm.context import protocol
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.cell_thread import CellTimeout
 from rlm.runners.channel import HEAD_BYTES, PROTOCOL, ChannelClosed, Message
+from rlm.runners.interpreter_state import InterpreterState
 from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
 from rlm.runners.runner import CellResult
-from rlm.runners.soundness import Interpreter
 from rlm.runners.values import MOST_SURROGATES, count_lone_surrogates, encode_value, unpack
 
 _MOST_VARIABLES = 1000
@@ -34,7 +34,7 @@ _POLL_SECONDS = 0.2
 
 
 def prepare() -> None:
-    """Import modules that look at files, as long as the confinement allows it."""
+    """Import modules that read files, while the confinement still allows it."""
     import selectors
     import tempfile
 
@@ -64,7 +64,7 @@ def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: me
         raise ChannelClosed from exc
     del body
     gc.freeze()
-    interpreter = thread.interpreter = Interpreter()
+    interpreter = thread.interpreter = InterpreterState()
     link.send({"op": "started"})
     while True:
         command, _ = link.command()
@@ -120,7 +120,7 @@ def _encode(text: str) -> bytes:
 
 
 def _find_surrogate_excess(texts: list[bytes]) -> str:
-    """The error that texts have more lone surrogates than the host takes; empty if they have not."""
+    """An error message if texts have more lone surrogates than the host accepts, or else an empty text."""
     count = count_lone_surrogates(texts)
     if count <= MOST_SURROGATES:
         return ""
@@ -202,8 +202,8 @@ class RemoteCalls:
     ) -> list[str | LLMError]:
         """Ask many prompts at once; answers come in the order of the prompts.
 
-        When calls fail, LLMError is raised after all have ended; with `return_exceptions=True` each failed place holds
-        its LLMError instead.
+        When calls fail, LLMError is raised after all have ended. With `return_exceptions=True`, the LLMError of a call
+        takes the place of its answer instead.
         """
         is_text = isinstance(prompts, str) or protocol.passes_for_str(prompts)  # the host refuses it
         sent = prompts if is_text else list(prompts)
@@ -247,7 +247,7 @@ class RemoteCalls:
         return self._waited.seconds
 
     def drain(self) -> tuple[()]:
-        """Nothing: the host keeps the records."""
+        """No records: the host keeps them."""
         return ()
 
 
@@ -259,7 +259,7 @@ class MainThread:
         self._link = link
         self._seconds_left: Callable[[], float] = lambda: 0.0
         self._is_running = False
-        self.interpreter: Interpreter | None = None
+        self.interpreter: InterpreterState | None = None
         """Repaired as soon as the code of a cell has ended, since the rest needs it."""
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
@@ -278,14 +278,14 @@ class MainThread:
         return True
 
     def stop_interrupts(self) -> None:
-        """The cell's code has ended: interrupt nothing from here on."""
+        """Interrupt nothing from here on, since the cell's code has ended."""
         self._is_running = False
         self._set_timer(0)
         if self.interpreter:
             self.interpreter.repair()
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: the thread is the process's own."""
 
     def _set_timer(self, seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)

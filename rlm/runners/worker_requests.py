@@ -27,7 +27,7 @@ _ERROR_CHARACTERS = 10_000
 
 
 def make_context_server(context: object) -> ContextServer | None:
-    """The object that reads `context` for a worker; None if the worker may get a copy, or nothing can serve it."""
+    """The object that reads `context` for a worker; None if a worker gets a copy, or the context cannot be read so."""
     server = protocol.make_server(context)
     if server is None and not is_data(context) and can_serve(context):
         return IndexedServer(context)
@@ -35,7 +35,7 @@ def make_context_server(context: object) -> ContextServer | None:
 
 
 class WorkerRequests:
-    """Answers requests. The host calls `handle` on one thread, which also asks for failures of the other threads."""
+    """Answers requests on threads of its own. For use by one thread of the host."""
 
     def __init__(
         self, context: object, functions: Mapping[str, Callable[..., Any]], server: ContextServer | None
@@ -49,7 +49,7 @@ class WorkerRequests:
         self._failure: BaseException | None = None
 
     def raise_failure(self) -> None:
-        """Raise the exception that ended a thread, once, if there is one: ChannelAbuse, or a Ctrl-C in a function."""
+        """Raise the exception that ended one of the threads, if there is one: ChannelAbuse, or not an Exception."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -127,7 +127,7 @@ def _answer_context(channel: Channel, number: int, server: ContextServer, reques
 def _answer_call(
     channel: Channel, number: int, function: Callable[..., Any], args: list[Any], options: dict[str, Any]
 ) -> None:
-    """Send the result of a function. Exceptions in a list, as a batch returns them, go by their places."""
+    """Send the result of a function. Exceptions in a list, as a batch returns them, are sent apart."""
     head: dict[str, Any] = {}
     try:
         value = function(*args, **options)

@@ -24,7 +24,7 @@ QUIET_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class _CellReads:
-    """A cell, as far as the evidence of an answer needs it."""
+    """The facts about a cell that tell whether an answer rests on it."""
 
     turn: int
     number: int
@@ -43,7 +43,7 @@ class RowFeed:
     """The ranges that cells have read; None while no cell reports any."""
 
     def __init__(self, path: Path) -> None:
-        """Raises TrajectoryError where there is no such file, or it is not a trajectory."""
+        """Raises TrajectoryError if the file is missing, or is not a trajectory."""
         self.path = path
         self._lock = threading.Lock()
         self._generation = 0

@@ -10,7 +10,7 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def memory_kills() -> int:
-    """Processes that the kernel has killed since its start for lack of memory, of the machine or of a control group."""
+    """The number of processes that the kernel has killed for lack of memory since the machine started."""
     return _find(_VMSTAT, r"^oom_kill (\d+)$") or 0
 
 

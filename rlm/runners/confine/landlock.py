@@ -41,7 +41,7 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
-    """Give up access to all other files, and all writing but to devices. Raises SystemFailed.
+    """Give up, for good, access to all other files, and writing to all but the devices. Raises SystemFailed.
 
     Needs `no_new_privileges`.
     """

@@ -63,7 +63,7 @@ def build_view(view: FolderView, limits: Limits) -> None:
 
 
 def become_nobody() -> None:
-    """Give up root for good. Others are in a user namespace, where dropping capabilities is enough."""
+    """Give up the rights of root for good. Other users are in a user namespace, and only drop their capabilities."""
     if os.geteuid() == 0:
         os.setgroups([])
         # Random, since the process id of each worker is the first of its namespace.
@@ -78,7 +78,7 @@ def become_nobody() -> None:
 
 
 def check_readable(view: FolderView) -> None:
-    """Raise SystemFailed where an ordinary user cannot read Python's files."""
+    """Raise SystemFailed if this process, as an ordinary user, cannot read Python's files."""
     for path in view.readable:
         if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
             raise system.SystemFailed(f"{path} cannot be read by an ordinary user")

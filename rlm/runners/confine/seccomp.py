@@ -144,7 +144,7 @@ def program(machine: str, pid: int, *, has_view: bool) -> list[Instruction]:
 
 
 def _load_number(machine: str) -> Iterator[Instruction]:
-    """Load the number of the call; kill a process that makes calls of another machine type."""
+    """Load the number of the system call; kill a process whose call is of another machine type."""
     yield _LOAD, 0, 0, _ARCH
     yield _JUMP_EQUAL, 1, 0, _ARCHITECTURE[machine]
     yield _RETURN, 0, 0, _KILL
@@ -181,7 +181,7 @@ def _rules(column: int, pid: int, has_view: bool) -> Iterator[Instruction]:
 
 
 def _refuse(number: int, error: int) -> list[Instruction]:
-    """Let one system call return an error, or 0, without being made."""
+    """Let one system call fail with an error number; with 0, it succeeds and does nothing."""
     return [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | error)]
 
 

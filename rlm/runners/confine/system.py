@@ -28,7 +28,7 @@ class SystemFailed(OSError):
 
 
 def machine() -> str:
-    """The machine type. Raises SystemFailed for one that the tables here lack."""
+    """The machine type. Raises SystemFailed if this module has no numbers of system calls for it."""
     name = platform.machine()
     if name not in _PIVOT_ROOT:
         raise SystemFailed(f"no table of system calls for {name}")
@@ -73,7 +73,7 @@ def pivot_root(new: str, old: str) -> None:
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities from all sets, so that none can come back."""
+    """Drop all capabilities for good."""
     for capability in range(64):
         try:
             prctl("drop from the bounding set", PR_CAPBSET_DROP, capability)
@@ -92,7 +92,7 @@ def no_new_privileges() -> None:
 
 
 def no_huge_pages() -> None:
-    """Disable huge pages: one that is unmapped but for 4 KiB keeps 2 MiB, which no limit counts."""
+    """Disable huge pages: one of which only 4 KiB are still mapped keeps 2 MiB, which no limit counts."""
     try:
         prctl("no huge pages", PR_SET_THP_DISABLE, 1)
     except SystemFailed as exc:
@@ -105,5 +105,5 @@ def die_with_parent() -> None:
 
 
 def hide_memory() -> None:
-    """Let no process of this user look into this one, or into its children, through `/proc` and `ptrace`."""
+    """Keep other processes of this user from reading this one and its children through `/proc` and `ptrace`."""
     prctl("not dumpable", PR_SET_DUMPABLE, 0)

@@ -87,5 +87,5 @@ def _home(package: str) -> Path:
 
 
 def _drop_nested(paths: dict[str, None]) -> list[str]:
-    """The paths without those below another one."""
+    """The paths that are not below another of them."""
     return [path for path in paths if not any(path != other and path.startswith(other + "/") for other in paths)]

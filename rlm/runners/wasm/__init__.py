@@ -22,9 +22,9 @@ from typing import Any, Unpack
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners.channel import ChannelClosed, Message
+from rlm.runners.piped_process import PipedProcess
 from rlm.runners.pyodide import HOME, find_folder, what_is_missing
 from rlm.runners.remote import START_SECONDS, RemoteRunner, SharedOptions, packages_of
-from rlm.runners.started import PipedProcess
 from rlm.runners.wasm.snapshot import load_snapshot
 
 MEMORY_BYTES = 2 << 30

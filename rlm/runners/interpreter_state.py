@@ -14,7 +14,7 @@ from rlm.runners.capture import Router
 _IS_WASM = sys.platform == "emscripten"
 
 
-class Interpreter:
+class InterpreterState:
     """The state of a worker's interpreter before the first cell."""
 
     def __init__(self) -> None:
