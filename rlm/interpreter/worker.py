@@ -137,16 +137,12 @@ class WorkerNamespace:
         """Send changes since the last load or save to the host."""
         current = self._files()
         for path, state in current.items():
-            if self._known.get(path) != state:
-                self._send(path)
+            if self._mount and self._known.get(path) != state:
+                with _open(f"{self._mount.folder}/{path}", "rb") as file:
+                    self._host["_interpreter_put"](path, base64.b64encode(file.read()).decode())
         for path in self._known.keys() - current.keys():
             self._host["_interpreter_drop"](path)
         self._known = current
-
-    def _send(self, path: str) -> None:
-        assert self._mount is not None
-        with _open(f"{self._mount.folder}/{path}", "rb") as file:
-            self._host["_interpreter_put"](path, base64.b64encode(file.read()).decode())
 
     def _files(self) -> dict[str, tuple[int, int]]:
         return self._mount.files(_scandir) if self._mount else {}

@@ -62,8 +62,11 @@ class ProcessRunner(RemoteRunner):
             view = view.with_scratch(self._scratch)
         with _lock:
             known = _working_way.get(self._ways)
+        ways = [known] if known else list(self._ways)
+        if os.geteuid() == 0:  # with namespaces, its worker is a user of its own, not a mapped root
+            ways.sort(key=lambda way: way != "namespaces")
         reasons = []
-        for way in [known] if known else self._order_ways():
+        for way in ways:
             try:
                 process, hello = _start_worker(way, view, self._limits, tuple(modules))
             except RunnerUnavailable as exc:
@@ -76,12 +79,6 @@ class ProcessRunner(RemoteRunner):
             f"nothing here can confine the code of a model ({'; '.join(reasons)}); to run it with your own rights say "
             f"--runner local"
         )
-
-    def _order_ways(self) -> list[str]:
-        """Try namespaces first for root: its worker is then a user of its own, not a mapped root."""
-        if os.geteuid() == 0:
-            return sorted(self._ways, key=lambda way: way != "namespaces")
-        return list(self._ways)
 
 
 class Process:

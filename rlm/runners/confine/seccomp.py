@@ -132,11 +132,6 @@ Instruction = tuple[int, int, int, int]
 _REFUSE: Instruction = (_RETURN, 0, 0, _ERRNO | _EPERM)
 
 
-def _argument(i: int) -> int:
-    """Offset of the low word of an argument; both machines are little endian."""
-    return 16 + 8 * i
-
-
 def program(machine: str, pid: int, *, has_view: bool) -> list[Instruction]:
     """The filter for a process; `has_view`: it has a file system view of its own. Pure."""
     column = 0 if machine == "x86_64" else 1
@@ -187,7 +182,8 @@ def _refuse(number: int, error: int) -> list[Instruction]:
 
 def _test_argument(number: int, argument: int, tests: list[Instruction]) -> list[Instruction]:
     """Test an argument of one system call. A call that passes goes on to the next rules, its number loaded again."""
-    inner = [(_LOAD, 0, 0, _argument(argument)), *tests, (_LOAD, 0, 0, _NUMBER)]
+    low_word = 16 + 8 * argument  # both machines are little endian
+    inner = [(_LOAD, 0, 0, low_word), *tests, (_LOAD, 0, 0, _NUMBER)]
     return [(_JUMP_EQUAL, 0, len(inner), number), *inner]
 
 

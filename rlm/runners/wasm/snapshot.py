@@ -41,13 +41,13 @@ def load_snapshot(folder: Path, depends_on: tuple[bytes, ...], make: Callable[[]
         return made
 
 
-def drop_snapshots(folder: Path, most: int = MOST_KEPT) -> None:
-    """Remove all snapshots but the `most` used last, and files that a killed process left half-written."""
+def _drop_old(folder: Path) -> None:
+    """Remove all snapshots but those used last, including files that a killed process left half-written."""
     found = []
     for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(FileNotFoundError):  # another process drops them, too
             found.append((path.stat().st_mtime_ns, path))
-    for _, path in sorted(found, reverse=True)[most:]:
+    for _, path in sorted(found, reverse=True)[MOST_KEPT:]:
         path.unlink(missing_ok=True)
 
 
@@ -73,4 +73,4 @@ def _write(path: Path, data: bytes) -> None:
         except BaseException:
             os.unlink(file.name)
             raise
-    drop_snapshots(path.parent)
+    _drop_old(path.parent)
