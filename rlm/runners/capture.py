@@ -54,12 +54,15 @@ class Buffer:
                 self._head.append(head)
                 self._head_room -= len(head)
             if rest:
-                self._tail.append(rest[-self._limit :])
+                self._tail.append(self._last(rest))
                 self._tail_characters += len(self._tail[-1])
                 if self._tail_characters > 2 * self._limit:
-                    self._tail = ["".join(self._tail)[-self._limit :]]
+                    self._tail = [self._last("".join(self._tail))]
                     self._tail_characters = len(self._tail[0])
         return len(text)
+
+    def _last(self, text: str) -> str:
+        return text[max(0, len(text) - self._limit) :]
 
     def writelines(self, lines: Iterator[str]) -> None:
         for line in lines:

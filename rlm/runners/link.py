@@ -56,7 +56,7 @@ class WorkerLink(Channel):
         self._room = threading.BoundedSemaphore(_MOST_CALLS)
         self._is_interrupted = False
 
-    def call(self, head: dict[str, Any], body: list[bytes] | None = None) -> Message:
+    def call(self, head: dict[str, Any], body: list[bytes]) -> Message:
         """The host's answer to a request. Waits for it."""
         with self._room:
             number, slot = next(self._numbers), _Slot()
@@ -65,7 +65,7 @@ class WorkerLink(Channel):
                 if is_main:
                     self.shielded = True
                 self._waiting[number] = slot
-                self.send({**head, "id": number}, body or [])
+                self.send({**head, "id": number}, body)
                 while slot.message is None:
                     self._read_or_sleep(slot)
                 return slot.message
