@@ -18,8 +18,8 @@ from rlm.models import registry as backends
 from rlm.runners import RUNNERS
 from rlm.runners.runner import DEFAULT_RUNNER
 
-ModelChoice = dict[str, Any]
-"""The options for models on the command line. `with_models` passes them to a command as `who`."""
+ModelOptions = dict[str, Any]
+"""The options for models on the command line. `with_models` passes them to a command as `model_options`."""
 Limits = dict[str, Any]
 """Keywords of `RLM` for limits. `with_limits` passes them to a command as `limits`."""
 
@@ -63,28 +63,28 @@ def model_flags(
         list[str] | None,
         Option(metavar="NAME:VALUE", help="An HTTP header to send to the root model's maker; repeatable."),
     ] = None,
-) -> ModelChoice:
+) -> ModelOptions:
     """The options for models on the command line."""
     return dict(locals())
 
 
 @wraps(model_flags)
-def model_choice(**flags: Any) -> ModelChoice:
+def complete_model_flags(**flags: Any) -> ModelOptions:
     """The options for models on the command line, completed from the configuration file."""
     return with_settings(model_flags(**flags))
 
 
-def with_settings(who: ModelChoice) -> ModelChoice:
+def with_settings(flags: ModelOptions) -> ModelOptions:
     """Complete options from the configuration file. Its models and base_url apply only to the maker that it names."""
     model, sub_model = from_file("models.model"), from_file("models.sub_model")
     maker_in_file = _maker(model) or "openai"
-    maker = maker_of(who) if who["model"] else who["backend"]
-    if not who["preset"] and who["base_url"] is None and maker in (None, maker_in_file):
-        who |= {"model": who["model"] or model, "sub_model": who["sub_model"] or sub_model}
-    root = maker_of(who)
-    if who["base_url"] is None:  # an empty string stays, and is an error later
-        who["base_url"] = _base_url(root)
-    return who | {"sub_base_url": _base_url(_maker(who["sub_model"]) or root)}
+    maker = maker_of(flags) if flags["model"] else flags["backend"]
+    if not flags["preset"] and flags["base_url"] is None and maker in (None, maker_in_file):
+        flags |= {"model": flags["model"] or model, "sub_model": flags["sub_model"] or sub_model}
+    root = maker_of(flags)
+    if flags["base_url"] is None:  # an empty string stays, and is an error later
+        flags["base_url"] = _base_url(root)
+    return flags | {"sub_base_url": _base_url(_maker(flags["sub_model"]) or root)}
 
 
 def _base_url(maker: str) -> str | None:
@@ -97,27 +97,27 @@ def _maker(model: str | None) -> str | None:
     return backends.split_maker(model)[0] if model else None
 
 
-def maker_of(who: ModelChoice) -> str:
+def maker_of(flags: ModelOptions) -> str:
     """The maker of the root model."""
-    return _maker(who["model"]) or who["backend"] or who["preset"] or "openai"
+    return _maker(flags["model"]) or flags["backend"] or flags["preset"] or "openai"
 
 
 def choose_models(
-    who: ModelChoice, *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
+    flags: ModelOptions, *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The keywords of `RLM` for the models. Options override `sampling` and `sub_sampling`. Raises UnknownOption."""
-    temperature = {} if who["temperature"] is None else {"temperature": who["temperature"]}
-    maker = maker_of(who)
-    root_sampling = {**(sampling or {}), **temperature, **_parse_fields(who["option"])}
-    sub_fields = {**(sub_sampling or {}), **_parse_fields(who["sub_option"])}
-    if _maker(who["sub_model"]) not in (None, maker):  # a model of the same maker inherits the temperature
+    temperature = {} if flags["temperature"] is None else {"temperature": flags["temperature"]}
+    maker = maker_of(flags)
+    root_sampling = {**(sampling or {}), **temperature, **_parse_fields(flags["option"])}
+    sub_fields = {**(sub_sampling or {}), **_parse_fields(flags["sub_option"])}
+    if _maker(flags["sub_model"]) not in (None, maker):  # a model of the same maker inherits the temperature
         sub_fields = temperature | sub_fields
-    base_url = who["base_url"]
+    base_url = flags["base_url"]
     if base_url is None and maker == "openai":
         base_url = os.environ.get("OPENAI_BASE_URL") or None
     chosen = backends.choose(
-        who["model"], who["sub_model"], backend=who["backend"], preset=who["preset"], base_url=base_url,
-        sub_base_url=who["sub_base_url"], headers=_parse_headers(who["header"]), sampling=root_sampling,
+        flags["model"], flags["sub_model"], backend=flags["backend"], preset=flags["preset"], base_url=base_url,
+        sub_base_url=flags["sub_base_url"], headers=_parse_headers(flags["header"]), sampling=root_sampling,
         sub_sampling=sub_fields,
     )  # fmt: skip
     return {"lm": chosen.root, "sub_lm": chosen.sub, "sub_model": chosen.sub_model}
@@ -172,7 +172,7 @@ def cache_folder(given: str | None) -> str | None:
     return os.path.expanduser(in_file) if in_file else given
 
 
-with_models = with_options("who", model_choice)
+with_models = with_options("model_options", complete_model_flags)
 with_limits = with_options("limits", limits)
 
 

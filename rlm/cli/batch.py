@@ -16,7 +16,7 @@ from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
 from monocontext.cli.progress import shows_progress
-from rlm.cli.asking import Limits, ModelChoice, choose_models, with_limits, with_models
+from rlm.cli.asking import Limits, ModelOptions, choose_models, with_limits, with_models
 from rlm.cli.context_argument import open_argument
 from rlm.cli.keys import check_keys
 from rlm.cli.questions import describe_rights
@@ -44,7 +44,7 @@ def batch(
     again: Annotated[bool, Option("--again", help="Also ask questions again that failed or met a limit.")] = False,
     dask: Dask = None,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
@@ -64,7 +64,7 @@ def batch(
     if not found:
         raise BadQuestions(f"{questions} contains no question")
     budget = limits["budget"]
-    make_rlm, open_context = partial(_make_rlm, who, limits), partial(open_argument, context, s3)
+    make_rlm, open_context = partial(_make_rlm, model_options, limits), partial(open_argument, context, s3)
     with make_rlm() as first:  # raises for wrong options and missing keys before the first question
         check_keys(first.lms)
     with open_context(), workers(dask) as executor, _progress_bar(len(found)) as on_progress:
@@ -91,11 +91,11 @@ def batch(
     remark(summary)
 
 
-def _make_rlm(who: ModelChoice, limits: Limits) -> RLM:
+def _make_rlm(model_options: ModelOptions, limits: Limits) -> RLM:
     """An RLM. Each worker makes its own, with keys from its own environment."""
     from rlm.rlm import RLM
 
-    return RLM(**choose_models(who), **limits)
+    return RLM(**choose_models(model_options), **limits)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, remark, say
 from monocontext.cli.settings import from_file
 from monocontext.options import StoreOptions
-from rlm.cli.asking import Limits, ModelChoice, choose_models, limits, model_flags, with_settings
+from rlm.cli.asking import Limits, ModelOptions, choose_models, limits, model_flags, with_settings
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import RLMError
 
@@ -27,7 +27,7 @@ TOKEN_VARIABLE = "RLM_WATCH_TOKEN"
 Duration = partial(Option, parser=parse_seconds, metavar="DURATION")
 
 
-@with_options("who", model_flags)
+@with_options("model_options", model_flags)
 @with_options("limits", limits, max_iterations=12)
 @storing.with_s3_options
 @one_line_errors()
@@ -62,7 +62,7 @@ def compile_command(
         str | None, Option(help=f"Bearer token of POSTs; by default {TOKEN_VARIABLE}, or else a new one.")
     ] = None,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
@@ -75,7 +75,7 @@ def compile_command(
     url = to or place or os.environ.get("MONOCONTEXT_URL") or from_file("sessions.url")
     if not url:
         raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
-    models = choose_models(with_settings(who)) if _has_model(who, extractive) else {}
+    models = choose_models(with_settings(model_options)) if _has_model(model_options, extractive) else {}
     options = {
         **models, **(limits if models else {}), "store_options": s3, "lease_seconds": lease,
         "max_dollars_per_day": max_dollars_per_day, "on_session": _progress,
@@ -130,20 +130,20 @@ def _listening(port: int | None, host: str, token: str | None) -> Iterator[threa
         yield wake
 
 
-def _has_model(who: ModelChoice, extractive: bool) -> bool:
-    """Whether to use a model: one is named, or a key is set, whose maker goes into `who`.
+def _has_model(flags: ModelOptions, extractive: bool) -> bool:
+    """Whether to use a model: one is named, or a key is set, whose maker goes into `flags`.
 
     A base URL in the configuration file does not count.
     """
     if extractive:
         return False
-    given = who["model"], who["preset"], who["backend"], who["base_url"]
+    given = flags["model"], flags["preset"], flags["backend"], flags["base_url"]
     if from_file("models.model") or any(value is not None for value in given):
         return True
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
-        who |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
+        flags |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
     elif os.environ.get("ANTHROPIC_API_KEY"):
-        who["preset"] = "anthropic"
+        flags["preset"] = "anthropic"
     else:
         click.echo("rlm: no key and no endpoint, so no model is used: rules pick the lines", err=True)
         return False

@@ -22,7 +22,7 @@ from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
 from rlm.calls.budget import Budget
-from rlm.cli.asking import Limits, ModelChoice, cache_folder, choose_models, complete_budget, with_limits, with_models
+from rlm.cli.asking import Limits, ModelOptions, cache_folder, choose_models, complete_budget, with_limits, with_models
 from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
 from rlm.cli.keys import check_keys
 from rlm.cli.reporting import one_line_errors
@@ -66,7 +66,7 @@ def run(
     cite: Annotated[bool, Option("--cite", help="Also print the sources of the answer.")] = False,
     as_json: AsJson = False,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:  # fmt: skip
@@ -91,13 +91,13 @@ def run(
     if resume:
         metadata = Recording.load(resume)[0].metadata
         place = context or recorded_place(metadata, Path(resume))
-        options |= resumed_options(metadata, given_options(asked), who, limits)
+        options |= resumed_options(metadata, given_options(asked), model_options, limits)
     elif context is None or question is None:
         raise UsageError(
             "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
         )
     else:
-        options |= choose_models(who)
+        options |= choose_models(model_options)
     rights = describe_rights(options["runner"])
     with RLM(**options) as rlm, display:
         check_keys(rlm.lms)
@@ -127,7 +127,7 @@ def chat(
     trajectory: Trajectory = None,
     shape: Shape = "text",
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
@@ -139,7 +139,9 @@ def chat(
 
     rights = describe_rights(limits["runner"])
     display = Display(shown=_shows_steps())
-    rlm = RLM(**choose_models(who), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta)
+    rlm = RLM(
+        **choose_models(model_options), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
+    )
     check_keys(rlm.lms)
     click.echo(rights, err=True)
     with rlm, open_argument(context, s3, shape) as text:
@@ -160,7 +162,7 @@ def summarize(
     cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of calls for later runs.")] = None,
     as_json: AsJson = False,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     s3: storing.S3,
 ) -> None:
     """Summarize a text. Calls in parallel read one part each, and more calls merge their summaries."""
@@ -170,7 +172,7 @@ def summarize(
     # All calls are sub-calls, so a preset's smaller model reads.
     budget = complete_budget(Budget(calls=max_calls, dollars=max_dollars))
     budget = replace(budget, calls=budget.calls or 200)
-    rlm = RLM(**choose_models(who), budget=budget, cache_dir=cache_folder(cache_dir))
+    rlm = RLM(**choose_models(model_options), budget=budget, cache_dir=cache_folder(cache_dir))
     check_keys(rlm.lms)
     with rlm, open_argument(source, s3) as text:
         summary = summarize_text(rlm, text, chunk_characters=chunk_characters, focus=focus)
@@ -237,7 +239,7 @@ def mcp(
     trajectory: Trajectory = None,
     allow: storing.Allow = None,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
@@ -245,7 +247,7 @@ def mcp(
     from rlm.cli.mcp import serve
 
     click.echo(describe_rights(limits["runner"]), err=True)
-    options = {**choose_models(who), **limits, "trajectory": trajectory}
+    options = {**choose_models(model_options), **limits, "trajectory": trajectory}
     serve(
         contexts or [], sessions, memory, options, allow=allow or [], store_options=s3,
         http=http, host=host, port=port, token="" if no_token else token,

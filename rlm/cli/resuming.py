@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from rlm.calls.budget import Budget
-from rlm.cli.asking import Limits, ModelChoice, choose_models, maker_of
+from rlm.cli.asking import Limits, ModelOptions, choose_models, maker_of
 from rlm.cli.context_argument import SESSIONS, UsageError
 from rlm.rlm import recorded_options
 
@@ -37,7 +37,7 @@ def given_options(context: click.Context) -> set[str]:
 
 
 def resumed_options(
-    metadata: Mapping[str, Any], given: Collection[str], who: ModelChoice, limits: Limits
+    metadata: Mapping[str, Any], given: Collection[str], flags: ModelOptions, limits: Limits
 ) -> dict[str, Any]:
     """The keywords of `RLM`: the recorded ones, overridden by the given ones. Raises UsageError for a fixed option."""
     for name, why in _FIXED.items():
@@ -49,26 +49,26 @@ def resumed_options(
     parts = {name: getattr(limit, name) for name in _BUDGET if f"max_{name}" in given}
     options["budget"] = replace(options["budget"], **parts)
     if any(name in given for name in _MODELS):
-        options |= _choose_models(metadata, {name: who[name] if name in given else None for name in _MODELS})
+        options |= _choose_models(metadata, {name: flags[name] if name in given else None for name in _MODELS})
     return options
 
 
-def _choose_models(metadata: Mapping[str, Any], who: ModelChoice) -> dict[str, Any]:
-    """The keywords of `RLM` for models: those in `who`, completed from the recording."""
+def _choose_models(metadata: Mapping[str, Any], flags: ModelOptions) -> dict[str, Any]:
+    """The keywords of `RLM` for models: those of `flags`, completed from the recording."""
     recorded = recorded_options(metadata)
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
-    if not (who["model"] or who["preset"]):
-        who["model"] = f"{who['backend'] or backend}:{name}"
-    is_same = maker_of(who) == backend
-    if who["base_url"] is None and is_same:
-        who["base_url"] = recorded.get("base_url")
-    if who["sub_model"] is None and not who["preset"]:
+    if not (flags["model"] or flags["preset"]):
+        flags["model"] = f"{flags['backend'] or backend}:{name}"
+    is_same = maker_of(flags) == backend
+    if flags["base_url"] is None and is_same:
+        flags["base_url"] = recorded.get("base_url")
+    if flags["sub_model"] is None and not flags["preset"]:
         sub_backend = metadata.get("sub_backend")
         sub = f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model")
-        who["sub_model"] = sub if is_same and sub != name else None
-    who["sub_base_url"] = metadata.get("sub_base_url")
+        flags["sub_model"] = sub if is_same and sub != name else None
+    flags["sub_base_url"] = metadata.get("sub_base_url")
     chosen = choose_models(
-        who, sampling=metadata.get("sampling") if is_same else None,
+        flags, sampling=metadata.get("sampling") if is_same else None,
         sub_sampling=metadata.get("sub_sampling") if is_same else None,
     )  # fmt: skip
     return chosen | {"base_url": None, "sampling": None, "sub_sampling": None}
