@@ -1,4 +1,4 @@
-"""The options of commands that call models: which models, and the limits of a run."""
+"""Define the options that commands share: the models, and the limits of a run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from rlm.models import registry as backends
 from rlm.runners import RUNNERS
 from rlm.runners.runner import DEFAULT_RUNNER
 
-ModelChoice = dict[str, Any]
-"""The options for models, as parsed. `with_models` passes them to a command as `who`."""
+ModelOptions = dict[str, Any]
+"""The options for models on the command line. `with_models` passes them to a command as `model_options`."""
 Limits = dict[str, Any]
-"""Keywords of `RLM`. `with_limits` passes them to a command as `limits`."""
+"""Keywords of `RLM` for limits. `with_limits` passes them to a command as `limits`."""
 
 
 def model_flags(
@@ -63,28 +63,28 @@ def model_flags(
         list[str] | None,
         Option(metavar="NAME:VALUE", help="An HTTP header to send to the root model's maker; repeatable."),
     ] = None,
-) -> ModelChoice:
+) -> ModelOptions:
     """The options for models on the command line."""
     return dict(locals())
 
 
 @wraps(model_flags)
-def model_choice(**flags: Any) -> ModelChoice:
+def complete_model_flags(**flags: Any) -> ModelOptions:
     """The options for models on the command line, completed from the configuration file."""
     return with_settings(model_flags(**flags))
 
 
-def with_settings(who: ModelChoice) -> ModelChoice:
+def with_settings(flags: ModelOptions) -> ModelOptions:
     """Complete options from the configuration file. Its models and base_url apply only to the maker that it names."""
     model, sub_model = from_file("models.model"), from_file("models.sub_model")
-    theirs = _maker(model) or "openai"
-    maker = maker_of(who) if who["model"] else who["backend"]
-    if not who["preset"] and who["base_url"] is None and maker in (None, theirs):
-        who |= {"model": who["model"] or model, "sub_model": who["sub_model"] or sub_model}
-    root = maker_of(who)
-    if who["base_url"] is None:  # an empty string stays, and is an error later
-        who["base_url"] = _base_url(root)
-    return who | {"sub_base_url": _base_url(_maker(who["sub_model"]) or root)}
+    maker_in_file = _maker(model) or "openai"
+    maker = maker_of(flags) if flags["model"] else flags["backend"]
+    if not flags["preset"] and flags["base_url"] is None and maker in (None, maker_in_file):
+        flags |= {"model": flags["model"] or model, "sub_model": flags["sub_model"] or sub_model}
+    root = maker_of(flags)
+    if flags["base_url"] is None:  # an empty string stays, and is an error later
+        flags["base_url"] = _base_url(root)
+    return flags | {"sub_base_url": _base_url(_maker(flags["sub_model"]) or root)}
 
 
 def _base_url(maker: str) -> str | None:
@@ -93,33 +93,32 @@ def _base_url(maker: str) -> str | None:
 
 
 def _maker(model: str | None) -> str | None:
-    """The maker in the name of a model."""
+    """The maker in the name of a model, as in MAKER:NAME; None if it has none."""
     return backends.split_maker(model)[0] if model else None
 
 
-def maker_of(who: ModelChoice) -> str:
+def maker_of(flags: ModelOptions) -> str:
     """The maker of the root model."""
-    return _maker(who["model"]) or who["backend"] or who["preset"] or "openai"
+    return _maker(flags["model"]) or flags["backend"] or flags["preset"] or "openai"
 
 
 def choose_models(
-    who: ModelChoice, *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
+    flags: ModelOptions, *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The keywords of `RLM` for the models. Options override `sampling` and `sub_sampling`. Raises UnknownOption."""
-    said = {**who}
-    temperature = {} if said["temperature"] is None else {"temperature": said["temperature"]}
-    ours = {**(sampling or {})} | temperature | _parse_fields(said["option"])
-    theirs = {**(sub_sampling or {})} | _parse_fields(said["sub_option"])
-    maker = maker_of(said)
-    is_other = _maker(said["sub_model"]) not in (None, maker)
-    base_url = said["base_url"]
+    temperature = {} if flags["temperature"] is None else {"temperature": flags["temperature"]}
+    maker = maker_of(flags)
+    root_sampling = {**(sampling or {}), **temperature, **_parse_fields(flags["option"])}
+    sub_fields = {**(sub_sampling or {}), **_parse_fields(flags["sub_option"])}
+    if _maker(flags["sub_model"]) not in (None, maker):  # a model of the same maker inherits the temperature
+        sub_fields = temperature | sub_fields
+    base_url = flags["base_url"]
     if base_url is None and maker == "openai":
         base_url = os.environ.get("OPENAI_BASE_URL") or None
     chosen = backends.choose(
-        said["model"], said["sub_model"], backend=said["backend"], preset=said["preset"], sampling=ours,
-        sub_sampling=temperature | theirs if is_other else theirs, sub_base_url=said["sub_base_url"],
-        headers=_parse_headers(said["header"]),
-        base_url=base_url,
+        flags["model"], flags["sub_model"], backend=flags["backend"], preset=flags["preset"], base_url=base_url,
+        sub_base_url=flags["sub_base_url"], headers=_parse_headers(flags["header"]), sampling=root_sampling,
+        sub_sampling=sub_fields,
     )  # fmt: skip
     return {"lm": chosen.root, "sub_lm": chosen.sub, "sub_model": chosen.sub_model}
 
@@ -157,28 +156,28 @@ def limits(
     return {
         "runner": runner, "max_depth": max_depth, "models": models, "cache_dir": cache_folder(cache_dir),
         "outline": outline, "window_tokens": window_tokens, "prompt_characters": prompt_characters,
-        "budget": within(Budget(max_iterations, max_calls, max_tokens, max_dollars, max_seconds)),
+        "budget": complete_budget(Budget(max_iterations, max_calls, max_tokens, max_dollars, max_seconds)),
     }  # fmt: skip
 
 
-def within(budget: Budget) -> Budget:
-    """A budget, completed from the configuration file."""
-    open_parts = [name for name in ("calls", "tokens", "dollars", "seconds") if getattr(budget, name) is None]
-    return replace(budget, **{name: from_file(f"limits.max_{name}") for name in open_parts})
+def complete_budget(budget: Budget) -> Budget:
+    """The budget with the limits that it lacks from the configuration file."""
+    missing = [name for name in ("calls", "tokens", "dollars", "seconds") if getattr(budget, name) is None]
+    return replace(budget, **{name: from_file(f"limits.max_{name}") for name in missing})
 
 
 def cache_folder(given: str | None) -> str | None:
     """The given folder, or else that of the configuration file, in which `~` is the home folder."""
-    found = from_file("models.cache_dir") if given is None else None
-    return os.path.expanduser(found) if found else given
+    in_file = from_file("models.cache_dir") if given is None else None
+    return os.path.expanduser(in_file) if in_file else given
 
 
-with_models = with_options("who", model_choice)
+with_models = with_options("model_options", complete_model_flags)
 with_limits = with_options("limits", limits)
 
 
 def _parse_fields(given: list[str] | None) -> dict[str, Any]:
-    """Parse NAME=VALUE: `stop=["a"]` and `temperature=0` as JSON, `reasoning_effort=low` as text."""
+    """The fields in options NAME=VALUE. A value is JSON, as in `stop=["a"]`, or else text, as in `effort=low`."""
     fields: dict[str, Any] = {}
     for each in given or ():
         name, equals, value = each.partition("=")
@@ -196,6 +195,6 @@ def _parse_headers(given: list[str] | None) -> dict[str, str] | None:
     for each in given or ():
         name, colon, value = each.partition(":")
         if not (name.strip() and colon):
-            raise UnknownOption("a header must be NAME:VALUE")  # the message does not show it: it may hold a key
+            raise UnknownOption("a header must be NAME:VALUE")  # it may contain a key, so the message does not show it
         headers[name.strip()] = value.strip()
     return headers or None

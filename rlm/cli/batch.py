@@ -16,7 +16,7 @@ from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
 from monocontext.cli.progress import shows_progress
-from rlm.cli.asking import Limits, ModelChoice, choose_models, with_limits, with_models
+from rlm.cli.asking import Limits, ModelOptions, choose_models, with_limits, with_models
 from rlm.cli.context_argument import open_argument
 from rlm.cli.keys import check_keys
 from rlm.cli.questions import describe_rights
@@ -44,7 +44,7 @@ def batch(
     again: Annotated[bool, Option("--again", help="Also ask questions again that failed or met a limit.")] = False,
     dask: Dask = None,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
@@ -64,10 +64,10 @@ def batch(
     if not found:
         raise BadQuestions(f"{questions} contains no question")
     budget = limits["budget"]
-    make_rlm, open_context = partial(_make_rlm, who, limits), partial(open_argument, context, s3)
+    make_rlm, open_context = partial(_make_rlm, model_options, limits), partial(open_argument, context, s3)
     with make_rlm() as first:  # raises for wrong options and missing keys before the first question
         check_keys(first.lms)
-    with open_context(), workers(dask) as executor, _bar(len(found)) as on_progress:
+    with open_context(), workers(dask) as executor, _progress_bar(len(found)) as on_progress:
         try:
             result = run_batch(
                 found, Path(out), make_rlm, open_context, budget=budget, at_once=at_once, tries=tries, again=again,
@@ -80,25 +80,27 @@ def batch(
     early = sum(str(row.get("reason", "")).startswith("max_") for row in rows)
     unfinished = any(row.get("finished") is False for row in rows)
     is_incomplete = bool(failed or unfinished or broken or len(rows) < len(found))
-    (partial(say, err=True) if is_incomplete else remark)(
+    summary = (
         f"{len(rows) - failed} of {len(found)} questions answered, {early} of them at a limit; {failed} failed, "
         f"{len(found) - len(rows)} not reached within the budget, {len(broken)} lines broken; {spent.calls:,} calls, "
         f"{spent.tokens:,} tokens, ${spent.dollars:.4f} known"
     )
     if is_incomplete:
+        say(summary, err=True)
         raise click.exceptions.Exit(1)
+    remark(summary)
 
 
-def _make_rlm(who: ModelChoice, limits: Limits) -> RLM:
-    """Make an RLM. Each worker calls this, so it reads keys from its own environment."""
+def _make_rlm(model_options: ModelOptions, limits: Limits) -> RLM:
+    """An RLM. Each worker makes its own, with keys from its own environment."""
     from rlm.rlm import RLM
 
-    return RLM(**choose_models(who), **limits)
+    return RLM(**choose_models(model_options), **limits)
 
 
 @contextmanager
-def _bar(of: int) -> Iterator[OnProgress]:
-    """Show the count, speed, cost and remaining time on a terminal."""
+def _progress_bar(questions: int) -> Iterator[OnProgress]:
+    """A function that shows the count, speed, cost and remaining time, on a terminal."""
     if not shows_progress():
         yield lambda done, of, spent: None
         return
@@ -108,13 +110,14 @@ def _bar(of: int) -> Iterator[OnProgress]:
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=of, rate="")
-        began, first = time.monotonic(), -1
+        task = bar.add_task("", total=questions, rate="")
+        began, done_before = time.monotonic(), -1
 
         def show(done: int, of: int, spent: BatchCost) -> None:
-            nonlocal first
-            first = done if first < 0 else first
-            rate = 60 * (done - first) / max(1e-9, time.monotonic() - began)
+            nonlocal done_before
+            if done_before < 0:
+                done_before = done
+            rate = 60 * (done - done_before) / max(1e-9, time.monotonic() - began)
             bar.update(task, completed=done, rate=f"{rate:.1f} a minute, ${spent.dollars:.3f}")
 
         yield show

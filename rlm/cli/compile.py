@@ -1,4 +1,4 @@
-"""The command `rlm compile`: summarize sessions of coding agents into a brief."""
+"""Define the command `rlm compile`, which summarizes sessions of coding agents into a brief."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, remark, say
 from monocontext.cli.settings import from_file
 from monocontext.options import StoreOptions
-from rlm.cli.asking import Limits, ModelChoice, choose_models, limits, model_flags, with_settings
+from rlm.cli.asking import Limits, ModelOptions, choose_models, limits, model_flags, with_settings
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import RLMError
 
@@ -27,7 +27,7 @@ TOKEN_VARIABLE = "RLM_WATCH_TOKEN"
 Duration = partial(Option, parser=parse_seconds, metavar="DURATION")
 
 
-@with_options("who", model_flags)
+@with_options("model_options", model_flags)
 @with_options("limits", limits, max_iterations=12)
 @storing.with_s3_options
 @one_line_errors()
@@ -62,7 +62,7 @@ def compile_command(
         str | None, Option(help=f"Bearer token of POSTs; by default {TOKEN_VARIABLE}, or else a new one.")
     ] = None,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
@@ -75,28 +75,27 @@ def compile_command(
     url = to or place or os.environ.get("MONOCONTEXT_URL") or from_file("sessions.url")
     if not url:
         raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
-    models = {} if not _has_model(who, extractive) else choose_models(with_settings(who))
+    models = choose_models(with_settings(model_options)) if _has_model(model_options, extractive) else {}
     options = {
         **models, **(limits if models else {}), "store_options": s3, "lease_seconds": lease,
-        "max_dollars_per_day": max_dollars_per_day,
-        "on_session": _progress,
+        "max_dollars_per_day": max_dollars_per_day, "on_session": _progress,
     }  # fmt: skip
     try:
         if watch:
+            times = {"every_seconds": every, "settle_seconds": settle, "for_seconds": span, "once": once}
             with _listening(listen, host, token) as wake:
-                failed = _watch(url, project, as_json, {**options, "every_seconds": every, "settle_seconds": settle,
-                                "for_seconds": span, "once": once, "wake": wake})  # fmt: skip
+                failed = _watch(url, project, as_json, {**options, **times, "wake": wake})
             if failed and once:
                 raise click.exceptions.Exit(1)
             return
         for each in [project] if project else _projects(url, s3):
-            _say(url, compile_sessions(url, each, **options), as_json)
+            _print_outcome(url, compile_sessions(url, each, **options), as_json)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the digests made so far are kept, and the same command resumes") from None
 
 
 def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]) -> bool:
-    """Watch the archive. Returns whether something failed. SIGTERM, which ends services, acts as Ctrl-C does."""
+    """Watch the archive until Ctrl-C or SIGTERM. Returns whether a project failed."""
     from rlm.compile.watching import watch_sessions
     from rlm.trajectory.flags import in_flags
 
@@ -107,7 +106,7 @@ def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]
             failures[:] = [name]
             fail("rlm", in_flags(f"{name or url}: {outcome}"))
         else:
-            _say(url, outcome, as_json)
+            _print_outcome(url, outcome, as_json)
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     watch_sessions(url, project, on_outcome=say_outcome, **options)
@@ -116,34 +115,35 @@ def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]
 
 @contextmanager
 def _listening(port: int | None, host: str, token: str | None) -> Iterator[threading.Event]:
-    """Listen on the port; each POST sets the event."""
+    """Yield an event, which each POST to the port sets."""
     from rlm.compile.webhook_listener import WebhookListener
 
     wake = threading.Event()
     if port is None:
         yield wake
         return
-    given = token or os.environ.get(TOKEN_VARIABLE) or None
-    with WebhookListener(host, port, wake, given) as notices:
-        click.echo(f"rlm: a POST to {notices.url} starts a check", err=True)
-        if given is None:
-            click.echo(f"Authorization: Bearer {notices.token}", err=True)
+    given_token = token or os.environ.get(TOKEN_VARIABLE) or None
+    with WebhookListener(host, port, wake, given_token) as listener:
+        click.echo(f"rlm: a POST to {listener.url} starts a check", err=True)
+        if given_token is None:
+            click.echo(f"Authorization: Bearer {listener.token}", err=True)
         yield wake
 
 
-def _has_model(who: ModelChoice, extractive: bool) -> bool:
-    """Whether to use a model: one is named, or a key is set, whose maker goes into `who`.
+def _has_model(flags: ModelOptions, extractive: bool) -> bool:
+    """Whether to use a model: one is named, or a key is set, whose maker goes into `flags`.
 
     A base URL in the configuration file does not count.
     """
-    given = who["model"], who["preset"], who["backend"], who["base_url"]
-    named = from_file("models.model") or any(value is not None for value in given)
-    if extractive or named:
-        return not extractive
+    if extractive:
+        return False
+    given = flags["model"], flags["preset"], flags["backend"], flags["base_url"]
+    if from_file("models.model") or any(value is not None for value in given):
+        return True
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
-        who |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
+        flags |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
     elif os.environ.get("ANTHROPIC_API_KEY"):
-        who["preset"] = "anthropic"
+        flags["preset"] = "anthropic"
     else:
         click.echo("rlm: no key and no endpoint, so no model is used: rules pick the lines", err=True)
         return False
@@ -164,7 +164,7 @@ def _progress(session_id: str, number: int, of: int) -> None:
     remark(f"{number}/{of} {session_id}")
 
 
-def _say(url: str, result: Any, as_json: bool) -> None:
+def _print_outcome(url: str, result: Any, as_json: bool) -> None:
     from monocontext.sessions.names import BRIEF, COMPILED, key_part
 
     brief = f"{url.rstrip('/')}/{COMPILED}/{key_part(result.project, 'project')}/{BRIEF}"

@@ -15,7 +15,7 @@ from monocontext.options import StoreOptions
 from rlm.errors import RLMError
 
 SESSIONS = "sessions:"
-"""The CONTEXT that names all sessions of coding agents on this machine."""
+"""The CONTEXT that stands for all sessions of coding agents on this machine."""
 
 
 class UsageError(RLMError):

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import sysconfig
+import tarfile
 import tempfile
 import time
 import warnings
@@ -40,8 +41,118 @@ from rlm.trajectory.step import Step
 
 BYTES_PER_SECOND = 90e6
 """Bytes per second of one connection to S3."""
-QUESTION = "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
+TURN_SECONDS = 0.6
+LINES = 8
+"""The approximate number of lines in a scripted reply."""
+OnStep = Callable[[Step], object] | None
+SCRIPTED = "scripted"
+"""The model name of the script, which costs nothing."""
 
+
+def main(
+    *,
+    latency_seconds: float = 0.03,
+    model: str | None = None,
+    base_url: str | None = None,
+    quiet: bool = False,
+    runner: str = DEFAULT_RUNNER,
+) -> bool:
+    """Run the three acts of the demo on the terminal. Returns whether all answers were right."""
+    console = Console(stderr=True)
+    on_step = None if quiet else print_step
+    console.print(
+        f"Each GET takes {1000 * latency_seconds:.0f} ms and its bytes come at {BYTES_PER_SECOND / 1e6:.0f} MB/s here, "
+        "as in a bucket of your region.\n"
+    )
+    right = [
+        _ask_the_log(console, latency_seconds, runner, on_step),
+        _ask_the_library(console, latency_seconds, runner, on_step, model, base_url),
+        _ask_the_folder(console, runner, on_step),
+    ]
+    console.print(
+        "[bold]Next: your own text[/bold]\n"
+        "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
+        '  rlm run mytext "What changed in March?" # with OPENAI_API_KEY, or --base-url of any endpoint'
+    )
+    return all(right)
+
+
+def try_runner(runner: str) -> None:
+    """Start the runner once, so that the demo fails before it stores anything.
+
+    Raises RunnerUnavailable, whose message also names the command for `make`.
+    """
+    try:
+        RLM(lm=ScriptedLM([]), runner=runner).session().close()
+    except RunnerUnavailable as exc:
+        raise RunnerUnavailable(f"{exc} (by make: make demo RUNNER=local)") from exc
+
+
+def _begin(console: Console, number: int, what: str, question: str) -> None:
+    console.rule(f"{number}. {what}", align="left")
+    console.print(Text(f"Question: {question}"))
+
+
+def _print_answer(console: Console, completion: Completion, right: bool) -> None:
+    print(make_printable(completion.answer, terminal=sys.stdout.isatty()))
+    console.print("The answer is right." if right else "The answer is WRONG.")
+
+
+class SlowScriptedLM(ScriptedLM):
+    """Scripted replies that take as long as those of a model, so that text is read ahead meanwhile."""
+
+    def complete(
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
+    ) -> Reply:
+        """Wait half of `TURN_SECONDS`, then write the lines of the next reply during the other half."""
+
+        def write(line: str) -> None:
+            time.sleep(TURN_SECONDS / 2 / LINES)
+            if on_delta:
+                on_delta(line)
+
+        time.sleep(TURN_SECONDS / 2)
+        return super().complete(messages, model=model, on_delta=write if on_delta else None)
+
+
+def _scripted_rlm(turns: Sequence[str], runner: str, on_step: OnStep) -> RLM:
+    lm = SlowScriptedLM(turns, model=SCRIPTED)
+    return RLM(lm=lm, runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step)
+
+
+# -- the log -----------------------------------------------------------------------------------------------------------
+
+
+def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step: OnStep) -> bool:
+    """Ask the script about a text too large to download. Returns whether the answer was right."""
+    store = demo_large.large_log(_log_bytes(runner))
+    slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
+    with _scripted_rlm(demo_large.TURNS, runner, on_step) as rlm:
+        size = f"{sum(info.size_bytes for info in store.list('segments/')) / 1e9:.0f} GB"
+        _begin(console, 1, f"a log of {size}", demo_large.QUESTION)
+        console.print("The log is computed as it is read, and a script plays the model. Its code really runs.\n")
+        completion, [lazy, whole] = demo_large.ask(rlm, store, slow, BYTES_PER_SECOND)
+    right = completion.answer == demo_large.DISK
+    _print_answer(console, completion, right)
+    print_costs(console, [lazy, whole])
+    share = 100 * lazy.bytes_read / whole.bytes_read
+    console.print(
+        f"Only {share:.2f} % of the log was read. Search filters say where a word may stand, a slice fetches what it "
+        f"shows, and what the code will read is fetched while the model still writes.\n"
+    )
+    return right
+
+
+def _log_bytes(runner: str) -> int:
+    """The size of the log: 10 GB, or less for a 32-bit Python, whose `len()` is limited."""
+    with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
+        recorded = rlm.completion("").trajectory[0].get("environment_kwargs", {})
+    return demo_large.SIZE_BYTES_OF_32_BITS if recorded.get("confinement") == "wasm" else demo_large.SIZE_BYTES
+
+
+# -- the library -------------------------------------------------------------------------------------------------------
+
+QUESTION = "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
 _LOOK = """I look at what I hold before I do anything with it.
 ```repl
 print(f"{len(context):,} characters, {len(context.lines):,} lines")
@@ -76,130 +187,15 @@ answer["ready"] = True
 ```"""
 
 
-TURN_SECONDS = 0.6
-LINES = 8
-"""The approximate number of lines in a scripted reply."""
-OnStep = Callable[[Step], object] | None
-SCRIPTED = "scripted"
-"""The model name of the script, which costs nothing."""
-
-
-class SlowScriptedLM(ScriptedLM):
-    """Scripted replies that take time as a model does, which lets the reader read ahead."""
-
-    def complete(
-        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
-    ) -> Reply:
-        """Wait half of `TURN_SECONDS`, then write the lines of the next reply during the other half."""
-        time.sleep(TURN_SECONDS / 2)
-        return super().complete(messages, model=model, on_delta=on_delta and _line_by_line(on_delta))
-
-
-def _line_by_line(on_delta: Callable[[str], object]) -> Callable[[str], object]:
-    def write(line: str) -> None:
-        time.sleep(TURN_SECONDS / 2 / LINES)
-        on_delta(line)
-
-    return write
-
-
-def scripted_root() -> ScriptedLM:
-    """A root model that explores as a real one would: head, outline, zoom, answer."""
-    return SlowScriptedLM([_LOOK, _OUTLINE, _ZOOM, _ANSWER], model=SCRIPTED)
-
-
-def scripted_reader(prompt: object) -> str:
-    """The sub-model of the script, which evaluates the two assignments in the passage."""
-    block = re.search(r"^BLOCKSIZE = (\d+)", str(prompt), re.M)
-    record = re.search(r"^RECORDSIZE = BLOCKSIZE \* (\d+)", str(prompt), re.M)
-    return str(int(block[1]) * int(record[1])) if block and record else "not in the passage"
-
-
-def truth(library: Path) -> tuple[str, int]:
-    """The right answer, computed from the files."""
-    import tarfile
-
-    path = next(p for p in sorted(library.glob("*.py")) if re.search(r"^class TarFile\(", p.read_text("utf-8"), re.M))
-    return path.name, tarfile.RECORDSIZE
-
-
-FOLDER_QUESTION = "Which function of the package json reads a JSON document from a file?"
-_FOLDER_TURNS = (
-    """The folder is one text. I search it for the words of the question.
-```repl
-for passage in context.search("deserialize file-like object containing a JSON document", k=2):
-    print(passage.document, passage.document_line, passage.text[:120])
-```""",
-    "FINAL(json.load, as __init__.py says)",
-)
-
-
-def main(
-    *,
-    latency_seconds: float = 0.03,
-    model: str | None = None,
-    base_url: str | None = None,
-    quiet: bool = False,
-    runner: str = DEFAULT_RUNNER,
-) -> bool:
-    """Run the demo on the terminal. Returns whether the answers were right."""
-    console = Console(stderr=True)
-    on_step = None if quiet else print_step
-    slow = (
-        f"Each GET takes {1000 * latency_seconds:.0f} ms and its bytes come at {BYTES_PER_SECOND / 1e6:.0f} MB/s here, "
-    )
-    console.print(f"{slow}as in a bucket of your region.\n")
-    right = [
-        _ask_the_log(console, latency_seconds, runner, on_step),
-        _ask_the_library(console, latency_seconds, runner, on_step, model, base_url),
-        _ask_the_folder(console, runner, on_step),
-    ]
-    console.print(
-        "[bold]Next: your own text[/bold]\n"
-        "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
-        '  rlm run mytext "What changed in March?" # with OPENAI_API_KEY, or --base-url of any endpoint'
-    )
-    return all(right)
-
-
-def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step: OnStep) -> bool:
-    """Ask the script about a text too large to download. Returns whether the answer was right."""
-    store = demo_large.large_log(_log_bytes(runner))
-    slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
-    with RLM(
-        lm=SlowScriptedLM(demo_large.TURNS, model=SCRIPTED), runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step
-    ) as rlm:
-        size = f"{sum(info.size_bytes for info in store.list('segments/')) / 1e9:.0f} GB"
-        _begin(console, 1, f"a log of {size}", demo_large.QUESTION)
-        console.print("The log is computed as it is read, and a script plays the model. Its code really runs.\n")
-        completion, [lazy, whole] = demo_large.ask(rlm, store, slow, BYTES_PER_SECOND)
-    right = completion.answer == demo_large.DISK
-    _print_answer(console, completion, right)
-    print_costs(console, [lazy, whole])
-    share = 100 * lazy.bytes_read / whole.bytes_read
-    console.print(
-        f"Only {share:.2f} % of the log was read. Search filters say where a word may stand, a slice fetches what it "
-        f"shows, and what the code will read is fetched while the model still writes.\n"
-    )
-    return right
-
-
-def _log_bytes(runner: str) -> int:
-    """The size of the log: 10 GB, or less for a 32-bit Python, whose `len()` is limited."""
-    with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
-        about = rlm.completion("").trajectory[0].get("environment_kwargs", {})
-    return demo_large.SIZE_BYTES_OF_32_BITS if about.get("confinement") == "wasm" else demo_large.SIZE_BYTES
-
-
 def _ask_the_library(
     console: Console, latency_seconds: float, runner: str, on_step: OnStep, model: str | None, base_url: str | None
 ) -> bool:
     """Ask about the standard library's source in a local S3 server. Returns whether the answer was right."""
     library = Path(sysconfig.get_path("stdlib"))
     with ExitStack() as stack:
-        url, options, place = stack.enter_context(_server())
+        url, options, remark = stack.enter_context(_server())
         _begin(console, 2, "the standard library's source in S3", QUESTION)
-        console.print(place)
+        console.print(remark)
         began = time.perf_counter()
         manifest = _publish_library(library, url, options)
         console.print(
@@ -210,15 +206,15 @@ def _ask_the_library(
             stack.enter_context(closing(open_store(url, **options))), latency_seconds, bytes_per_second=BYTES_PER_SECOND
         )
         counted = CountingStore(slow)
-        root, reader, who = _models(model, base_url)
-        console.print(Text(f"{make_printable(who, terminal=True)}\n"))
+        root, reader, remark = _models(model, base_url)
+        console.print(Text(f"{make_printable(remark, terminal=True)}\n"))
         with (
             Monocontext.open(counted) as context,
             RLM(lm=root, sub_lm=reader, on_step=on_step, runner=runner, prices={SCRIPTED: (0, 0)}) as rlm,
         ):
             completion = rlm.completion(QUESTION, context)
             lazy = Cost("monocontext", counted.gets, counted.bytes_read, context.stats.wait_seconds)
-        ranges = [(r.key, r.start or 0, r.length or 0) for r in counted.log if r.verb == "get_range"]
+        ranges = [(each.key, each.start or 0, each.length or 0) for each in counted.log if each.verb == "get_range"]
         whole = _download_everything(slow)
         print_summary(completion)
         right = _is_right(completion, library)
@@ -231,71 +227,16 @@ def _ask_the_library(
         return right
 
 
-def _ask_the_folder(console: Console, runner: str, on_step: OnStep) -> bool:
-    """Ask about a plain folder, without a server or an upload. Returns whether the answer was right."""
-    folder = Path(sysconfig.get_path("stdlib")) / "json"
-    _begin(console, 3, f"a plain folder, {folder}", FOLDER_QUESTION)
-    console.print(f"Nothing is stored for this: `rlm run {folder} QUESTION` reads the files as they are.\n")
-    with (
-        _without_notes(),
-        Monocontext.open(folder) as context,
-        RLM(
-            lm=SlowScriptedLM(_FOLDER_TURNS, model=SCRIPTED), runner=runner, prices={SCRIPTED: (0, 0)}, on_step=on_step
-        ) as rlm,
-    ):
-        completion = rlm.completion(FOLDER_QUESTION, context)
-    right = completion.answer.startswith("json.load,")
-    _print_answer(console, completion, right)
-    console.print()
-    return right
-
-
-@contextmanager
-def _without_notes() -> Iterator[None]:
-    """Suppress the warning that compiled files in the folder are left out."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def _begin(console: Console, number: int, what: str, question: str) -> None:
-    console.rule(f"{number}. {what}", align="left")
-    console.print(Text(f"Question: {question}"))
-
-
-def _print_answer(console: Console, completion: Completion, right: bool) -> None:
-    print(make_printable(completion.answer, terminal=sys.stdout.isatty()))
-    console.print("The answer is right." if right else "The answer is WRONG.")
-
-
-def try_runner(runner: str) -> None:
-    """Start the runner once, so that the demo fails before it stores anything.
-
-    Raises RunnerUnavailable, whose message also holds the command for `make`.
-    """
-    try:
-        RLM(lm=ScriptedLM([]), runner=runner).session().close()
-    except RunnerUnavailable as exc:
-        raise RunnerUnavailable(f"{exc} (by make: make demo RUNNER=local)") from exc
-
-
 @contextmanager
 def _server() -> Iterator[tuple[str, StoreOptions, str]]:
     """Start an S3 server, or use a directory if this platform has none. Yields the URL, its options and a remark."""
     if find_weed() is None:
         with tempfile.TemporaryDirectory(prefix="monocontext-demo-") as folder:
-            yield (
-                f"{folder}/context",
-                {},
-                f"No SeaweedFS for this platform: a directory replaces S3 ({folder}).",
-            )
+            yield f"{folder}/context", {}, f"No SeaweedFS for this platform: a directory replaces S3 ({folder})."
         return
     with SeaweedServer() as server:
-        yield (
-            server.url("stdlib"),
-            {"client": server.client()},
-            f"Started SeaweedFS, an S3 server, at {server.endpoint}.",
-        )
+        remark = f"Started SeaweedFS, an S3 server, at {server.endpoint}."
+        yield server.url("stdlib"), {"client": server.client()}, remark
 
 
 def _publish_library(library: Path, url: str, options: StoreOptions) -> Manifest:
@@ -311,6 +252,7 @@ def _publish_library(library: Path, url: str, options: StoreOptions) -> Manifest
 
 
 def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
+    """The root model, the sub-model, and a line about them."""
     key = os.environ.get("OPENAI_API_KEY")
     if base_url is None:
         base_url = os.environ.get("OPENAI_BASE_URL") or None
@@ -320,11 +262,20 @@ def _models(model: str | None, base_url: str | None) -> tuple[LM, LM, str]:
         name = model or os.environ.get("OPENAI_MODEL", "gpt-5")
         lm = OpenAILM(name, base_url=base_url, api_key=key)
         return lm, lm, f"{name} answers."
-    who = (
+    remark = (
         "No OPENAI_API_KEY: a SCRIPTED root plays the model. Its code really runs, against the real context. It takes "
         f"{TURN_SECONDS} s a turn; models take 1 to 9."
     )
-    return scripted_root(), ScriptedLM(scripted_reader, model=SCRIPTED), who
+    # The root explores as a real one would: head, outline, zoom, answer.
+    root = SlowScriptedLM([_LOOK, _OUTLINE, _ZOOM, _ANSWER], model=SCRIPTED)
+    return root, ScriptedLM(scripted_reader, model=SCRIPTED), remark
+
+
+def scripted_reader(prompt: object) -> str:
+    """The sub-model of the script, which evaluates the two assignments in the passage."""
+    block = re.search(r"^BLOCKSIZE = (\d+)", str(prompt), re.M)
+    record = re.search(r"^RECORDSIZE = BLOCKSIZE \* (\d+)", str(prompt), re.M)
+    return str(int(block[1]) * int(record[1])) if block and record else "not in the passage"
 
 
 def _read_one_by_one(store: Store, ranges: list[tuple[str, int, int]], manifest: Manifest) -> Cost:
@@ -346,6 +297,37 @@ def _download_everything(store: Store) -> Cost:
 
 
 def _is_right(completion: Completion, library: Path) -> bool:
-    path, size = truth(library)
-    digits = completion.answer.replace(",", "")
-    return path in completion.answer and str(size) in digits
+    """Compare the answer with the files."""
+    files = sorted(library.glob("*.py"))
+    path = next(file for file in files if re.search(r"^class TarFile\(", file.read_text("utf-8"), re.M))
+    return path.name in completion.answer and str(tarfile.RECORDSIZE) in completion.answer.replace(",", "")
+
+
+# -- the folder --------------------------------------------------------------------------------------------------------
+
+FOLDER_QUESTION = "Which function of the package json reads a JSON document from a file?"
+_FOLDER_TURNS = (
+    """The folder is one text. I search it for the words of the question.
+```repl
+for passage in context.search("deserialize file-like object containing a JSON document", k=2):
+    print(passage.document, passage.document_line, passage.text[:120])
+```""",
+    "FINAL(json.load, as __init__.py says)",
+)
+
+
+def _ask_the_folder(console: Console, runner: str, on_step: OnStep) -> bool:
+    """Ask about a plain folder, without a server or an upload. Returns whether the answer was right."""
+    folder = Path(sysconfig.get_path("stdlib")) / "json"
+    _begin(console, 3, f"a plain folder, {folder}", FOLDER_QUESTION)
+    console.print(f"Nothing is stored for this: `rlm run {folder} QUESTION` reads the files as they are.\n")
+    with (
+        warnings.catch_warnings(action="ignore"),  # compiled files in the folder are left out
+        Monocontext.open(folder) as context,
+        _scripted_rlm(_FOLDER_TURNS, runner, on_step) as rlm,
+    ):
+        completion = rlm.completion(FOLDER_QUESTION, context)
+    right = completion.answer.startswith("json.load,")
+    _print_answer(console, completion, right)
+    console.print()
+    return right

@@ -1,4 +1,4 @@
-"""The first act of `rlm demo`: a question about a log of 10 GB whose bytes are computed when they are read.
+"""Ask about a log of 10 GB, the first act of `rlm demo`. The bytes of the log are computed when they are read.
 
 Nothing is uploaded or on the disk: `virtual_context` repeats one frame of log lines, and plants two others. The engine,
 the filters and the script's code are real, with the latency of a bucket.
@@ -44,7 +44,7 @@ answer["ready"] = True
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one way to read, a row of the table."""
+    """The cost of one way to read: a row of the table."""
 
     way: str
     gets: int

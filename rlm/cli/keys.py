@@ -9,6 +9,8 @@ from pathlib import Path
 from rlm.errors import LLMError
 from rlm.models.lm import LM
 
+_OPENAI_VARIABLES = ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_BASE_URL")
+
 
 def check_keys(models: Iterable[LM]) -> None:
     """Raise LLMError if a model of OpenAI or Anthropic has no key.
@@ -19,7 +21,7 @@ def check_keys(models: Iterable[LM]) -> None:
         backend, has_url = getattr(lm, "backend", ""), getattr(lm, "base_url", None) is not None
         if getattr(lm, "secrets", ()):  # a key or a header was given
             continue
-        if backend == "openai" and not has_url and not _is_set("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_BASE_URL"):
+        if backend == "openai" and not has_url and not any(map(os.environ.get, _OPENAI_VARIABLES)):
             raise LLMError("no API key: set OPENAI_API_KEY, or pass api_key= or base_url=")
         if backend == "anthropic" and not has_url and not _has_anthropic_credentials():
             raise LLMError("no API key: set ANTHROPIC_API_KEY, or pass api_key=")
@@ -31,7 +33,3 @@ def _has_anthropic_credentials() -> bool:
         return True
     config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return (Path(config) / "anthropic").exists()
-
-
-def _is_set(*names: str) -> bool:
-    return any(os.environ.get(name) for name in names)

@@ -1,4 +1,4 @@
-"""The server of `rlm mcp`: the tools of `monocontext mcp`, and a tool that answers questions.
+"""Serve the tools of `monocontext mcp`, and a tool that answers questions, for `rlm mcp`.
 
 The SDK reads annotations as objects, so this module does not import `annotations`.
 """
@@ -46,10 +46,10 @@ def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Call
         unfinished = None if completion.finished else why_unfinished(completion)
         if unfinished and not answer:
             raise ToolRefusal(unfinished)
-        told = f"{answer}\n\n[{unfinished}]" if unfinished else answer
+        text_of_answer = f"{answer}\n\n[{unfinished}]" if unfinished else answer
         sources = f"\n\n{format_sources(completion.sources)}" if completion.sources else ""
         fields = Answer(_cut_to_reply(answer), [each.reference for each in completion.sources], unfinished)
-        return Reply(_cut_to_reply(told + sources), fields)
+        return Reply(_cut_to_reply(text_of_answer + sources), fields)
 
     def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> Reply[Answer]:
         """The same as ask, by the name that it has elsewhere. query: the question. chat_file, thread_id: the text."""

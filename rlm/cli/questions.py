@@ -1,4 +1,4 @@
-"""The commands of `rlm` except `batch` and `compile`."""
+"""Define the commands of `rlm`, except `batch` and `compile`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +22,7 @@ from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
 from rlm.calls.budget import Budget
-from rlm.cli.asking import Limits, ModelChoice, cache_folder, choose_models, with_limits, with_models, within
+from rlm.cli.asking import Limits, ModelOptions, cache_folder, choose_models, complete_budget, with_limits, with_models
 from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
 from rlm.cli.keys import check_keys
 from rlm.cli.reporting import one_line_errors
@@ -31,11 +31,13 @@ from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 
 if TYPE_CHECKING:
+    from monocontext.options import StoreOptions
+    from rlm.rlm import RLM
     from rlm.trajectory.completion import Completion
+    from rlm.trajectory.display import Display
 
-RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
-
-CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
+_RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
+_CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 
 Context = Annotated[str, Argument(help="URL or directory of a context, a text file, or - for stdin.")]
 Shape = Annotated[str, Option(help="What `context` is of a context in storage: text, or a list or dict of its "
@@ -64,7 +66,7 @@ def run(
     cite: Annotated[bool, Option("--cite", help="Also print the sources of the answer.")] = False,
     as_json: AsJson = False,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:  # fmt: skip
@@ -72,7 +74,7 @@ def run(
 
     With --resume, options on the command line override the recorded ones.
     """
-    from rlm.cli.resuming import absolute_place, given_options, recorded_place, resumed_options
+    from rlm.cli.resuming import given_options, recorded_place, resumed_options
     from rlm.rlm import RLM
     from rlm.trajectory.display import Display
     from rlm.trajectory.recording import Recording
@@ -83,39 +85,27 @@ def run(
             raise UsageError("--sessions takes the place of CONTEXT: leave CONTEXT out")
         context, question = SESSIONS, context
     display = Display(shown=_shows_steps())
-    recording = Recording.load(resume)[0] if resume else None
     options: dict[str, Any] = {
         **limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta,
     }  # fmt: skip
-    if recording:
-        place = context or recorded_place(recording.metadata, Path(str(resume)))
-        options |= resumed_options(recording.metadata, given_options(asked), who, limits)
+    if resume:
+        metadata = Recording.load(resume)[0].metadata
+        place = context or recorded_place(metadata, Path(resume))
+        options |= resumed_options(metadata, given_options(asked), model_options, limits)
     elif context is None or question is None:
         raise UsageError(
             "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
         )
     else:
-        place = context
-        options |= choose_models(who)
+        options |= choose_models(model_options)
     rights = describe_rights(options["runner"])
     with RLM(**options) as rlm, display:
         check_keys(rlm.lms)
         click.echo(rights, err=True)
-        if recording and resume:
-            if place is None or ("context_value" in recording.metadata and not context):
-                with _say_how_to_resume(Path(resume), s3, shape):
-                    completion = rlm.resume(resume)
-            else:
-                with open_argument(place, s3, shape) as text, _say_how_to_resume(Path(resume), s3, shape):
-                    completion = rlm.resume(resume, text)
+        if resume:
+            completion = _resume(rlm, resume, place, s3, shape)
         else:
-            with (
-                open_argument(str(place), s3, shape) as text,
-                rlm.session(text, source=absolute_place(str(place))) as session,
-            ):
-                display.watch(session.gate)
-                with _say_how_to_resume(session.path, s3, shape):
-                    completion = session.ask(str(question))
+            completion = _answer(rlm, display, str(context), str(question), s3, shape)
     display.summary(completion)
     if as_json:
         _say(json.dumps(_as_json(completion)))
@@ -124,7 +114,7 @@ def run(
     if cite and not as_json:
         _say("\n" + format_sources(completion.sources))
     if not completion.finished:
-        say(f"rlm: {_say_how_to_finish(completion, s3, shape)}", err=True)
+        say(f"rlm: {_how_to_finish(completion, s3, shape)}", err=True)
         raise click.exceptions.Exit(1)
 
 
@@ -137,7 +127,7 @@ def chat(
     trajectory: Trajectory = None,
     shape: Shape = "text",
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
@@ -150,8 +140,8 @@ def chat(
     rights = describe_rights(limits["runner"])
     display = Display(shown=_shows_steps())
     rlm = RLM(
-        **choose_models(who), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
-    )  # fmt: skip
+        **choose_models(model_options), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
+    )
     check_keys(rlm.lms)
     click.echo(rights, err=True)
     with rlm, open_argument(context, s3, shape) as text:
@@ -172,17 +162,17 @@ def summarize(
     cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of calls for later runs.")] = None,
     as_json: AsJson = False,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     s3: storing.S3,
 ) -> None:
     """Summarize a text. Calls in parallel read one part each, and more calls merge their summaries."""
     from rlm.cli.summarize import summarize as summarize_text
     from rlm.rlm import RLM
 
-    # All calls are sub-calls, so of a preset the smaller model reads.
-    budget = within(Budget(calls=max_calls, dollars=max_dollars))
+    # All calls are sub-calls, so a preset's smaller model reads.
+    budget = complete_budget(Budget(calls=max_calls, dollars=max_dollars))
     budget = replace(budget, calls=budget.calls or 200)
-    rlm = RLM(**choose_models(who), budget=budget, cache_dir=cache_folder(cache_dir))
+    rlm = RLM(**choose_models(model_options), budget=budget, cache_dir=cache_folder(cache_dir))
     check_keys(rlm.lms)
     with rlm, open_argument(source, s3) as text:
         summary = summarize_text(rlm, text, chunk_characters=chunk_characters, focus=focus)
@@ -249,7 +239,7 @@ def mcp(
     trajectory: Trajectory = None,
     allow: storing.Allow = None,
     *,
-    who: ModelChoice,
+    model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
 ) -> None:
@@ -257,11 +247,28 @@ def mcp(
     from rlm.cli.mcp import serve
 
     click.echo(describe_rights(limits["runner"]), err=True)
-    options = {**choose_models(who), **limits, "trajectory": trajectory}
+    options = {**choose_models(model_options), **limits, "trajectory": trajectory}
     serve(
         contexts or [], sessions, memory, options, allow=allow or [], store_options=s3,
         http=http, host=host, port=port, token="" if no_token else token,
     )  # fmt: skip
+
+
+def _answer(rlm: RLM, display: Display, place: str, question: str, s3: StoreOptions, shape: str) -> Completion:
+    from rlm.cli.resuming import absolute_place
+
+    with open_argument(place, s3, shape) as text, rlm.session(text, source=absolute_place(place)) as session:
+        display.watch(session.gate)
+        with _saying_how_to_resume(session.path, s3, shape):
+            return session.ask(question)
+
+
+def _resume(rlm: RLM, trajectory: str, place: str | None, s3: StoreOptions, shape: str) -> Completion:
+    """Resume a run. `place`: its context, if that is not in the trajectory."""
+    with ExitStack() as stack:
+        given = [] if place is None else [stack.enter_context(open_argument(place, s3, shape))]
+        stack.enter_context(_saying_how_to_resume(Path(trajectory), s3, shape))
+        return rlm.resume(trajectory, *given)
 
 
 def _shows_steps() -> bool:
@@ -270,29 +277,29 @@ def _shows_steps() -> bool:
 
 
 @contextmanager
-def _say_how_to_resume(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
+def _saying_how_to_resume(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
     """Add the command that resumes a run to its error or interrupt, if it has a trajectory."""
     try:
         yield
     except (LLMError, KeyboardInterrupt) as exc:
         if path is None or not path.exists():
             raise
-        later = f"(resume it with: {_resuming(path, stored, shape)})"
+        later = f"(resume it with: {_resume_command(path, stored, shape)})"
         if isinstance(exc, KeyboardInterrupt):
             raise KeyboardInterrupt(f"interrupted {later}") from None
         raise LLMError(f"{exc} {later}") from exc
 
 
-def _resuming(path: Path, stored: Mapping[str, Any], shape: str) -> str:
+def _resume_command(path: Path, stored: Mapping[str, Any], shape: str) -> str:
     """The command that resumes a recorded run."""
-    flags = "".join(f" --{name}" if value is True else f" --{name} {shlex.quote(value)}"
-                    for name, value in stored.items())  # fmt: skip
-    flags += "" if shape == "text" else f" --shape {shape}"
-    return f"rlm run --resume {shlex.quote(str(path))}{flags}"
+    words = ["rlm", "run", "--resume", str(path)]
+    for name, value in stored.items():
+        words += [f"--{name}"] if value is True else [f"--{name}", value]
+    return shlex.join(words if shape == "text" else [*words, "--shape", shape])
 
 
-def _say_how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
-    """Why a run did not finish, and what the user can do."""
+def _how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
+    """A line on why a run did not finish, and on what the user can do."""
     from rlm.trajectory.display import why_unfinished
 
     flag = f"--{completion.reason.replace('_', '-')}" if completion.reason.startswith("max_") else ""
@@ -301,13 +308,13 @@ def _say_how_to_finish(completion: Completion, stored: Mapping[str, Any], shape:
         return f"{why}. Rephrase the question, or try another --model"
     if path is None:
         return f"{why}. Raise {flag}; with --trajectory FILE, a run can be resumed"
-    return f"{why}. Resume it with a higher limit: {_resuming(path, stored, shape)} {flag} N"
+    return f"{why}. Resume it with a higher limit: {_resume_command(path, stored, shape)} {flag} N"
 
 
 def describe_rights(runner: str) -> str:
-    """The line that tells the user the rights of the model's code. Raises RunnerUnavailable for an unknown runner."""
+    """A line on the rights of the model's code. Raises RunnerUnavailable for a runner that this system cannot have."""
     check_runner(runner)
-    return RIGHTS if runner == "local" else CONFINED.format(runner)
+    return _RIGHTS if runner == "local" else _CONFINED.format(runner)
 
 
 def _say(text: str) -> None:

@@ -20,7 +20,7 @@ from rlm.trajectory.flags import in_flags
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Decorate a command: it reports retries, and ends with status 2 after one line for an error that a user can mend.
+    """Decorate a command: report its retries, and print an error that a user can correct as one line, with status 2.
 
     A bug keeps its traceback.
     """
@@ -33,7 +33,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 class _StderrLines(logging.Handler):
-    """Prints each record as one line; `said`, the endpoint's own message, follows."""
+    """Prints each log record as one line, followed by the endpoint's own message, its attribute `said`."""
 
     def emit(self, record: logging.LogRecord) -> None:
         words = (record.getMessage(), getattr(record, "said", ""))

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from rlm.calls.budget import Budget
-from rlm.cli.asking import Limits, ModelChoice, choose_models, maker_of
+from rlm.cli.asking import Limits, ModelOptions, choose_models, maker_of
 from rlm.cli.context_argument import SESSIONS, UsageError
 from rlm.rlm import recorded_options
 
@@ -37,7 +37,7 @@ def given_options(context: click.Context) -> set[str]:
 
 
 def resumed_options(
-    metadata: Mapping[str, Any], given: Collection[str], who: ModelChoice, limits: Limits
+    metadata: Mapping[str, Any], given: Collection[str], flags: ModelOptions, limits: Limits
 ) -> dict[str, Any]:
     """The keywords of `RLM`: the recorded ones, overridden by the given ones. Raises UsageError for a fixed option."""
     for name, why in _FIXED.items():
@@ -45,39 +45,42 @@ def resumed_options(
             raise UsageError(f"cannot change a resumed run: {why}")
     options = {**limits, **recorded_options(metadata)}
     options |= {name: limits[name] for name in _OTHER if name in given}
-    said: Budget = limits["budget"]
-    parts = {name: getattr(said, name) for name in _BUDGET if f"max_{name}" in given}
+    limit: Budget = limits["budget"]
+    parts = {name: getattr(limit, name) for name in _BUDGET if f"max_{name}" in given}
     options["budget"] = replace(options["budget"], **parts)
     if any(name in given for name in _MODELS):
-        options |= _choose_models(metadata, {name: who[name] if name in given else None for name in _MODELS})
+        options |= _choose_models(metadata, {name: flags[name] if name in given else None for name in _MODELS})
     return options
 
 
-def _choose_models(metadata: Mapping[str, Any], said: ModelChoice) -> dict[str, Any]:
-    """The keywords for models: the given models, or else the recorded ones with their endpoints."""
+def _choose_models(metadata: Mapping[str, Any], flags: ModelOptions) -> dict[str, Any]:
+    """The keywords of `RLM` for models: those of `flags`, completed from the recording."""
     recorded = recorded_options(metadata)
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
-    if not (said["model"] or said["preset"]):
-        said["model"] = f"{said['backend'] or backend}:{name}"
-    is_same = maker_of(said) == backend
-    if said["base_url"] is None and is_same:
-        said["base_url"] = recorded.get("base_url")
-    if said["sub_model"] is None and not said["preset"]:
+    if not (flags["model"] or flags["preset"]):
+        flags["model"] = f"{flags['backend'] or backend}:{name}"
+    is_same = maker_of(flags) == backend
+    if flags["base_url"] is None and is_same:
+        flags["base_url"] = recorded.get("base_url")
+    if flags["sub_model"] is None and not flags["preset"]:
         sub_backend = metadata.get("sub_backend")
         sub = f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model")
-        said["sub_model"] = sub if is_same and sub != name else None
-    said["sub_base_url"] = metadata.get("sub_base_url")
+        flags["sub_model"] = sub if is_same and sub != name else None
+    flags["sub_base_url"] = metadata.get("sub_base_url")
     chosen = choose_models(
-        said, sampling=metadata.get("sampling") if is_same else None,
+        flags, sampling=metadata.get("sampling") if is_same else None,
         sub_sampling=metadata.get("sub_sampling") if is_same else None,
     )  # fmt: skip
     return chosen | {"base_url": None, "sampling": None, "sub_sampling": None}
 
 
 def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
-    """The path or URL of a recorded run's context. A file may have moved with the recording. Raises UsageError."""
-    place: str | None = metadata.get("source")
-    if place is None or place in ("-", SESSIONS) or "://" in place or "context_value" in metadata:
+    """The path or URL of a recorded run's context; None if the recording contains the context, or its place is unknown.
+
+    A file may have moved with the recording. Raises UsageError if it is not found.
+    """
+    place: str | None = None if "context_value" in metadata else metadata.get("source")
+    if place is None or place in ("-", SESSIONS) or "://" in place:
         return place
     if Path(place).exists():
         return place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from rlm.calls.usage import Usage
@@ -24,6 +25,8 @@ part or group of parts; `## Open questions`, a list, or "none".{focus}
 {text}"""
 
 _MERGE = "Make one summary of these summaries of consecutive parts of a text. At most 300 words.{focus}\n\n{text}"
+
+_PARTS_IN_MEMORY = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ def summarize(rlm: RLM, context: Any, *, chunk_characters: int = 60_000, focus: 
     attention = f" Pay attention to: {focus}." if focus else ""
     group = max(2, chunk_characters // 2_000)
     # A part ends at a line end, so it may be a tenth shorter.
-    needed = _calls(1 if length <= chunk_characters else -(-length * 10 // (9 * chunk_characters)), group)
+    most_parts = 1 if length <= chunk_characters else -(-length * 10 // (9 * chunk_characters))
+    needed = _count_calls(most_parts, group)
     allowed = rlm.budget.calls
     if allowed is not None and needed > allowed:
         raise LLMError(
@@ -72,13 +76,14 @@ def summarize(rlm: RLM, context: Any, *, chunk_characters: int = 60_000, focus: 
         )
     with rlm.sub_calls(context) as calls:
         parts: list[TextPart] = []
-        for batch in _batches(context, chunk_characters):
+        unread = _split(context, chunk_characters)
+        while batch := list(islice(unread, _PARTS_IN_MEMORY)):
             prompts = [
-                _PART.format(place=f"characters {a:,} to {b:,} of {length:,}", focus=attention, text=text)
-                for a, b, text in batch
+                _PART.format(place=f"characters {start:,} to {stop:,} of {length:,}", focus=attention, text=text)
+                for start, stop, text in batch
             ]
             answers = calls.llm_query_batched(prompts)
-            parts += [TextPart(a, b, str(answer)) for (a, b, _), answer in zip(batch, answers, strict=True)]
+            parts += [TextPart(start, stop, str(a)) for (start, stop, _), a in zip(batch, answers, strict=True)]
         texts = [f"Characters {part.start:,} to {part.stop:,}: {part.summary}" for part in parts]
         while len(texts) > group:
             groups = ["\n\n".join(texts[i : i + group]) for i in range(0, len(texts), group)]
@@ -88,7 +93,7 @@ def summarize(rlm: RLM, context: Any, *, chunk_characters: int = 60_000, focus: 
         return Summary(whole, tuple(parts), calls.gate.usage)
 
 
-def _calls(parts: int, group: int) -> int:
+def _count_calls(parts: int, group: int) -> int:
     """The number of calls for a text of `parts` parts, merged in groups of `group`."""
     total, level = parts + 1, parts
     while level > group:
@@ -97,18 +102,12 @@ def _calls(parts: int, group: int) -> int:
     return total
 
 
-def _batches(context: Any, size: int, together: int = 16) -> Iterator[list[tuple[int, int, str]]]:
-    """Lists of `together` parts (start, stop, text). A part ends at the last line end in its last tenth, if any."""
-    batch: list[tuple[int, int, str]] = []
+def _split(context: Any, size: int) -> Iterator[tuple[int, int, str]]:
+    """The parts of a text: start, stop, text. A part ends at the last line end in its last tenth, if there is one."""
     start, length = 0, len(context)
     while start < length:
         text = str(context[start : min(start + size, length)])
         if start + len(text) < length and (end := text.rfind("\n", len(text) * 9 // 10)) >= 0:
             text = text[: end + 1]
-        batch.append((start, start + len(text), text))
+        yield start, start + len(text), text
         start += len(text)
-        if len(batch) == together:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -1,4 +1,4 @@
-"""Keywords of other packages: one is translated, and errors about the others name ours."""
+"""Translate the keyword `max_cost` of other packages, and name ours in errors about their other keywords."""
 
 from __future__ import annotations
 

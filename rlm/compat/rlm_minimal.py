@@ -1,4 +1,4 @@
-"""The classes of rlm-minimal: `RLM_REPL`, which takes the context first and answers with a str, and `REPLEnv`."""
+"""Offer the classes of rlm-minimal: `RLM_REPL`, which takes the context first and answers with a str, and `REPLEnv`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OUTPUT_CHARACTERS = 10_000_000
 
 @dataclass
 class _Names:
-    """The names that a subclass adds to the code of a run."""
+    """Names that a subclass adds for the code of a run."""
 
     globals: dict[str, Any] = field(default_factory=dict)
     locals: dict[str, Any] = field(default_factory=dict)
@@ -77,11 +77,11 @@ class RLM_REPL:
         messages = self.setup_context(context, query)
         names = self.repl_env.globals | self.repl_env.locals
         context = names.pop("context", context)
-        told = "\n\n".join(message["content"].strip() for message in messages)
+        texts = [message["content"].strip() for message in messages]
         rlm = self._make(custom_tools=self._tools | names) if names else self._rlm
-        done = rlm.completion("\n\n".join(part for part in (told.strip(), query or READ_ALL) if part), context)
-        self._usage = done.usage.to_dict()
-        return done.answer
+        completion = rlm.completion("\n\n".join(filter(None, [*texts, query or READ_ALL])), context)
+        self._usage = completion.usage.to_dict()
+        return completion.answer
 
     def cost_summary(self) -> dict[str, Any]:
         """The calls, tokens and dollars of the last question."""
@@ -149,7 +149,7 @@ class REPLEnv:
             self.code_execution(setup_code)
 
     def code_execution(self, code: str) -> REPLResult:
-        """Run a block of code. `stderr` holds its exception."""
+        """Run a block of code. An exception is text in `stderr`."""
         done = self._runner.run(code)
         found = {name: self.locals[name] for name in ("context", *done.variables) if name in self.locals}
         return REPLResult(done.stdout, done.stderr, found, done.execution_seconds)

@@ -1,4 +1,4 @@
-"""The interface of rlms: `RLM(backend=...)`, whose `completion` takes the context first."""
+"""Offer the interface of rlms: `RLM(backend=...)`, whose `completion` takes the context first."""
 
 from __future__ import annotations
 
@@ -45,16 +45,14 @@ class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
     ) -> None:
         """Translate the keywords of rlms.
 
-        `backend_kwargs` holds `model_name`, `base_url`, `api_key`, `sampling_args` and options of the backend.
+        `backend_kwargs` may have `model_name`, `base_url`, `api_key`, `sampling_args` and options of the backend.
         `sampling_args` is our `sampling`. `environment` is the name of a runner. The first of `other_backends` is the
         model of sub-calls. `logger` is a directory, or an object with `log_dir`. Other keywords are those of `RLM`.
 
         Raises UnknownOption.
         """
         if environment not in (None, *_ENVIRONMENTS):
-            raise UnknownOption(
-                f"no environment {environment!r}; as runner= there are {', '.join(map(repr, _ENVIRONMENTS))}"
-            )
+            raise UnknownOption(f"no environment {environment!r}; there are {', '.join(map(repr, _ENVIRONMENTS))}")
         place = dict(environment_kwargs or {})
         for name in ("cell_timeout", "output_limit"):
             if name in place:
@@ -62,7 +60,7 @@ class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
         for name in place:
             refuse(name)
         if len(other_backends or ()) > 1:
-            raise UnknownOption("only one backend can answer sub-calls; here it is sub_lm")
+            raise UnknownOption("other_backends may have one entry, the model of sub-calls, which is sub_lm here")
         if other_backends:
             options["sub_lm"] = _lm(other_backends[0], (other_backend_kwargs or ({},))[0])
         if logger is not None:
@@ -100,6 +98,6 @@ def _lm(backend: str, keywords: Mapping[str, Any]) -> Any:
     for name in given:
         if name not in known:
             raise UnknownOption(
-                f"backend_kwargs has no {name!r}; here there are model_name, sampling_args, {', '.join(known)}"
+                f"unknown key {name!r} in backend_kwargs; there are model_name, sampling_args, {', '.join(known)}"
             )
     return choose(lm=make_lm(backend, model, **given), sampling=sampling).root

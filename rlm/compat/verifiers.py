@@ -1,4 +1,4 @@
-"""An environment of `verifiers` (0.4), to train and evaluate models on questions about one lazy text.
+"""Offer an environment of `verifiers` (0.4), to train and evaluate models on questions about one lazy text.
 
 An environment is a module that exports a taskset and a harness, for example `my_questions.py`:
 

@@ -13,7 +13,7 @@ Kind = Literal["lazy text", "lazy list", "lazy dict", "str", "list", "dict", "no
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The description of a context, made without reading it: the costliest call on a lazy one is `len`."""
+    """The type and size of a context, found without reading it: the costliest call on a lazy one is `len`."""
 
     kind: Kind
     type_name: str
@@ -24,11 +24,11 @@ class Description:
     sentence: str
     """For the model: "a str of 1,200 characters in 30 lines"."""
     uri: str | None = None
-    """The URL of a lazy text, if it tells."""
+    """The URL of a lazy text, if it has one."""
     offers: frozenset[str] = frozenset()
-    """The operations of a lazy text that the system prompt names, as far as it has them."""
+    """The operations of a lazy text that the system prompt may name."""
     access: str = ""
-    """How a lazy list or dict is read, in its own words for the model."""
+    """How to read a lazy list or dict, in words for the model."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the metadata line of a trajectory."""
@@ -49,9 +49,9 @@ def describe(context: object) -> Description:
         sentence = f"a {name} of {_count_nouns(len(context), 'character')} in {_count_nouns(count, 'line')}"
         return Description("str", name, len(context), count, sentence)
     if callable(tell := getattr(context, "describe", None)) and isinstance(context, (Mapping, Sequence)):
-        told = tell()
+        fields = tell()
         uri = str(getattr(context, "url", "")) or None
-        return Description(told["kind"], name, len(context), None, told["sentence"], uri, access=told["access"])
+        return Description(fields["kind"], name, len(context), None, fields["sentence"], uri, access=fields["access"])
     if isinstance(context, Mapping):
         keys = bounded_repr([key for key, _ in zip(context, range(50), strict=False)], 300)
         sentence = f"a {name} with {_count_nouns(len(context), 'key')}, first {keys}"

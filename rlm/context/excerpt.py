@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 _BRACKETS = {list.__repr__: ("[", "]"), tuple.__repr__: ("(", ")"), set.__repr__: ("{", "}")}
-
-
+_NOTE = re.compile(r"\n\.\.\. \[([\d,]+) characters omitted\] \.\.\.\n")
+_NOTE_CHARACTERS = 50
+"""The length of a note: a text that was cut once is not cut to the same length again."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 _UNENCODABLE = re.compile(r"[\ud800-\udfff]")
 
@@ -15,7 +16,7 @@ _UNENCODABLE = re.compile(r"[\ud800-\udfff]")
 def make_printable(text: str, *, terminal: bool) -> str:
     """`text` with lone surrogates escaped and, for a terminal, control characters too.
 
-    A model may repeat what the text it reads tells it to: an escape sequence can fill a clipboard or hide a line.
+    The text that a model reads may make it print escape sequences, which can fill a clipboard or hide a line.
     """
     if terminal:
         text = _CONTROL.sub(_escape, text)
@@ -26,15 +27,10 @@ def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 
 
-_NOTE = re.compile(r"\n\.\.\. \[([\d,]+) characters omitted\] \.\.\.\n")
-_NOTE_CHARACTERS = 50
-"""The length of a note: a text that was cut once is not cut to the same length again."""
-
-
 def shorten(text: str, limit: int) -> str:
-    """`text`, or its head and tail of together `limit` characters with the omitted count between.
+    """`text` itself if it is short, else its first and last `limit / 2` characters around a note on the omission.
 
-    Characters that an earlier cut omitted are counted too.
+    The note also counts characters that an earlier cut has omitted.
     """
     if len(text) <= limit + _NOTE_CHARACTERS:
         return text
@@ -45,15 +41,15 @@ def shorten(text: str, limit: int) -> str:
 
 
 def join_ends(head: str, tail: str, omitted: int) -> str:
-    """Head and tail, with a note of the `omitted` characters between them."""
+    """Head and tail with a note between them: `omitted` is a number of characters."""
     return f"{head}\n... [{omitted:,} characters omitted] ...\n{tail}"
 
 
 def bounded_repr(value: object, limit: int = 200) -> str:
-    """The repr of `value` in about `limit` characters, at a cost that does not grow with the builtin containers in it.
+    """The repr of `value`, cut to about `limit` characters. Large builtin containers do not make it slower.
 
-    The cost of other objects is that of their own repr, or of their `_short_repr`: a stored list would be read for its
-    repr. An object whose repr raises is shown by the name of its type.
+    For other objects it calls their repr, or `_short_repr`, which a stored list has since its repr would read it all.
+    An object whose repr raises is shown by the name of its type.
     """
     parts: list[str] = []
     used = 0
@@ -67,7 +63,7 @@ def bounded_repr(value: object, limit: int = 200) -> str:
 
 
 def _repr_parts(value: object, limit: int, depth: int) -> Iterator[str]:
-    """The repr in pieces; a container yields its items one by one, so that the caller can stop."""
+    """The repr in pieces. A container yields its items one by one, so that the caller can stop."""
     kind = type(value).__repr__
     if isinstance(value, (str, bytes)) and kind in (str.__repr__, bytes.__repr__):
         yield _shorten_literal(value, limit)
@@ -97,7 +93,7 @@ def _repr_parts(value: object, limit: int, depth: int) -> Iterator[str]:
 
 
 def _shorten_literal(value: str | bytes, limit: int) -> str:
-    """The repr of a string in at most `limit` characters where the note fits: of its head and tail when it is long."""
+    """The repr of a string; if that exceeds `limit` characters, those of its head and tail around a note."""
     if len(value) <= limit and len(whole := repr(value)) <= limit:
         return whole
     unit = "characters" if isinstance(value, str) else "bytes"
@@ -108,7 +104,7 @@ def _shorten_literal(value: str | bytes, limit: int) -> str:
 
 
 def _fit_end(value: str | bytes, room: int, *, head: bool) -> str | bytes:
-    """The longest end of `value` whose repr has at most `room` characters; escapes make it longer than the text."""
+    """The longest head or tail of `value` whose repr has at most `room` characters, escapes included."""
     count = max(1, min(room - 2, len(value) // 2))
     while True:
         part = value[:count] if head else value[len(value) - count :]

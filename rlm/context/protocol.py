@@ -1,34 +1,37 @@
-"""The optional methods of a context, found by duck typing.
+"""Call the optional methods of a context, which are found by duck typing.
 
-A context may offer any of these. A `str`, a list or a dict offers none, and works as well:
+A `str`, a list or a dict has none of them, and works as well. A context may have any of these:
 
-    thinking()          context manager, entered while a run waits for a model, root or sub-call: time to read ahead;
-                        nests, and may be entered by several threads at once
-    hint(delta)         takes the reply as it streams, so that what its code will read can be fetched before it runs
-    repl_namespace()    gives `.names`, a dict of names for the namespace, and `.transform(tree) -> tree`, a pass over
-                        each cell's `ast.Module`; optional `.ran(namespace)` is called with the names after a cell;
-                        optional `.host(values)` is called with the objects of the namespace that are the run's own
-    repl_tools()        gives functions by name, for the model to call as it does custom tools; they run in this process
-    serve()             gives what answers for the context to a worker that must not hold its keys: `.answer(request)`,
-                        bytes to bytes, which may wait and be called by many threads; `.ready(request)`, whether an
-                        answer takes no waiting; `.bad_request`, the exception type that both raise for a request that
-                        no honest worker sends; `.entry`, a string "module:function" that the worker imports: the
-                        function is given a way to ask, bytes to bytes, and gives the worker's context; optional
-                        `.modules`, names of modules that the worker imports for it; `.close()`
-    describe()          of a list or mapping whose items lie elsewhere: a dict for the model with `kind` ("lazy list" or
-                        "lazy dict"), `sentence` ("a list of 1,000 documents, ...") and `access`, how it is best read
-    stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: what reading has cost so far; and
-                        `.prefetch.gets`, `.prefetch.bytes_fetched`: what was read ahead, part of those
-    reads_since(mark)   gives `(mark, ranges)`: the half-open character ranges `(start, stop)` that were read since an
-                        earlier `mark`, and the mark for the next question; `reads_since(None)` gives the mark alone,
-                        with no ranges. For the map of what was read; adjacent and repeated ranges may be merged
-    handed_since(mark)  the same of the pieces that code was given: slices, lines of hits, matches, passages; not what
-                        a search looked at on its way or a pass went through. For the sources of an answer
-    outline()           gives what prints as an overview of a few dozen lines, for the opening message
-    view(start, stop)   gives a part with `.lines`, whose length is known without reading: for the lines of sources
-    documents           `.at(character)` gives the document there, with its `.name` and `.start`, or None; raises
-                        ValueError where the text is a part of a context
-    text                of a list or mapping of documents: all of them as one text, for sources
+    thinking()          a context manager that is entered while a run waits for a model: the time to read ahead. It
+                        nests, and several threads may enter it at once
+    hint(delta)         is called with each piece of a reply as it streams, so that the context can fetch what the
+                        code in it will read
+    repl_namespace()    returns an object with `.names`, a dict of names for the namespace, and
+                        `.transform(tree) -> tree`, a pass over each cell's `ast.Module`. Optional:
+                        `.ran(namespace)` is called with the names after each cell; `.host(values)` is called with
+                        the objects in the namespace that the run itself defined
+    repl_tools()        returns functions by name, which the model can call as custom tools; they run in this process
+    serve()             returns a server that reads the context for a worker, which has no keys:
+                        `.answer(request)`, bytes to bytes, may wait, and many threads may call it;
+                        `.ready(request)` is whether an answer takes no waiting;
+                        `.bad_request` is the exception type of both for a request that no honest worker sends;
+                        `.entry` is "module:function": a worker imports the function and calls it with a function
+                        that sends requests, bytes to bytes; it returns the worker's context;
+                        optional `.modules` are names of modules that a worker imports for it; `.close()`
+    describe()          for a lazy list or mapping: returns a dict for the model with `kind` ("lazy list" or
+                        "lazy dict"), `sentence` ("a list of 1,000 documents, ...") and `access`, how to read it
+    stats               `.gets`, `.bytes_fetched`, `.hits`, `.wait_seconds`: the cost of reading so far; and
+                        `.prefetch.gets`, `.prefetch.bytes_fetched`: the part of it that was read ahead
+    reads_since(mark)   returns `(mark, ranges)`: a new mark, and the half-open character ranges `(start, stop)` that
+                        were read since an earlier one; None as `mark` gives no ranges. Adjacent and repeated ranges
+                        may be merged
+    handed_since(mark)  the same for the pieces that code received: slices, lines of hits, matches, passages, but
+                        not text that a search or a pass only looked at. They are the sources of an answer
+    outline()           returns an object whose str is an overview of a few dozen lines, for the opening message
+    view(start, stop)   returns a part with `.lines`, whose length is known without reading: for the lines of sources
+    documents           `.at(character)` returns the document there, with its `.name` and `.start`, or None. The
+                        attribute raises ValueError for a part of a context
+    text                of a list or mapping of documents: one text of all of them, for sources
     generation          the number of the text's generation, for sources
 """
 
@@ -67,36 +70,35 @@ class ContextServer(Protocol):
 
 
 def make_server(context: object) -> ContextServer | None:
-    """The context's `serve()`, or None."""
-    make = getattr(context, "serve", None)
-    return make() if callable(make) else None
+    """The context's server for workers, or None."""
+    make = _method(context, "serve")
+    return make() if make else None
 
 
 def thinking(context: object) -> AbstractContextManager[object]:
-    """The context's `thinking()`, or nothing."""
-    enter = getattr(context, "thinking", None)
-    return enter() if callable(enter) else nullcontext()
+    """The context's `thinking()`, or a context manager that does nothing."""
+    enter = _method(context, "thinking")
+    return enter() if enter else nullcontext()
 
 
 def hint(context: object) -> Callable[[str], object]:
     """The context's `hint`, or a function that does nothing."""
-    feed = getattr(context, "hint", None)
-    return feed if callable(feed) else lambda delta: None
+    return _method(context, "hint") or (lambda delta: None)
 
 
 def namespace_kit(context: object) -> NamespaceKit | None:
     """The context's `repl_namespace()`, or None."""
-    make = getattr(context, "repl_namespace", None)
-    return make() if callable(make) else None
+    make = _method(context, "repl_namespace")
+    return make() if make else None
 
 
 def passes_for_str(value: object) -> bool:
-    """Whether code in a cell takes this for a `str`: it has its methods, and a namespace kit that makes it pass."""
+    """Whether a lazy text passes for a `str` in cells: it has the methods of `str`, and a namespace kit."""
     return callable(getattr(type(value), "encode", None)) and callable(getattr(type(value), "repl_namespace", None))
 
 
 def whole_text(context: object) -> Any:
-    """The text of a context, or the text that its documents are parts of; None if it has none."""
+    """The context itself if it is a text, or the text of its documents; None if there is neither."""
     for text in (context, getattr(context, "text", None)):
         if isinstance(text, str) or passes_for_str(text):
             return text
@@ -105,72 +107,80 @@ def whole_text(context: object) -> Any:
 
 def repl_tools(context: object) -> Mapping[str, Callable[..., object]]:
     """The functions that the context offers, by name."""
-    give = getattr(context, "repl_tools", None)
-    return give() if callable(give) else {}
+    make = _method(context, "repl_tools")
+    return make() if make else {}
 
 
 def outline(context: object) -> str:
-    """The context's `outline()` as text, or nothing."""
-    make = getattr(context, "outline", None)
-    return str(make()) if callable(make) else ""
+    """The context's outline as text; empty if it has none."""
+    make = _method(context, "outline")
+    return str(make()) if make else ""
+
+
+def _method(context: object, name: str) -> Callable[..., Any] | None:
+    method = getattr(context, name, None)
+    return method if callable(method) else None
 
 
 def reading_cost(context: object) -> dict[str, float] | None:
-    """The cost of reading so far: `gets`, `bytes`, `hits`, `ms` waited; None where the context does not count."""
+    """The cost of reading so far: `gets`, `bytes`, `hits`, `ms` waited; None if the context does not count."""
     stats = getattr(context, "stats", None)
-    fields = {"gets": "gets", "bytes": "bytes_fetched", "hits": "hits", "ms": "wait_seconds"}
-    values = {ours: getattr(stats, theirs, None) for ours, theirs in fields.items()}
-    found = {name: value for name, value in values.items() if isinstance(value, (int, float))}
-    if "ms" in found:
-        found["ms"] = round(1000 * found["ms"], 3)
-    return found or None
+    cost = _numbers(stats, {"gets": "gets", "bytes": "bytes_fetched", "hits": "hits", "ms": "wait_seconds"})
+    if "ms" in cost:
+        cost["ms"] = round(1000 * cost["ms"], 3)
+    return cost or None
 
 
 def read_ahead_cost(context: object) -> dict[str, float] | None:
-    """The cost of reading ahead so far: `gets`, `bytes`; None where the context does not count."""
+    """The cost of reading ahead so far: `gets`, `bytes`; None if the context does not count."""
     ahead = getattr(getattr(context, "stats", None), "prefetch", None)
-    values = {"gets": getattr(ahead, "gets", None), "bytes": getattr(ahead, "bytes_fetched", None)}
-    return {name: value for name, value in values.items() if isinstance(value, (int, float))} or None
+    return _numbers(ahead, {"gets": "gets", "bytes": "bytes_fetched"}) or None
+
+
+def _numbers(stats: object, attributes: Mapping[str, str]) -> dict[str, float]:
+    """The attributes that are numbers, by the keys of `attributes`."""
+    values = {key: getattr(stats, attribute, None) for key, attribute in attributes.items()}
+    return {key: value for key, value in values.items() if isinstance(value, (int, float))}
 
 
 def reads_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
-    """A mark, and the character ranges read since the given one; None for the ranges if the context has no log."""
+    """A new mark, and the character ranges that were read since `mark`; None for the ranges without a log."""
     return _since(context, "reads_since", mark)
 
 
 def handed_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
-    """A mark, and the pieces that code received since the given one; None for the pieces if the context has no log."""
+    """A new mark, and the ranges that code received since `mark`; None for the ranges without a log."""
     return _since(context, "handed_since", mark)
 
 
 def _since(context: object, method: str, mark: object) -> tuple[object, list[list[int]] | None]:
-    ask = getattr(context, method, None)
-    if not callable(ask):
+    ask = _method(context, method)
+    if ask is None:
         return None, None
     mark, ranges = ask(mark)
     return mark, [[int(start), int(stop)] for start, stop in ranges]
 
 
 def line_of(context: Any, character: int) -> int | None:
-    """The line of a character, from 1; None if a lazy text does not know it."""
+    """The number of the line with a character, from 1; None if the context does not know it."""
     if isinstance(context, str):
         return context.count("\n", 0, character) + 1
-    view = getattr(context, "view", None)
-    return len(view(0, character + 1).lines) if callable(view) else None
+    view = _method(context, "view")
+    return len(view(0, character + 1).lines) if view else None
 
 
 _WEB = re.compile(r"https?://[^\s<>\"]+")
-"""An address that can be a link."""
+"""A URL that can be a link."""
 
 
 def document_at(context: object, character: int) -> tuple[str, int] | None:
-    """The name and first character of the document with a character; None if the context has no documents."""
+    """The name of the document with a character, and the position where it starts; None without documents."""
     _, found = _find_document(context, character)
     return None if found is None else (str(found.name), int(found.start))
 
 
 def document_url(context: object, character: int) -> str | None:
-    """The address on the web of that document: the `url` of its metadata, or a name that is one; None for others."""
+    """The web address of the document with a character, from its metadata (`url`) or its name; None if it has none."""
     documents, found = _find_document(context, character)
     metadata = getattr(documents, "metadata_of", None)
     if found is None or not callable(metadata):
@@ -182,20 +192,20 @@ def document_url(context: object, character: int) -> str | None:
 def _find_document(context: object, character: int) -> tuple[Any, Any]:
     try:
         documents: Any = getattr(context, "documents", None)
-    except ValueError:  # of a part of a context
+    except ValueError:  # the context is a part of another
         return None, None
     at = getattr(documents, "at", None)
     return documents, at(character) if callable(at) else None
 
 
 def generation(context: object) -> int | None:
-    """The generation of a text in storage; None for any other."""
+    """The number of the generation of a stored text; None for any other context."""
     number = getattr(context, "generation", None)
     return number if isinstance(number, int) else None
 
 
 def cost_between(before: dict[str, float] | None, after: dict[str, float] | None) -> dict[str, float] | None:
-    """The difference of two costs; None if either is not known."""
+    """The difference of two costs; None if one is not known."""
     if before is None or after is None:
         return None
     return {name: round(value - before.get(name, 0), 3) for name, value in after.items()}

@@ -35,9 +35,10 @@ from rlm.runners.runner import DEFAULT_RUNNER, Runner
 from rlm.runners.values import is_data
 
 STDOUT_CHARACTERS = 10_000
-"""Longest result, in characters; longer ones are summarized."""
+"""The longest printed text that is returned; a longer one is summarized."""
 _PREFIX_CHARACTERS = 200
 _OUTPUT_CHARACTERS = 4_000_000
+# The cell that calls a method of the worker's namespace, which the first cell makes.
 _CELL = """
 try:
     _interpreter_session
@@ -71,10 +72,10 @@ class FinalOutput:
 
 
 class Interpreter:
-    """One namespace over one volume; starts with the first `execute`, or with `with`. For use by one thread.
+    """One namespace over one volume. Its sandbox starts with the first `execute`, or with `with`. For one thread.
 
-    Files on the volume are copied to the sandbox when it starts, and what code changed goes back to the store when that
-    code ends, also with an exception: 1 LIST, 1 GET a file; 1 PUT or DELETE for each file that changed.
+    Files on the volume are copied to the sandbox when it starts (1 LIST, 1 GET for each file). Files that code changes
+    are stored when that code ends, also with an exception (1 PUT or DELETE for each).
     """
 
     def __init__(
@@ -94,14 +95,14 @@ class Interpreter:
         - `timeout`: seconds of one `execute`
         - `runner`: `confined`, `subprocess`, `wasm`, `docker` or `modal`
         - `store_options`: those of `monocontext.stores.open_store`
-        - `sub_lm`: answers `llm_query`, which without one raises an `LLMError` that says so
-        - `context`: the variable `context`, lazily where it is lazy
+        - `sub_lm`: answers `llm_query`, which raises LLMError without it
+        - `context`: the variable `context`; a lazy text stays lazy
 
         Raises `RunnerUnavailable` for the runner `local`: paths cannot be mapped in the process of its caller.
         """
         if runner == "local":
             raise RunnerUnavailable(
-                "an interpreter needs a process of its own: runner 'subprocess', 'wasm', 'docker' or 'modal'"
+                "an interpreter needs its own process: use runner 'confined', 'subprocess', 'wasm', 'docker' or 'modal'"
             )
         if not volume_mount_path.startswith("/") or volume_mount_path.strip("/") == "":
             raise ValueError(f"volume_mount_path must be an absolute path, not {volume_mount_path!r}")
@@ -147,15 +148,15 @@ class Interpreter:
         self.shutdown()
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
-        """Run code; returns the submitted value, else the printed text, with the traceback if it failed.
+        """Run code. Returns the submitted value, or else the printed text, with the traceback if it failed.
 
-        `variables` go into its namespace: plain data as it is, anything else as its `str`. A lazy text is refused with
-        `TypeError`: give it to the interpreter as `context`.
+        `variables` go into its namespace: plain data as it is, anything else as its `str`. Raises TypeError for a lazy
+        text, which `Interpreter(context=...)` takes.
         """
         given = {}
         for name, value in (variables or {}).items():
             if not name.isidentifier():
-                raise ValueError(f"a variable has the name of one, not {name!r}")
+                raise ValueError(f"a variable needs a Python name, not {name!r}")
             if hasattr(value, "repl_namespace"):
                 raise TypeError(f"{name} is a lazy text: Interpreter(context=...) gives it to the code as `context`")
             given[name] = value if is_data(value) else str(value)
@@ -186,18 +187,18 @@ class Interpreter:
         *,
         follow_links: bool = False,
     ) -> list[str]:
-        """Put folders and files of this machine on the volume; return the paths that were written.
+        """Put folders and files of this machine on the volume. Returns the paths that were written.
 
-        Files that are there already with the same bytes are not written. Links in a folder that lead out of it are left
-        out, and a warning names them, unless `follow_links`. Raises `ValueError` without a volume, `OSError`.
+        Files that are unchanged on the volume are not written. Links in a folder that lead out of it are left out, and
+        a warning names them, unless `follow_links`. Raises `ValueError` without a volume, `OSError`.
         """
         if self.volume is None:
             raise ValueError("No volume_name configured on this interpreter.")
-        there = {info.key: info.size_bytes for info in self.volume.list()}
+        stored_sizes = {info.key: info.size_bytes for info in self.volume.list()}
         written = []
-        for remote, data in self._local(local_dirs or {}, local_files or {}, follow_links):
+        for remote, data in self._read_local(local_dirs or {}, local_files or {}, follow_links):
             key = self._key(remote)
-            if there.get(key) == len(data) and self.volume.get(key).data == data:
+            if stored_sizes.get(key) == len(data) and self.volume.get(key).data == data:
                 continue
             self.volume.put(key, data)
             written.append(f"{self.volume_mount_path}/{key}")
@@ -205,10 +206,10 @@ class Interpreter:
             self.reload()
         return written
 
-    def _local(
+    def _read_local(
         self, folders: Mapping[str, str], files: Mapping[str, str], follow_links: bool
     ) -> Iterator[tuple[str, bytes]]:
-        """Files of this machine with their paths on the volume."""
+        """The data of files of this machine, with their paths on the volume."""
         for local in folders:
             if not Path(local).is_dir():
                 raise NotADirectoryError(f"no folder {local}")
@@ -223,33 +224,30 @@ class Interpreter:
             if folder.left_out:
                 warnings.warn(f"{local}: {describe_left_out(folder.left_out)}", stacklevel=3)
 
-    # -- the worker's side ---------------------------------------------------------------------------------------------
+    # -- functions for the worker --------------------------------------------------------------------------------------
 
-    def _run(self, what: str) -> tuple[str, str]:
+    def _run(self, method: str) -> tuple[str, str]:
         self.start()
         assert self._runner is not None
-        result = self._runner.run(_CELL % what)
+        result = self._runner.run(_CELL % method)
         return result.stdout, result.stderr
 
     def _functions(self) -> dict[str, Callable[..., Any]]:
         functions: dict[str, Callable[..., Any]] = {
             "_interpreter_code": lambda: self._code,
             "_interpreter_submit": self._submit,
-            "_interpreter_files": self._files,
+            "_interpreter_files": lambda: [(info.key, info.size_bytes) for info in self._volume().list()],
             "_interpreter_get": lambda path: base64.b64encode(self._volume().get(self._key(path)).data).decode(),
             "_interpreter_put": lambda path, data: self._volume().put(self._key(path), base64.b64decode(data)),
             "_interpreter_drop": lambda path: self._volume().delete(self._key(path)),
             "_interpreter_mount": lambda: self.volume_mount_path if self.volume is not None else None,
         }
-        names = [*functions, "llm_query", "llm_query_batched"] + (["context"] if self._context is not None else [])
+        names = [*functions, "llm_query", "llm_query_batched", *(["context"] if self._context is not None else [])]
         functions["_interpreter_names"] = lambda: names
         return functions
 
     def _submit(self, output: dict[str, Any]) -> None:
         self._submitted = output
-
-    def _files(self) -> list[tuple[str, int]]:
-        return [(info.key, info.size_bytes) for info in self._volume().list()]
 
     def _volume(self) -> Store:
         if self.volume is None:
@@ -257,14 +255,14 @@ class Interpreter:
         return self.volume
 
     def _key(self, path: str) -> str:
-        """A path on the volume as a key of its store, which refuses one that leads out."""
+        """The key in the store for a path on the volume. The store refuses a key that leads out of it."""
         return "/".join(part for part in path.removeprefix(self.volume_mount_path + "/").split("/") if part)
 
 
 def create_interpreter(
     timeout: float = 600, volume_name: str | None = None, auto_volume: bool = True, **options: Any
 ) -> Interpreter:
-    """An interpreter with the volume of this user and folder, unless another is named."""
+    """An interpreter, by default with the volume of this user and folder."""
     name = volume_name or (get_default_volume_name() if auto_volume else None)
     return Interpreter(volume_name=name, timeout=timeout, **options)
 

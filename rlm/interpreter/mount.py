@@ -1,8 +1,8 @@
-"""Map a path to a folder for the code of this process. Runs in a worker, which runs nothing else.
+"""Map a path to a folder for all code of this process, a worker.
 
 A worker may not mount anything, so the functions that take paths map them: `open`, `os`, `os.path`, `shutil`, `glob`
-and `pathlib`. Code in C that opens files by itself (`sqlite3`, pyarrow) is not mapped: it finds them where the sandbox
-has made the path a link to the folder (`confine.view.FolderView.with_scratch`), and does not elsewhere.
+and `pathlib`. Code in C that opens files by itself (`sqlite3`, pyarrow) finds them only where the sandbox has made the
+path a link to the folder (`confine.view.FolderView.with_scratch`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_ONE = ("open", "listdir", "stat", "lstat", "mkdir", "remove", "unlink", "rmdir", "access", "chmod", "utime",
+_ONE_PATH = ("open", "listdir", "stat", "lstat", "mkdir", "remove", "unlink", "rmdir", "access", "chmod", "utime",
         "truncate", "statvfs", "readlink", "chdir")  # fmt: skip
-_TWO = ("rename", "replace", "link", "symlink")
+_TWO_PATHS = ("rename", "replace", "link", "symlink")
 
 
 class Mount:
-    """`path`: the path in code; `folder`: the real folder of the files."""
+    """A path, as code writes it, and the real folder of its files."""
 
     def __init__(self, path: str, folder: str) -> None:
         self.path = path.rstrip("/")
         self.folder = folder.rstrip("/")
 
     def real(self, path: Any) -> Any:
-        """The real path for a path; other values as they are."""
+        """The real path for a path below `path`; any other value unchanged."""
         if not isinstance(path, str | os.PathLike):
             return path
         text = os.fspath(path)
@@ -40,30 +40,31 @@ class Mount:
         return path
 
     def install(self) -> dict[str, Any]:
-        """Map paths in this process from now on; return the builtins that changed, by name."""
-        for name in _ONE:
+        """Map paths in this process from now on. Returns the replaced builtins, by name."""
+        for name in _ONE_PATH:
             if hasattr(os, name):
                 setattr(os, name, self._map_paths(getattr(os, name), 1))
-        for name in _TWO:
+        for name in _TWO_PATHS:
             setattr(os, name, self._map_paths(getattr(os, name), 2))
         os.scandir = self._map_scandir(os.scandir)
         opening = self._map_paths(io.open, 1)
         io.open = builtins.open = opening
-        # Those of `posixpath` that are written in C, and know no `os.stat` that could be replaced.
+        # In newer versions of Python these are written in C, and do not call `os.stat`.
         for name in ("exists", "isfile", "isdir", "islink", "lexists"):
-            if hasattr(os.path, name):
-                setattr(os.path, name, self._map_paths(getattr(os.path, name), 1))
+            setattr(os.path, name, self._map_paths(getattr(os.path, name), 1))
         self._patch_globbers()
         return {"open": opening}
 
     def _patch_globbers(self) -> None:
-        """From 3.13 on the classes behind `Path.glob` keep the functions that were there when they were made."""
+        """Replace functions in the classes behind `Path.glob`, which store their own references since Python 3.13."""
         for kind in [each for name, each in vars(glob).items() if name.endswith(("Globber", "GlobberBase"))]:
             for name, work in (("scandir", os.scandir), ("lexists", os.path.lexists)):
                 if name in vars(kind):
                     setattr(kind, name, staticmethod(work))
 
     def _map_paths(self, work: Callable[..., Any], paths: int) -> Callable[..., Any]:
+        """A function that calls `work` with its first `paths` arguments mapped."""
+
         @functools.wraps(work)
         def mapped(*given: Any, **options: Any) -> Any:
             try:
@@ -89,7 +90,7 @@ class Mount:
         return scanned
 
     def _restore_path(self, error: OSError) -> OSError:
-        """The error with the path that the code knows."""
+        """The error, with real paths replaced by those that the code knows."""
         for name in ("filename", "filename2"):
             value = getattr(error, name)
             if isinstance(value, str) and (value + "/").startswith(self.folder + "/"):
@@ -97,7 +98,10 @@ class Mount:
         return error
 
     def files(self, walk: Callable[[str], Iterator[Any]]) -> dict[str, tuple[int, int]]:
-        """Files in the folder by their path below it: time in nanoseconds, and bytes. `walk` is the true scandir."""
+        """The files in the folder, by their paths below it: modification time in nanoseconds, and size in bytes.
+
+        `walk`: the original `os.scandir`.
+        """
         found: dict[str, tuple[int, int]] = {}
         folders = [self.folder]
         while folders:
@@ -111,7 +115,7 @@ class Mount:
 
 
 class _Entries:
-    """The result of `scandir`: an iterator that `with` closes."""
+    """The entries of a folder with mapped paths: an iterator that `with` closes."""
 
     def __init__(self, found: Any, folder: str) -> None:
         self._found, self._folder = found, folder
@@ -133,7 +137,7 @@ class _Entries:
 
 
 class _FolderEntry:
-    """An entry of a folder with a mapped path; everything else is the real one's."""
+    """A real entry of a folder with another path."""
 
     def __init__(self, entry: os.DirEntry[str], folder: str) -> None:
         self._entry = entry

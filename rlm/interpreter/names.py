@@ -1,4 +1,4 @@
-"""Name volumes and keys on them, in the shape of fleet-rlm. Pure, but for the names of user and folder."""
+"""Name volumes, and keys on them, as fleet-rlm does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def sanitize_key(key: str) -> str:
-    """A key as the name of a file: letters, digits and `-_.` stay, all else becomes `_`; `unnamed` for an empty key.
+    """A key as a file name: letters, digits and `-_.` stay, all else becomes `_`; an empty key becomes `unnamed`.
 
     Two keys may get the same name (`a/b`, `a_b`). `monocontext.memory` keeps keys apart.
     """

@@ -1,4 +1,4 @@
-"""Text functions for code in an interpreter, in the shape of fleet-rlm: search, peek, chunks. Pure."""
+"""Search and split texts: functions for code in an interpreter, with the names of fleet-rlm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def peek(text: str, start: int = 0, length: int = 2000) -> str:
 
 
 def grep(text: str, pattern: str, *, context: int = 0) -> list[str]:
-    """Lines that hold `pattern`, a plain text in either case, each with `context` lines before and after it."""
+    """Lines that contain the text `pattern` in any case, each with `context` lines before and after it."""
     lines = text.splitlines()
     wanted = pattern.lower()
     found = [at for at, line in enumerate(lines) if wanted in line.lower()]
@@ -21,36 +21,31 @@ def grep(text: str, pattern: str, *, context: int = 0) -> list[str]:
 
 
 def chunk_by_size(text: str, size: int = 200_000, overlap: int = 0) -> list[str]:
-    """Pieces of `size` characters; the first `overlap` of them are the end of the piece before."""
+    """Pieces of `size` characters, each beginning with the last `overlap` characters of the one before."""
     if size <= 0:
         raise ValueError("size must be positive")
     if overlap < 0:
         raise ValueError("overlap must be non-negative")
     if overlap >= size:
         raise ValueError("overlap must be less than size")
-    pieces, at = [], 0
-    while at < len(text):
-        pieces.append(text[at : at + size])
-        if at + size >= len(text):
-            break
-        at += size - overlap
-    return pieces
+    last_start = max(len(text) - overlap, 1) if text else 0
+    return [text[at : at + size] for at in range(0, last_start, size - overlap)]
 
 
 def chunk_by_headers(text: str, pattern: str = r"^#{1,3} ", flags: int = re.MULTILINE) -> list[dict[str, Any]]:
-    """Pieces that begin with a line that matches: `header`, `content`, `start_pos`."""
+    """Pieces that begin with a matching line: dicts with `header`, `content`, `start_pos`."""
     return _chunk_by_pattern(text, pattern, flags, "header")
 
 
 def chunk_by_timestamps(
     text: str, pattern: str = r"^\d{4}-\d{2}-\d{2}[T ]", flags: int = re.MULTILINE
 ) -> list[dict[str, Any]]:
-    """Pieces that begin with a time: `timestamp`, `content`, `start_pos`."""
+    """Pieces that begin with a time: dicts with `timestamp`, `content`, `start_pos`."""
     return _chunk_by_pattern(text, pattern, flags, "timestamp")
 
 
 def chunk_by_json_keys(text: str) -> list[dict[str, Any]]:
-    """The members of a JSON object: `key`, `content`, `value_type`. Raises ValueError."""
+    """The members of a JSON object: dicts with `key`, `content`, `value_type`. Raises ValueError."""
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -65,15 +60,19 @@ def chunk_by_json_keys(text: str) -> list[dict[str, Any]]:
 
 def _chunk_by_pattern(text: str, pattern: str, flags: int, name: str) -> list[dict[str, Any]]:
     starts = [found.start() for found in re.finditer(pattern, text, flags)]
-    chunks = [{name: "", "content": text[: starts[0]].strip(), "start_pos": 0}] if starts and starts[0] else []
     if not starts:
         return [{name: "", "content": text, "start_pos": 0}] if text else []
+    chunks: list[dict[str, Any]] = []
+    if starts[0]:
+        chunks.append({name: "", "content": text[: starts[0]].strip(), "start_pos": 0})
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
         piece = text[start:stop].strip()
-        head, _, rest = piece.partition("\n")
-        begins = {"header": head, "content": rest.strip()} if name == "header" else {
-            "timestamp": head.split(None, 1)[0] if head else "", "content": piece}  # fmt: skip
-        chunks.append({**begins, "start_pos": start})
+        first_line, _, rest = piece.partition("\n")
+        if name == "header":
+            label, content = first_line, rest.strip()
+        else:
+            label, content = first_line.split(None, 1)[0] if first_line else "", piece
+        chunks.append({name: label, "content": content, "start_pos": start})
     return [chunk for chunk in chunks if chunk["content"] or chunk[name]]
 
 

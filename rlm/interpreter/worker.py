@@ -1,6 +1,6 @@
-"""The worker's side of an interpreter: run its code in a separate namespace, and send changed files to the host.
+"""Run an interpreter's code in a worker, in a namespace of its own, and send changed files to the host.
 
-A worker imports it, where `monocontext` may be missing.
+Only workers import it; `monocontext` may be missing there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHOWN = 200
 
 
 class Submitted(BaseException):
-    """Ends the code. No `Exception`, so that `except Exception` lets it pass."""
+    """Ends the code. It is no `Exception`, since `except Exception` would catch it."""
 
     def __init__(self, output: dict[str, Any]) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Submitted(BaseException):
 
 
 class _Preview:
-    """Replaces a stream, and keeps the beginning of the output."""
+    """A stream in place of another, which also keeps the beginning of the output."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -56,7 +56,7 @@ class _Preview:
 
 
 class WorkerNamespace:
-    """One namespace over one volume. `host` holds functions of the host by name."""
+    """One namespace over one volume. `host`: functions of the host, by name."""
 
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, mount_path: str | None) -> None:
         self._host = host
@@ -76,11 +76,11 @@ class WorkerNamespace:
             **{name.removeprefix("_in_"): getattr(self, name) for name in dir(self) if name.startswith("_in_")},
             **{name: call for name, call in host.items() if not name.startswith("_")},
         }
-        # Its builtins are given already, in those of the runner; what is left is the pass, and what that asks.
+        # The runner's builtins include those of the kit already.
         kit = protocol.namespace_kit(host.get("context"))
         self._transform: Callable[[ast.Module], ast.Module] = kit.transform if kit else lambda tree: tree
-        if tell := getattr(kit, "host", None):
-            tell(self.namespace.values())
+        if tell_host_objects := getattr(kit, "host", None):
+            tell_host_objects(self.namespace.values())
         if kit:
             self.namespace |= {name: value for name, value in kit.names.items() if not hasattr(builtins, name)}
 
@@ -119,7 +119,7 @@ class WorkerNamespace:
     # -- the volume ----------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Load all files from the host."""
+        """Replace the files by those of the host."""
         if self._mount is None:
             return
         wanted = dict(self._host["_interpreter_files"]())
@@ -137,16 +137,12 @@ class WorkerNamespace:
         """Send changes since the last load or save to the host."""
         current = self._files()
         for path, state in current.items():
-            if self._known.get(path) != state:
-                self._send(path)
+            if self._mount and self._known.get(path) != state:
+                with _open(f"{self._mount.folder}/{path}", "rb") as file:
+                    self._host["_interpreter_put"](path, base64.b64encode(file.read()).decode())
         for path in self._known.keys() - current.keys():
             self._host["_interpreter_drop"](path)
         self._known = current
-
-    def _send(self, path: str) -> None:
-        assert self._mount is not None
-        with _open(f"{self._mount.folder}/{path}", "rb") as file:
-            self._host["_interpreter_put"](path, base64.b64encode(file.read()).decode())
 
     def _files(self) -> dict[str, tuple[int, int]]:
         return self._mount.files(_scandir) if self._mount else {}
@@ -160,41 +156,41 @@ class WorkerNamespace:
         raise Submitted(fields or {"output": values[0] if len(values) == 1 else list(values)})
 
     def _in_save_to_volume(self, path: str, content: str) -> str:
-        """Write a text; the full path."""
-        return self._write(self._place(path, "", "volume"), content, "w")
+        """Write a text. Returns the full path."""
+        return self._write("volume", path, content, "w")
 
     def _in_load_from_volume(self, path: str, default: str | None = None, *, strict: bool = False) -> str:
         """Read a text. If there is none: `default` if given, FileNotFoundError with `strict`, else a text that says
         so."""
-        return self._read(self._place(path, "", "volume"), default, strict)
+        return self._read("volume", path, default, strict)
 
     def _in_workspace_write(self, path: str, content: str) -> str:
-        """Write a text below `workspace/`; the full path."""
-        return self._write(self._place(path, "workspace", "workspace"), content, "w")
+        """Write a text below `workspace/`. Returns the full path."""
+        return self._write("workspace", path, content, "w")
 
     def _in_workspace_append(self, path: str, content: str) -> str:
-        """Add to a text below `workspace/`; the full path."""
-        return self._write(self._place(path, "workspace", "workspace"), content, "a")
+        """Append to a text below `workspace/`. Returns the full path."""
+        return self._write("workspace", path, content, "a")
 
     def _in_workspace_read(self, path: str, default: str | None = None, *, strict: bool = False) -> str:
         """Read a text below `workspace/`, as `load_from_volume` does."""
-        return self._read(self._place(path, "workspace", "workspace"), default, strict)
+        return self._read("workspace", path, default, strict)
 
     def _in_workspace_list(self, pattern: str = "*") -> list[str]:
-        """Files below `workspace/` that match, sorted."""
+        """The files below `workspace/` whose path or name matches `pattern`, sorted."""
         below = [path.removeprefix("workspace/") for path in self._files() if path.startswith("workspace/")]
         return sorted(path for path in below if fnmatch(path, pattern) or fnmatch(path.rpartition("/")[2], pattern))
 
     def _in_add_buffer(self, name: str, value: Any) -> None:
-        """Keep a value in a list of this session."""
+        """Append a value to a list of this session."""
         self._buffers.setdefault(name, []).append(value)
 
     def _in_get_buffer(self, name: str) -> list[Any]:
-        """The values that were kept."""
+        """The values in a list of this session."""
         return list(self._buffers.get(name, []))
 
     def _in_clear_buffer(self, name: str | None = None) -> None:
-        """Forget the values of one list, or of all."""
+        """Empty one list, or all."""
         if name is None:
             self._buffers.clear()
         else:
@@ -208,44 +204,51 @@ class WorkerNamespace:
         """The record of the last execution."""
         return dict(self._history[-1]) if self._history else None
 
-    def _place(self, path: str, below: str, kind: str) -> str | tuple[str]:
-        """The path as the code knows it, or an error in a tuple."""
+    def _paths(self, kind: str, path: str) -> tuple[str, str]:
+        """The full path, as the code knows it, and the real one. Raises ValueError for a path outside."""
         if self._mount is None:
-            return ("[error: no volume mounted at /data]",)
+            raise ValueError("no volume mounted at /data")
         if not path or not path.strip():
-            return (f"[error: {kind} path cannot be empty]",)
-        root = f"{self._mount.path}/{below}".rstrip("/")
+            raise ValueError(f"{kind} path cannot be empty")
+        root = f"{self._mount.path}/workspace" if kind == "workspace" else self._mount.path
         full = os.path.normpath(path if path.startswith("/") else f"{root}/{path}")
-        return full if full.startswith(root + "/") else (f"[error: invalid {kind} path: {path}]",)
+        if not full.startswith(root + "/"):
+            raise ValueError(f"invalid {kind} path: {path}")
+        return full, self._mount.real(full)
 
-    def _write(self, place: str | tuple[str], content: str, mode: str) -> str:
-        if isinstance(place, tuple):
-            return place[0]
-        assert self._mount is not None
-        full = self._mount.real(place)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        with _open(full, mode, encoding="utf-8", newline="") as file:
+    def _write(self, kind: str, path: str, content: str, mode: str) -> str:
+        try:
+            full, real = self._paths(kind, path)
+        except ValueError as error:
+            return f"[error: {error}]"
+        os.makedirs(os.path.dirname(real), exist_ok=True)
+        with _open(real, mode, encoding="utf-8", newline="") as file:
             file.write(content)
-        return place
+        return full
 
-    def _read(self, place: str | tuple[str], default: str | None, strict: bool) -> str:
-        wrong = place[0] if isinstance(place, tuple) else f"[error: file not found: {place}]"
-        if not isinstance(place, tuple):
-            assert self._mount is not None
-            full = self._mount.real(place)
-            if os.path.isfile(full):
-                with _open(full, encoding="utf-8", newline="") as file:
+    def _read(self, kind: str, path: str, default: str | None, strict: bool) -> str:
+        try:
+            full, real = self._paths(kind, path)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            if os.path.isfile(real):
+                with _open(real, encoding="utf-8", newline="") as file:
                     return file.read()
+            problem = f"file not found: {full}"
         if default is not None:
             return default
         if strict:
-            raise FileNotFoundError(wrong.strip("[]").removeprefix("error: "))
-        return wrong
+            raise FileNotFoundError(problem)
+        return f"[error: {problem}]"
 
 
 def _make_folder(mount_path: str) -> str:
-    """The folder of the files: where the path leads, if the sandbox has made it a link, so that code in C and programs
-    find them too; else one that only the functions of Python are led to."""
+    """A new folder for the files of the volume.
+
+    If the sandbox has made the path a link, the folder is its target, where code in C finds the files too. Otherwise,
+    only the functions that `Mount` maps find them.
+    """
     if not os.path.islink(mount_path):
         return tempfile.mkdtemp(prefix="volume-")
     folder = os.readlink(mount_path)
@@ -254,7 +257,7 @@ def _make_folder(mount_path: str) -> str:
 
 
 def _format_traceback() -> str:
-    """The traceback of the handled exception: frames of the code alone, without ours."""
+    """The traceback of the current exception, without the frames of this package."""
     kind, error, trace = sys.exc_info()
     assert kind is not None
     formatted = traceback.TracebackException(kind, error or kind(), trace)

@@ -1,4 +1,4 @@
-"""Run the model's code: check and make a runner by its name."""
+"""Run the code that a model writes, in a sandbox or in this process."""
 
 from rlm.runners.registry import RUNNERS, check_runner, make_runner
 

@@ -1,13 +1,14 @@
-"""Accept the final answer of a run, given in any of three ways.
+"""Accept the final answer of a run, or refuse it and tell the model what to write instead.
 
-- the dict: `answer["content"] = ...; answer["ready"] = True`, also by `update` or by binding `answer` again. The cell's
-  end decides, so content that comes after `ready` counts and an exception does not lose it;
-- calls: `FINAL(value)`, `FINAL_VAR("name")`, `SUBMIT(value)` end the cell at once;
-- text in a reply without code: see `rlm.prompts.replies`; the runner looks the name of a `FINAL_VAR(name)` up here.
+A model can answer in three ways:
 
-Values without content are refused in every way: None, blank text, a placeholder, NaN, an error, an iterator, an object
-without a text of its own. The error tells the model what to write instead. Empty lists and dicts, 0 and False are
-answers.
+- by the dict `answer`: `answer["content"] = ...; answer["ready"] = True`. It counts as it is at the end of the cell, so
+  the order does not matter, and an exception does not lose the answer.
+- by a call: `FINAL(value)`, `FINAL_VAR("name")` or `SUBMIT(value)`, which ends the cell at once.
+- by text in a reply without code, which `rlm.prompts.replies` reads; the runner looks up the name in `FINAL_VAR(name)`.
+
+Values without content are refused: None, blank text, a placeholder, NaN, an error, an iterator, an object without a
+text of its own. Empty lists and dicts, 0 and False are answers.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
 MOST_BYTES = 63 << 20
-"""The largest answer, in bytes of UTF-8. It crosses the channel of a worker in one message, with the output of its
-cell."""
+"""The largest answer, in bytes of UTF-8. A worker sends it in one message with the output of its cell."""
 
 _PLACEHOLDERS = frozenset(("...", "context", "value", "variable_name", "your own words"))
 """Placeholders that a model copies from the instructions in place of its answer."""
@@ -32,11 +32,11 @@ _PLACEHOLDER = re.compile(
     r"(?:answer|(?<=your )(?:text|value|response)|(?<=final )(?:text|value|response)|result)"
     r"(?: (?:goes )?here| in words| (?:string|text|value|variable))?"
 )
-"""Similar placeholders, in lower case, without marks around them and with a space for each underscore."""
+"""Similar placeholders, such as "your final answer here"; in lower case, with a space for each underscore."""
 
 
 class FinalAnswer(BaseException):
-    """Ends the cell. No `Exception`, so that `except Exception` in the model's code lets it pass."""
+    """Ends the cell. It is no `Exception`, since `except Exception` in the model's code would catch it."""
 
 
 class Answers:
@@ -84,7 +84,7 @@ class Answers:
         return calls
 
     def collect(self, namespace: Mapping[str, Any]) -> str | None:
-        """The final answer at the end of a cell, or None. Raises AnswerRefused, once per offer."""
+        """The final answer at the end of a cell, or None. Raises AnswerRefused, once for each answer."""
         called, refused = self._called, self._refused
         self._called = self._refused = None  # taken: another question may follow in this namespace
         if called is not None:
@@ -97,9 +97,9 @@ class Answers:
         try:
             return self.text_of(slot.get("content"))
         except AnswerRefused:
-            for offered in (slot, self.slot):
-                if isinstance(offered, MutableMapping):
-                    offered["ready"] = False
+            for refused_slot in (slot, self.slot):
+                if isinstance(refused_slot, MutableMapping):
+                    refused_slot["ready"] = False
             raise
 
     def take_claims(self, namespace: Mapping[str, Any]) -> tuple[Claim, ...]:
@@ -110,7 +110,7 @@ class Answers:
         return read_claims(given)
 
     def adopt(self, rebound: object) -> None:
-        """Copy the value that a cell bound to `answer` into the dict, so that restoring the name loses nothing."""
+        """Copy a value that a cell bound to the name `answer` into the dict, which takes the name again."""
         if isinstance(rebound, Mapping):
             self.slot.update(rebound)
         else:
@@ -123,7 +123,7 @@ class Answers:
         return self.text_of(namespace[name])
 
     def text_of(self, value: object) -> str:
-        """`value` as the text of an answer. Raises AnswerRefused for a value without content; it says what to write."""
+        """`value` as the text of an answer. Raises AnswerRefused for a value without content."""
         if value is self._context and value is not None:
             raise AnswerRefused(
                 "`context` itself is not an answer: give a slice such as context[a:b], or your own words"
@@ -136,7 +136,7 @@ class Answers:
         try:
             why = _why_no_answer(value) or _why_items_no_answer(value, self.slot)
             text = "" if why else str(value)
-        except Exception as exc:  # model-made and lazy objects alike: any fault here is the model's to repair
+        except Exception as exc:  # an object that the model made, or a lazy one: the model can give another
             raise AnswerRefused(
                 f"this {type(value).__name__} has no text: {type(exc).__name__}: {exc}; give a part, or your own words"
             ) from exc
@@ -146,7 +146,7 @@ class Answers:
         return text
 
     def _value_of(self, name_or_value: object, namespace: Mapping[str, Any]) -> object:
-        """A str is the name of a variable if there is one, else a value if a variable has it or it is no identifier."""
+        """The value for FINAL_VAR. Raises AnswerRefused for a str that can only be the name of a missing variable."""
         if not isinstance(name_or_value, str):
             return name_or_value
         if name_or_value in namespace:
@@ -161,7 +161,7 @@ def check_text(text: str) -> None:
     """Raise AnswerRefused for a text that is blank, or too long for a worker to send."""
     if not any(character.isprintable() and not character.isspace() for character in text):
         raise AnswerRefused("an empty text is not an answer: say in words what you found, or that you found nothing")
-    # At most four bytes a character; a text that is surely short enough is not encoded for its length.
+    # A character has at most four bytes, so most texts are short enough without being encoded.
     if 4 * len(text) > MOST_BYTES and (size := len(text.encode("utf-8", "surrogatepass"))) > MOST_BYTES:
         raise AnswerRefused(f"an answer of {size:,} bytes is too long, at most {MOST_BYTES:,}: give what was asked for")
 
@@ -180,7 +180,7 @@ def check_written_answer(text: str) -> None:
 
 
 def _why_no_answer(value: object) -> str:
-    """Why a value is no answer; empty where it may be one. Its type decides, but for None, `...` and NaN."""
+    """The reason to refuse a value; empty for one that may be an answer."""
     if value is None:
         return (
             "None is no answer (print(...), and a function without a return, give None): write FINAL(value), or say in "
@@ -194,6 +194,7 @@ def _why_no_answer(value: object) -> str:
 
 
 def _why_no_text(value: object) -> str:
+    """The reason to refuse all values of this value's type; empty for a type that has a text."""
     kind = type(value)
     if isinstance(value, BaseException):
         return f"an error ({kind.__name__}) is no answer: mend what raised it, or say in words what you know"
@@ -214,7 +215,7 @@ def _repr(value: object) -> str:
 
 
 def _why_items_no_answer(value: object, slot: object) -> str:
-    """`_why_no_text` of the items of a list, tuple, set or dict; checks one item of each type."""
+    """The reason to refuse the items of a list, tuple, set or dict; one item of each type is checked."""
     if isinstance(value, dict):
         items: Any = value.values()
     elif isinstance(value, (list, tuple, set, frozenset)):
@@ -223,12 +224,12 @@ def _why_items_no_answer(value: object, slot: object) -> str:
         return ""
     if any(item is slot for item in items):
         return "`answer` itself is no answer: write FINAL(value) with the value that you found"
-    kinds = {type(item): item for item in items}
-    lazy = {kind for kind, item in kinds.items() if protocol.passes_for_str(item) and not isinstance(item, str)}
-    for item in (item for item in items if lazy and type(item) in lazy):
-        if _repr(item).startswith("<"):  # else it shows its text, as a small document does
-            return f"the {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"
-    for item in kinds.values():
+    by_type = {type(item): item for item in items}
+    lazy = {kind for kind, item in by_type.items() if protocol.passes_for_str(item) and not isinstance(item, str)}
+    # The repr of a lazy text that is small shows the text itself.
+    if lazy and any(type(item) in lazy and _repr(item).startswith("<") for item in items):
+        return f"the {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"
+    for item in by_type.values():
         if why := _why_no_text(item):
             return f"what the {type(value).__name__} holds is no answer: {why}"
     return ""

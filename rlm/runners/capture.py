@@ -2,8 +2,8 @@
 
 `sys.stdout` belongs to the process, so replacing it for one cell would catch the output of other threads. While cells
 run, a router replaces it and looks at the writing thread: threads of cells write to their own buffer, all others to the
-stream that was there before. Not covered: file descriptor 1 itself (child processes), and library code in threads
-that a cell starts; plain `print` in such threads is caught, because the namespace has its own.
+stream that was there before. Output to file descriptor 1 (child processes) is not captured, nor that of library code
+in threads that a cell starts; `print` in such threads is, because the namespace has its own.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import Any, TextIO
 from rlm.context.excerpt import join_ends
 
 SLACK = 200
-"""The characters by which an output may exceed its limit before it is cut: a note about the omission is not text, and
-to cut less than the note takes would gain nothing."""
+"""The characters by which an output may exceed its limit before it is cut: the note on a cut takes about as many."""
 NOTES_CHARACTERS = 2_000
-"""The most that a runner adds to the output of a cell; printed text is not cut for it."""
+"""The most characters of notes that a runner adds to the output of a cell, beyond the limit."""
 
 _thread = threading.local()
 _lock = threading.Lock()
 _cells = 0
+"""Cells that run now."""
 _hosts: dict[str, TextIO] = {}
+"""The streams that routers replaced last, by name."""
 
 
 class Buffer:
@@ -48,19 +49,20 @@ class Buffer:
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         with self._lock:
             self.total += len(text)
-            if self._head_room:
-                self._head.append(text[: self._head_room])
-                rest = text[self._head_room :]
-                self._head_room -= len(self._head[-1])
-            else:
-                rest = text
+            head, rest = text[: self._head_room], text[self._head_room :]
+            if head:
+                self._head.append(head)
+                self._head_room -= len(head)
             if rest:
-                self._tail.append(rest[-self._limit :])
+                self._tail.append(self._last(rest))
                 self._tail_characters += len(self._tail[-1])
                 if self._tail_characters > 2 * self._limit:
-                    self._tail = ["".join(self._tail)[-self._limit :]]
+                    self._tail = [self._last("".join(self._tail))]
                     self._tail_characters = len(self._tail[0])
         return len(text)
+
+    def _last(self, text: str) -> str:
+        return text[max(0, len(text) - self._limit) :]
 
     def writelines(self, lines: Iterator[str]) -> None:
         for line in lines:
@@ -73,7 +75,7 @@ class Buffer:
         return False
 
     def text(self, limit: int | None = None) -> str:
-        """The text so far; its head and tail if it is longer than `limit` (at most the buffer's own) and a little."""
+        """The text so far, or its head and tail if it exceeds `limit`, by default and at most the buffer's own."""
         limit = self._limit if limit is None else max(0, min(limit, self._limit))
         with self._lock:
             head, tail = "".join(self._head), "".join(self._tail)
@@ -103,9 +105,9 @@ class Router:
 
 @contextmanager
 def route_streams() -> Iterator[None]:
-    """Replace `sys.stdout` and `sys.stderr` by routers inside.
+    """Inside, replace `sys.stdout` and `sys.stderr` by routers.
 
-    The thread that waits for a cell enters it, so that a cell which cannot be stopped does not keep them.
+    For the thread that waits for a cell: the cell's own may never end, and the routers would stay.
     """
     global _cells
     with _lock:

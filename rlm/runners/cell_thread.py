@@ -9,16 +9,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-# A stopped cell gets this long to unwind; the exception is raised repeatedly, for code that catches everything.
 _GRACE_SECONDS = 1.0
-_ASK_AGAIN_SECONDS = 0.25
-
-# Waiting in slices lets the main thread notice Ctrl-C where the wait itself would not (Windows, `interrupt_main`).
+"""A stopped cell gets this long to end. The exception is raised repeatedly, for code that catches everything."""
+_RAISE_AGAIN_SECONDS = 0.25
 _WAKE_SECONDS = 0.25
+"""A wait in slices of this length lets the main thread notice a Ctrl-C on Windows, or by `interrupt_main`."""
 
 
 class CellTimeout(BaseException):
-    """Raised inside a cell that ran out of time. No `Exception`, so that `except Exception` lets it pass."""
+    """Raised inside a cell that ran out of time. It is no `Exception`, since `except Exception` would catch it."""
 
 
 class CellRunner(Protocol):
@@ -29,13 +28,15 @@ class CellRunner(Protocol):
         ...
 
     def stop_interrupts(self) -> None:
-        """The work calls this when its code has ended: interrupt nothing from here on."""
+        """Interrupt nothing from here on. The work calls this when its code has ended."""
         ...
 
     def close(self) -> None: ...
 
 
 class _CellJob:
+    """The work of a cell, and whether it has ended."""
+
     def __init__(self, work: Callable[[], None]) -> None:
         self.work = work
         self.done = threading.Event()
@@ -51,10 +52,9 @@ class CellThread:
         self._start()
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """Run `work` and wait for it. Past its time it is interrupted; False when it did not end even then.
+        """Run `work` and wait for it. Interrupt it past its time; False when it did not end even then.
 
-        `seconds_left` is called again whenever its time has passed. An exception in the caller's own thread (Ctrl-C)
-        interrupts the work too and is raised here.
+        An exception in the caller's own thread (Ctrl-C) interrupts the work too and is raised here.
         """
         job = _CellJob(work)
         self._jobs.put(job)
@@ -72,7 +72,7 @@ class CellThread:
             raise
 
     def stop_interrupts(self) -> None:
-        """Nothing to do: the thread catches a late interrupt where it waits for its next work."""
+        """Do nothing: the thread catches a late interrupt while it waits for its next work."""
 
     def close(self) -> None:
         """Let the thread end, once it is free."""
@@ -81,12 +81,12 @@ class CellThread:
     def _stop(self, job: _CellJob) -> bool:
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
-            self._raise_inside(CellTimeout)
-            if job.done.wait(_ASK_AGAIN_SECONDS):
-                self._raise_inside(None)
+            _raise_in(self._thread.ident, CellTimeout)
+            if job.done.wait(_RAISE_AGAIN_SECONDS):
+                _raise_in(self._thread.ident, None)
                 _clear_async_flag()
                 return True
-        # Left behind: the exception is still pending, and ends the thread's work when its C call returns.
+        # The exception is still pending, and ends the thread's work when its C call returns.
         self._replace()
         _clear_async_flag()
         return False
@@ -100,23 +100,20 @@ class CellThread:
         self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="rlm-cells", daemon=True)
         self._thread.start()
 
-    def _raise_inside(self, exception: type[BaseException] | None) -> None:
-        """Raise an exception in the thread at its next bytecode; None withdraws one that is still pending."""
-        _raise_in(self._thread.ident or 0, exception)
 
-
-def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
+def _raise_in(thread: int | None, exception: type[BaseException] | None) -> None:
+    """Raise an exception in a thread at its next bytecode; None withdraws one that is still pending."""
     import ctypes  # not in the runner `wasm`, which has one thread
 
     raised = ctypes.py_object(exception) if exception else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), raised)
 
 
 def _clear_async_flag() -> None:
     """Let CPython see that no exception is pending, by raising one in this thread and catching it.
 
-    Only a delivered exception clears the flag of the interpreter. While the flag is set, every thread looks for an
-    exception at every step, and on CPython 3.11 a traced call (debugger, coverage) never ends.
+    Only a delivered exception clears the interpreter's flag. While it is set, every thread looks for an exception at
+    every step, and on CPython 3.11 a traced call (debugger, coverage) never ends.
     """
     with suppress(CellTimeout):
         _raise_in(threading.get_ident(), CellTimeout)

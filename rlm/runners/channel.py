@@ -5,8 +5,8 @@ A message is two lengths (4 bytes each, big endian), a JSON object, and raw byte
     total of what follows the lengths | length of the object | object | bytes
 
 The host trusts nothing that arrives. It bounds both lengths before it allocates memory, parses the object with `json`
-alone, and raises `ChannelAbuse` for anything malformed. Reading resumes where it stopped, so a message that never ends
-costs its reader no more than the time that it is willing to wait.
+alone, and raises `ChannelAbuse` for anything malformed. Reading has a time limit and resumes where it stopped, so a
+message that never ends blocks nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from rlm.errors import ChannelAbuse
 PROTOCOL = 1
 """The version of the messages; a worker in a container may have another than its host."""
 HEAD_BYTES = 1 << 20
-"""The limit of a JSON object from a worker: a megabyte of brackets takes 100 MB of memory; texts travel as bytes."""
+"""The limit of a JSON object from a worker, since a megabyte of brackets takes 100 MB of memory. Texts are bytes."""
 MESSAGE_BYTES = 64 << 20
-"""The limit of a message from a worker: a batch of prompts."""
+"""The limit of a whole message from a worker, such as a batch of prompts."""
 _UNBOUNDED = (1 << 32) - 1
 _LENGTHS = 8
 
@@ -38,15 +38,17 @@ class ChannelClosed(Exception):
 
 
 class Channel:
-    """One end. Many threads may send, one at a time may receive."""
+    """One end of a channel. Many threads may send, one at a time may receive."""
+
+    _sent_head_bytes = _sent_message_bytes = _UNBOUNDED
+    """The limits of messages to the other side."""
 
     def __init__(
         self, read_fd: int, write_fd: int, *, head_bytes: int = _UNBOUNDED, message_bytes: int = _UNBOUNDED
     ) -> None:
-        """Owns the descriptors. The bounds hold for arriving messages; without them the other side is trusted."""
+        """Owns the descriptors. The limits are those of arriving messages; without them the other side is trusted."""
         self._read_fd, self._write_fd = read_fd, write_fd
         self._head_bytes, self._message_bytes = head_bytes, message_bytes
-        self._sent_head_bytes = self._sent_message_bytes = _UNBOUNDED
         self._sending = threading.Lock()
         self._closed = False
         for fd in {read_fd, write_fd}:
@@ -66,30 +68,30 @@ class Channel:
         total = len(text) + sum(map(len, body))
         if total > self._sent_message_bytes or len(text) > self._sent_head_bytes:
             raise ValueError(
-                f"{total:,} bytes at once, {len(text):,} of them besides long texts, cannot cross the border of the "
-                f"sandbox: at most {self._sent_message_bytes:,} and {self._sent_head_bytes:,}"
+                f"{total:,} bytes at once, {len(text):,} of them short values, cannot leave the sandbox: at most "
+                f"{self._sent_message_bytes:,} and {self._sent_head_bytes:,}"
             )
         lengths = total.to_bytes(4, "big") + len(text).to_bytes(4, "big")
-        left = [memoryview(part) for part in (lengths + text, *body) if len(part)]
+        unsent = [memoryview(part) for part in (lengths + text, *body) if len(part)]
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._sending:
             try:
-                while left:
+                while unsent:
                     self._check_open()
                     try:
-                        written = os.writev(self._write_fd, left[:64])
+                        written = os.writev(self._write_fd, unsent[:64])
                     except BlockingIOError:
                         if not self.wait(self._write_fd, select.POLLOUT, _seconds_until(deadline)):
                             raise ChannelClosed("the other side does not read") from None
                         continue
                     except OSError as exc:
                         raise ChannelClosed(str(exc)) from None
-                    while left and written >= len(left[0]):
-                        written -= len(left.pop(0))
-                    if left:
-                        left[0] = left[0][written:]
+                    while unsent and written >= len(unsent[0]):
+                        written -= len(unsent.pop(0))
+                    if unsent:
+                        unsent[0] = unsent[0][written:]
             except BaseException:
-                self._closed = True  # half a message may be out, as after a Ctrl-C: nothing can follow it
+                self._closed = True  # half a message may be out, after a Ctrl-C for example: nothing can follow it
                 raise
 
     def receive(self, seconds: float | None = None) -> Message | None:
@@ -125,7 +127,7 @@ class Channel:
 
     def close(self) -> None:
         """Close the descriptors. Idempotent."""
-        if self._closed and self._read_fd < 0:
+        if self._read_fd < 0:
             return
         self._closed = True
         with self._sending:
@@ -141,7 +143,7 @@ class Channel:
         total, head = (int.from_bytes(self._buffer[at : at + 4], "big") for at in (0, 4))
         if total > self._message_bytes or head > self._head_bytes or head > total:
             raise ChannelAbuse(
-                f"the worker announces a message of {total:,} bytes with a head of {head:,}: at most "
+                f"the worker announced a message of {total:,} bytes with a JSON object of {head:,}: at most "
                 f"{self._message_bytes:,} and {self._head_bytes:,}"
             )
         self._begin(total)
@@ -151,9 +153,9 @@ class Channel:
         try:
             head = json.loads(bytes(data[:head_size]))
         except (ValueError, RecursionError) as exc:
-            raise ChannelAbuse(f"the worker sent a head that is not JSON: {type(exc).__name__}") from None
+            raise ChannelAbuse(f"the worker sent a message without JSON: {type(exc).__name__}") from None
         if not isinstance(head, dict):
-            raise ChannelAbuse(f"the worker sent a {type(head).__name__} where an object belongs")
+            raise ChannelAbuse(f"the worker sent a JSON {type(head).__name__}, expected an object")
         return head, data[head_size:]
 
     def _check_open(self) -> None:

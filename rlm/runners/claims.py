@@ -1,4 +1,4 @@
-"""Parse the sources that a model names for its answer: `FINAL(answer, sources=[(a, b), "quote"])`.
+"""Parse the sources that a model claims for its answer: `FINAL(answer, sources=[(a, b), "quote"])`.
 
 Only their form is checked here, not whether they support the answer.
 """
@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from typing import Any
 
 Claim = tuple[int, int] | str | None
-"""Half-open characters of the context, a quote from it, or None for anything else."""
+"""A half-open range of characters of the context, a quote from it, or None for anything else."""
 
 MOST_CLAIMS = 100
 MOST_QUOTE_CHARACTERS = 10_000
 
 
 def read_claims(sources: object) -> tuple[Claim, ...]:
-    """The claims in a value that a cell gave. Never raises: an invalid claim becomes None."""
-    if _claim(sources) is not None:
-        return (_claim(sources),)
+    """The claims in a value of a cell. Never raises: an invalid claim becomes None."""
+    if (single := _claim(sources)) is not None:
+        return (single,)
     if not isinstance(sources, Iterable):
         return () if sources is None else (None,)
     claims: list[Claim] = []
@@ -28,26 +28,27 @@ def read_claims(sources: object) -> tuple[Claim, ...]:
             claims.append(_claim(each))
             if len(claims) == MOST_CLAIMS:
                 break
-    except Exception:  # an iterator of the model's own making
+    except Exception:  # the model's own iterator
         claims.append(None)
     return tuple(claims)
 
 
 def split_claims(inside: str) -> tuple[str, tuple[Claim, ...]]:
-    """The answer and claims between the parentheses of a FINAL that was written as text."""
+    """The answer and the claims between the parentheses of a FINAL that was written as text."""
     if "sources" not in inside:
         return inside, ()
+    source = f"f({inside})"
     try:
-        call = ast.parse(f"f({inside})", mode="eval").body
+        call = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return inside, ()
     match call:
-        case ast.Call(args=[value], keywords=[ast.keyword(arg="sources", value=given)]):
-            answer = ast.get_source_segment(f"f({inside})", value) or ""
+        case ast.Call(args=[value], keywords=[ast.keyword(arg="sources", value=sources)]):
+            answer = ast.get_source_segment(source, value) or ""
             if isinstance(value, ast.Constant):
                 answer = str(value.value)
             try:
-                return answer, read_claims(ast.literal_eval(given))
+                return answer, read_claims(ast.literal_eval(sources))
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 return answer, (None,)
     return inside, ()

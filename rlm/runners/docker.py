@@ -1,7 +1,7 @@
-"""Run cells in a Docker container: the runner `docker`. The image must hold `monocontext-rlm` of this version.
+"""Run cells in a Docker container: the runner `docker`. The image must contain `monocontext-rlm` of this version.
 
-It uses the `docker` program alone (or `podman`, by `program=`). The worker is the one of `subprocess`, with its
-seccomp filter and its limits, at the end of the container's standard streams.
+It needs only the program `docker` (or `podman`, by `program=`). The worker is the one of `subprocess`, with its seccomp
+filter and its limits; its channel is the container's standard streams.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
 from rlm.runners.launcher import make_container_plan
+from rlm.runners.piped_process import PipedProcess
 from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
-from rlm.runners.started import take_channel, wait_for_exit
 
 IMAGE = "monocontext-rlm"
-_END_SECONDS = 20.0
+_KILL_SECONDS = 20.0
 
 
 class DockerRunner(RemoteRunner):
     """Runs cells in a container: no network, read-only, user nobody."""
+
+    name = "docker"
 
     def __init__(
         self,
@@ -37,79 +39,55 @@ class DockerRunner(RemoteRunner):
         options: Sequence[str] = (),
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """`options`: more of them for `docker run`, such as `--runtime=runsc`. Raises RunnerUnavailable."""
-        place = DockerPlace(limits or Limits(), image, program, tuple(options))
-        super().__init__(place, context, subcalls, **shared)
-
-
-class DockerPlace:
-    """Starts containers."""
-
-    name = "docker"
-
-    def __init__(self, limits: Limits, image: str, program: str, options: tuple[str, ...]) -> None:
-        self._limits = limits
+        """`options`: more options of `docker run`, such as `--runtime=runsc`. Raises RunnerUnavailable."""
+        self._limits = limits or Limits()
         self._image = image
         self._program = program
         self._options = options
+        super().__init__(context, subcalls, **shared)
 
-    def start(self, modules: Sequence[str]) -> tuple[Container, Mapping[str, Any]]:
-        """Raises RunnerUnavailable."""
+    def launch(self, modules: Sequence[str]) -> tuple[Container, Mapping[str, Any]]:
         program = shutil.which(self._program)
         if program is None:
-            raise RunnerUnavailable(f"runner 'docker': no program {self._program!r} here")
+            raise RunnerUnavailable(f"runner 'docker' needs the program {self._program!r}, which is not in PATH")
         name = f"rlm-{secrets.token_hex(8)}"
-        popen = subprocess.Popen(
-            self.command(program, name), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        words = docker_command(program, name, self._image, self._options, self._limits)
+        popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         container = Container(popen, program, name)
         hello = receive_hello(container)
         if hello is None:
-            how = container.end(gone=True)
-            raise RunnerUnavailable(f"runner 'docker': {container.complaint or how}")
+            how_ended = container.end(gone=True)
+            raise RunnerUnavailable(f"runner 'docker': {container.complaint or how_ended}")
         return container, {**hello, "confinement": "docker"}
 
-    def command(self, program: str, name: str) -> list[str]:
-        """The command line of `docker run`. Pure."""
-        limits = self._limits
-        return [
-            program, "run", "--rm", "--interactive", "--name", name, "--network", "none", "--read-only",
-            "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534",
-            "--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes), "--pids-limit", "128",
-            "--tmpfs", f"/tmp:rw,noexec,nosuid,nodev,size={limits.disk_bytes},mode=1777", "--workdir", "/tmp",
-            # Without these a cell finds 64 MiB in /dev/shm, and under podman all memory there is in /var/tmp.
-            "--ipc", "none", "--tmpfs", "/var/tmp:ro", "--log-driver", "none", *self._options, self._image,
-            "python", "-I", "-m", "rlm.runners.launcher", make_container_plan(limits),
-        ]  # fmt: skip
+
+def docker_command(program: str, name: str, image: str, options: Sequence[str], limits: Limits) -> list[str]:
+    """The command line that runs a worker in a new container."""
+    return [
+        program, "run", "--rm", "--interactive", "--name", name, "--network", "none", "--read-only",
+        "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534",
+        "--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes), "--pids-limit", "128",
+        "--tmpfs", f"/tmp:rw,noexec,nosuid,nodev,size={limits.disk_bytes},mode=1777", "--workdir", "/tmp",
+        # Otherwise a cell could write 64 MiB to /dev/shm and, under podman, any amount to /var/tmp, both in memory.
+        "--ipc", "none", "--tmpfs", "/var/tmp:ro", "--log-driver", "none", *options, image,
+        "python", "-I", "-m", "rlm.runners.launcher", make_container_plan(limits),
+    ]  # fmt: skip
 
 
-class Container:
-    """A container and its channel."""
+class Container(PipedProcess):
+    """A process of `docker run`, and its container."""
 
     def __init__(self, popen: subprocess.Popen[bytes], program: str, name: str) -> None:
-        self._popen = popen
+        super().__init__(popen)
         self._program, self._name = program, name
-        self._ended: str | None = None
-        self.complaint = ""
-        """The last line on its stderr, once it has ended, without advice."""
-        self.channel = take_channel(popen)
 
-    def end(self, *, gone: bool = False) -> str:
-        """Kill the container; the client of it ends by itself then."""
-        if self._ended is None:
-            self.channel.close()
-            by_itself = gone and wait_for_exit(self._popen)
-            if not by_itself:
-                subprocess.run(
-                    [self._program, "kill", self._name], capture_output=True, timeout=_END_SECONDS, check=False
-                )
-            try:
-                said = self._popen.communicate(timeout=_END_SECONDS)[1]
-            except subprocess.TimeoutExpired:
-                self._popen.kill()
-                said = self._popen.communicate()[1]
-            # Behind the reason the program recommends its --help.
-            lines = [line for line in said.decode("utf-8", "replace").splitlines() if line and "--help" not in line]
-            self.complaint = lines[-1][:500] if lines else ""
-            self._ended = f"exit status {self._popen.returncode}" if by_itself else "ended"
-        return self._ended
+    def kill(self) -> None:
+        """Kill the container; then `docker run` ends by itself."""
+        command = [self._program, "kill", self._name]
+        subprocess.run(command, capture_output=True, timeout=_KILL_SECONDS, check=False)
+
+    @property
+    def complaint(self) -> str:
+        """The last line on its stderr, once it has ended. The program recommends its --help after the reason."""
+        lines = [line for line in self.stderr_lines if line and "--help" not in line]
+        return lines[-1][:500] if lines else ""

@@ -1,8 +1,7 @@
-"""Serve any object with a length and slices to a worker: for lazy contexts that have no `serve()`.
+"""Serve any object with a length and slices to a worker: a lazy context that has no `serve()`.
 
-The worker may call `len`, items, slices, `in`, and the search methods of a `str` on it and on its `lines`, each as a
-call on the host that returns plain data. It can reach nothing else of the object. Views and patterns need a `serve()`
-of the context's own.
+The worker may use `len`, items, slices, `in`, and the search methods of a `str`, on the object and on its `lines`. Each
+use is a request to the host, which returns plain data. Nothing else of the object can be reached.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ _PARTS = ("", "lines")
 
 
 def can_serve(context: object) -> bool:
+    """Whether an object has a length and items."""
     return hasattr(type(context), "__len__") and hasattr(type(context), "__getitem__")
 
 
 class IndexedServer:
-    """Answers for one object."""
+    """Reads one object for a worker."""
 
     entry = "rlm.runners.indexed:connect"
     bad_request = ChannelAbuse
@@ -33,8 +33,7 @@ class IndexedServer:
         self._context = context
 
     def answer(self, request: bytes) -> bytes:
-        """Raises ChannelAbuse for a request that no `Indexed` sends; exceptions of the object are raised in the
-        worker."""
+        """The packed result of a request. Raises ChannelAbuse for a bad one, and any exception of the object."""
         fields = _parse(request)
         whole = self._context
         match fields:
@@ -74,7 +73,7 @@ def _parse(request: bytes) -> Any:
 
 
 def connect(ask: Callable[[bytes], bytes | memoryview]) -> Indexed:
-    """In the worker: a proxy of the host's object."""
+    """The context of a worker, which reads the host's object. For the worker."""
     name, shown, parts, methods = unpack(memoryview(ask(json.dumps(["open"]).encode())))
     kind = type(name, (Indexed,), {})
     made: Indexed = kind(ask, "", shown)
@@ -86,7 +85,7 @@ def connect(ask: Callable[[bytes], bytes | memoryview]) -> Indexed:
 
 
 class Indexed(Sequence[Any]):
-    """Stands in a worker for a sequence on the host."""
+    """A sequence on the host, as a worker sees it."""
 
     def __init__(self, ask: Callable[[bytes], bytes | memoryview], part: str, shown: str) -> None:
         self._ask = ask

@@ -1,8 +1,8 @@
-"""Confine this fresh process and run a worker in it: `python -I -S -c ... plan`; or fork launchers as a template.
+"""Start a confined worker: the program of a fresh process, which confines itself, runs the worker, and waits for it.
 
-It has nothing of the host but the channel and the lifeline, a pipe that closes however the host ends (standard input in
-a container). The first process stays outside and waits; when the lifeline closes it kills the worker. A failure before
-the worker says hello is one line on stderr.
+The process gets nothing from the host but a channel and a lifeline, a pipe that closes however the host ends (standard
+input in a container). When the lifeline closes, the process kills the worker. If it fails before the worker says hello,
+it prints one line on stderr. As a template it runs no worker, and forks launchers.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
 from typing import Any, NoReturn
 
 from rlm.runners import worker
@@ -28,45 +30,12 @@ FAILED = 70
 """Exit status of a worker that could not be confined: EX_SOFTWARE of sysexits."""
 PLAN_BYTES = 64 << 10
 """The longest plan that a template takes."""
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
 def main() -> NoReturn:
     """Run the plan in the first argument."""
-    _carry_out(json.loads(sys.argv[1]))
-
-
-def _carry_out(plan: dict[str, Any]) -> NoReturn:
-    if plan["way"] == "template":
-        _serve_forks(plan["control"], plan["modules"])
-    view = FolderView(**{**plan["view"], "links": [tuple(link) for link in plan["view"]["links"]]})
-    bounds = Limits(**plan["limits"])
-    os.umask(0o022)
-    try:
-        match plan["way"]:
-            case "bubblewrap":
-                inner = command(view.python, {**plan, "way": "inside bubblewrap"}, view)
-                program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
-                _watch(plan, lambda: os.execve(program[0], program, {}))
-            case "inside bubblewrap":
-                _run_worker(plan, bounds)
-            case "namespaces":
-                namespaces.enter()
-                _watch(plan, lambda: _in_namespaces(plan, view, bounds))
-            case "container":
-                system.hide_memory()  # this process has no filter, and the same user and /proc as the worker
-                _watch({**plan, "lifeline": os.dup(0)}, lambda: _run_worker(plan, bounds))
-            case "landlock":
-                _watch(plan, lambda: _in_landlock(plan, view, bounds))
-    except OSError as exc:
-        _give_up(exc)
-    raise SystemExit(FAILED)
-
-
-def make_container_plan(limits: Limits) -> str:
-    """The argument of a launcher in a container, whose channel is its standard streams."""
-    view: dict[str, Any] = {"python": "", "readable": [], "links": [], "import_path": []}
-    return json.dumps({"way": "container", "channel": [0, 1], "view": view, "limits": limits.to_dict()})
+    _run_plan(json.loads(sys.argv[1]))
 
 
 def command(python: str, plan: dict[str, Any], view: FolderView) -> list[str]:
@@ -75,14 +44,46 @@ def command(python: str, plan: dict[str, Any], view: FolderView) -> list[str]:
     return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
 
 
-def _in_namespaces(plan: dict[str, Any], view: FolderView, bounds: Limits) -> None:
+def make_container_plan(limits: Limits) -> str:
+    """The argument of a launcher in a container, whose channel is its standard streams."""
+    return json.dumps({"way": "container", "channel": [0, 1], "limits": asdict(limits)})
+
+
+def _run_plan(plan: dict[str, Any]) -> NoReturn:
+    """Do what a plan says; its `way` is a way of confining, or `container` or `template`."""
+    if plan["way"] == "template":
+        _serve_forks(plan["control"], plan["modules"])
+    os.umask(0o022)
+    bounds = Limits(**plan["limits"])
+    try:
+        if plan["way"] == "container":
+            system.hide_memory()  # this process has no filter, and the same user and /proc as the worker
+            _watch({**plan, "lifeline": os.dup(0)}, lambda: _run_worker(plan, bounds))
+        if plan["way"] == "inside bubblewrap":
+            _run_worker(plan, bounds)
+        view = FolderView(**plan["view"])
+        if plan["way"] == "namespaces":
+            namespaces.enter()  # before the fork in `_watch`: the worker is the first process in there
+        enter = {"bubblewrap": _enter_bubblewrap, "namespaces": _enter_namespaces, "landlock": _enter_landlock}
+        _watch(plan, lambda: enter[plan["way"]](plan, view, bounds))
+    except OSError as exc:
+        _give_up(exc)
+
+
+def _enter_bubblewrap(plan: dict[str, Any], view: FolderView, bounds: Limits) -> NoReturn:
+    inner = command(view.python, {**plan, "way": "inside bubblewrap"}, view)
+    program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
+    os.execve(program[0], program, {})
+
+
+def _enter_namespaces(plan: dict[str, Any], view: FolderView, bounds: Limits) -> NoReturn:
     namespaces.build_view(view, bounds)
     namespaces.become_nobody()
     namespaces.check_readable(view)
     _run_worker(plan, bounds)
 
 
-def _in_landlock(plan: dict[str, Any], view: FolderView, bounds: Limits) -> None:
+def _enter_landlock(plan: dict[str, Any], view: FolderView, bounds: Limits) -> NoReturn:
     os.chdir("/")
     system.no_new_privileges()
     system.drop_capabilities()
@@ -104,49 +105,41 @@ def _run_worker(plan: dict[str, Any], bounds: Limits) -> NoReturn:
         read_fd, write_fd = os.dup(0), os.dup(1)
     link = WorkerLink(read_fd, write_fd)
     worker.main(link, worker.MainThread(link), {"confinement": plan["way"].split()[-1]})
-    os._exit(0)
 
 
 def _serve_forks(control: int, modules: list[str]) -> NoReturn:
-    """Fork a launcher for each plan that the host sends, until it closes the socket. Runs nothing else."""
+    """Fork a launcher for each plan that the host sends, until it closes the socket."""
     worker.prepare()
     for name in modules:
         importlib.import_module(name)
-    gc.freeze()  # so that forks share its pages
+    gc.freeze()  # the collector does not touch frozen objects, so forks share their pages
     host = socket.socket(fileno=control)
     while True:
         message, fds, _, _ = socket.recv_fds(host, PLAN_BYTES, 4)
-        _reap()
+        with suppress(ChildProcessError):  # none was forked yet
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass  # a launcher that has ended, and has reported that to the host
         if not message:
             os._exit(0)
         try:
             forked = os.fork()
-        except OSError as exc:  # no process or no memory left: this worker is lost, and no other
+        except OSError as exc:  # the machine has no process or memory left for this worker
             os.write(fds[2], f"cannot start a process: {exc.strerror}\n".encode())
             forked = -1
         if not forked:
             host.close()
             os.setsid()
-            channel, lifeline, complaints, status = fds
-            os.dup2(complaints, 2)
-            os.close(complaints)
+            channel, lifeline, stderr, status = fds
+            os.dup2(stderr, 2)
+            os.close(stderr)
             os.write(status, b"%d\n" % os.getpid())
-            _carry_out({**json.loads(message), "channel": [channel] * 2, "lifeline": lifeline, "status": status})
+            _run_plan({**json.loads(message), "channel": [channel] * 2, "lifeline": lifeline, "status": status})
         for fd in fds:
             os.close(fd)
 
 
-def _reap() -> None:
-    """Drop the launchers that have ended; they have reported their exit to the host themselves."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass  # there is none
-
-
 def _watch(plan: dict[str, Any], work: Callable[[], object]) -> NoReturn:
-    """Start the worker, and end with it or with the host."""
+    """Run `work` in a child, kill the child when the host is gone, and end with the child's status."""
     lifeline, status_fd = plan["lifeline"], plan.get("status")
     child = os.fork()
     if not child:
@@ -163,7 +156,8 @@ def _watch(plan: dict[str, Any], work: Callable[[], object]) -> NoReturn:
     keep = {0, 1, 2, lifeline, null, status_fd}
     for fd in range(256):
         if fd not in keep:
-            _close(fd)
+            with suppress(OSError):  # it is not open
+                os.close(fd)
     os.dup2(null, 2)
     ended = _open_pidfd(child)
     poll = select.poll()
@@ -171,12 +165,12 @@ def _watch(plan: dict[str, Any], work: Callable[[], object]) -> NoReturn:
     if ended is not None:
         poll.register(ended, select.POLLIN)
     while True:
-        events = poll.poll(None if ended is not None else _LOOK_SECONDS * 1000)
+        events = poll.poll(None if ended is not None else _POLL_SECONDS * 1000)
         if any(fd == lifeline for fd, _ in events):
             os.kill(child, signal.SIGKILL)
         done, status = os.waitpid(child, 0 if events else os.WNOHANG)
         if done:
-            code = os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(status)  # negative: the signal that killed it
             code = code if code >= 0 else 128 - code
             if status_fd is not None:
                 os.write(status_fd, b"%d\n" % code)
@@ -191,18 +185,11 @@ def _open_pidfd(child: int) -> int | None:
         return None
 
 
-def _close(fd: int) -> None:
-    try:
-        os.close(fd)
-    except OSError:
-        pass  # it is not open
-
-
 def _give_up(exc: BaseException) -> NoReturn:
-    said = str(exc)
+    reason = str(exc)
     if isinstance(exc, OSError) and exc.strerror:
-        said = f"{exc.filename}: {exc.strerror}" if exc.filename else exc.strerror
-    os.write(2, f"{said}\n".encode())
+        reason = f"{exc.filename}: {exc.strerror}" if exc.filename else exc.strerror
+    os.write(2, f"{reason}\n".encode())
     os._exit(FAILED)
 
 

@@ -1,8 +1,8 @@
 """The worker's end of the channel: calls of many threads, and the commands of the host, over one stream.
 
-A waiting thread reads the channel itself: the first one files the messages of all, so that a single thread gets its
-answer without waking another. The main thread runs the cells, and a signal interrupts it when their time is up; while
-it moves bytes it is `shielded`, or half a message would be lost.
+There is no thread for reading: one of the waiting threads reads for all, so a single thread gets its answer without
+waking another. The main thread runs the cells, and a signal interrupts it when their time is up. While it moves bytes
+it is `shielded` from that, or half a message would be lost.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import itertools
 import select
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel, ChannelClosed, Message
 
-CALLS = 32
-"""Under way at once; more wait in the worker. The host ends a worker that has many more."""
-_LOOK_AGAIN_SECONDS = 0.5
+_MOST_CALLS = 32
+"""The most calls at once; more wait here. The host ends a worker that has many more."""
+_COMMAND = 0
+"""The number under which the main thread waits for a command; calls have numbers from 1."""
+_WAKE_SECONDS = 0.5
 
 
 class _Slot:
@@ -29,22 +32,20 @@ class _Slot:
         self._gate.acquire()
 
     def wake(self) -> None:
-        if self._gate.locked():
-            try:
-                self._gate.release()
-            except RuntimeError:
-                pass  # another thread released it
+        with suppress(RuntimeError):  # it is awake already
+            self._gate.release()
 
     def sleep(self) -> None:
-        self._gate.acquire(timeout=_LOOK_AGAIN_SECONDS)
+        self._gate.acquire(timeout=_WAKE_SECONDS)
 
 
 class WorkerLink(Channel):
     """A channel that passes each answer to the thread that asked. Safe for use by many threads."""
 
+    _sent_head_bytes, _sent_message_bytes = HEAD_BYTES, MESSAGE_BYTES
+
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
-        self._sent_head_bytes, self._sent_message_bytes = HEAD_BYTES, MESSAGE_BYTES
         self.shielded = False
         """The main thread must not be interrupted now."""
         self._main = threading.get_ident()
@@ -52,11 +53,11 @@ class WorkerLink(Channel):
         self._waiting: dict[int, _Slot] = {}
         self._commands: deque[Message] = deque()
         self._reading = threading.Lock()
-        self._room = threading.BoundedSemaphore(CALLS)
+        self._room = threading.BoundedSemaphore(_MOST_CALLS)
         self._is_interrupted = False
 
-    def call(self, head: dict[str, Any], body: list[bytes] | None = None) -> Message:
-        """Ask the host, and wait for the answer."""
+    def call(self, head: dict[str, Any], body: list[bytes]) -> Message:
+        """The host's answer to a request. Waits for it."""
         with self._room:
             number, slot = next(self._numbers), _Slot()
             is_main = threading.get_ident() == self._main
@@ -64,7 +65,7 @@ class WorkerLink(Channel):
                 if is_main:
                     self.shielded = True
                 self._waiting[number] = slot
-                self.send({**head, "id": number}, body or [])
+                self.send({**head, "id": number}, body)
                 while slot.message is None:
                     self._read_or_sleep(slot)
                 return slot.message
@@ -74,16 +75,16 @@ class WorkerLink(Channel):
                     self.shielded = False
 
     def command(self) -> Message:
-        """The next command of the host. For the main thread, between cells."""
+        """The next command of the host. Waits for it. For the main thread, between cells."""
         self.shielded = True
         slot = _Slot()
-        self._waiting[0] = slot
+        self._waiting[_COMMAND] = slot
         try:
             while not self._commands:
                 self._read_or_sleep(slot)
             return self._commands.popleft()
         finally:
-            del self._waiting[0]
+            del self._waiting[_COMMAND]
             self.shielded = False
 
     def begin_cell(self) -> None:
@@ -91,15 +92,15 @@ class WorkerLink(Channel):
         self._is_interrupted = False
 
     def interrupted(self) -> bool:
-        """Whether the host wants the running cell to end.
+        """Whether the host wants the running cell to end, after the messages that have arrived by now.
 
-        For the main thread, also in a signal handler: files the messages that have arrived, and waits for nothing.
+        For the main thread, also in a signal handler. Does not wait.
         """
         shielded = self.shielded
         if self._reading.acquire(blocking=False):
             try:
                 while not self._is_interrupted and (message := self.receive(0)) is not None:
-                    self._file(message)
+                    self._deliver(message)
             except ChannelClosed:
                 pass  # the next call raises it
             finally:
@@ -128,10 +129,10 @@ class WorkerLink(Channel):
                     self.shielded = True
             return
         try:
-            while slot.message is None and not (self._commands and self._waiting.get(0) is slot):
+            while slot.message is None and not (self._commands and self._waiting.get(_COMMAND) is slot):
                 message = self.receive()
                 assert message is not None  # it waits without a limit
-                self._file(message)
+                self._deliver(message)
         finally:
             self._reading.release()
             for other in list(self._waiting.values()):
@@ -139,16 +140,14 @@ class WorkerLink(Channel):
                     other.wake()  # that thread reads from now on
                     break
 
-    def _file(self, message: Message) -> None:
-        if message[0].get("op") == "interrupt":
+    def _deliver(self, message: Message) -> None:
+        head, _ = message
+        if head.get("op") == "interrupt":
             self._is_interrupted = True
             return
-        if "op" in message[0]:
+        if "op" in head:
             self._commands.append(message)
-            number = 0
-        else:
-            number = message[0]["id"]
-        slot = self._waiting.get(number)
+        slot = self._waiting.get(_COMMAND if "op" in head else head["id"])
         if slot is not None:  # else its caller is gone: the cell was interrupted
             slot.message = message
             slot.wake()

@@ -8,48 +8,32 @@ import itertools
 import linecache
 import math
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
-from rlm.calls.subcalls import SubCall
 from rlm.context import protocol
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.capture import NOTES_CHARACTERS, Buffer, capture_thread, redirection, route_streams
+from rlm.runners.cell_clock import CellClock
 from rlm.runners.cell_thread import CellRunner, CellThread, CellTimeout
 from rlm.runners.claims import Claim
-from rlm.runners.runner import CellResult
+from rlm.runners.runner import CellResult, ModelCalls
 from rlm.runners.syntax import hide_syntax_warnings, parse
 
 _runs = itertools.count(1)
 
 
-class ModelCalls(Protocol):
-    """The model calls of a namespace: `SubCalls`, or `RemoteCalls` in a worker."""
-
-    def llm_query(self, prompt: str, model: str | None = None) -> str: ...
-
-    def llm_query_batched(
-        self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
-    ) -> list[str | LLMError]: ...
-
-    def drain(self) -> tuple[SubCall, ...]: ...
-
-    @property
-    def waited_seconds(self) -> float: ...
-
-
 class LocalRunner:
     """One persistent namespace; `context` is in it by reference, never copied, never turned into a str.
 
-    A cell may run `cell_timeout` seconds, time spent waiting for sub-calls not counted. Then an exception is raised in
-    its thread. Code inside one C call (a socket, `time.sleep`) notices when that call returns: the run goes on without
-    it after a second, and the thread ends with the call. A C call that keeps the interpreter lock (a catastrophic `re`
-    match, `10**10**9`) stops the whole process until it returns; nothing in this process can end it.
+    A cell may run `cell_timeout` seconds, without the time in which it waits for sub-calls. Then an exception is raised
+    in its thread. Code inside a C call (a socket, `time.sleep`) gets the exception when the call returns: after a
+    second the run goes on without it. A C call that keeps the interpreter lock (a pattern that backtracks,
+    `10**10**9`) stops the whole process until it returns.
     """
 
     def __init__(
@@ -62,12 +46,11 @@ class LocalRunner:
         functions: Mapping[str, Callable[..., Any]] | None = None,
         thread: CellRunner | None = None,
     ) -> None:
-        """`functions`: more names for the namespace, restored after each cell as the others are. `thread`: where cells
-        run, by default a thread of their own."""
+        """`functions`: more names for the namespace. `thread`: where cells run, by default a thread of their own."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
-        self._files = f"<cell {next(_runs)}."
+        self._file_prefix = f"<cell {next(_runs)}."
         self._sources: list[str] = []
         self._out = Buffer(output_limit)
         self._thread = thread or CellThread()
@@ -75,12 +58,12 @@ class LocalRunner:
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
         kit = protocol.namespace_kit(context)
         self._transform = kit.transform if kit else None
-        self._ran = getattr(kit, "ran", None)
+        self._after_cell = getattr(kit, "ran", None)
         names = dict(kit.names) if kit else {}
         # A name that is a builtin replaces the builtin of this namespace; any other becomes a variable.
         shims = {name: names.pop(name) for name in list(names) if hasattr(builtins, name)}
-        self._own_builtins = self._builtins(shims)
-        self._pristine = dict(self._own_builtins)
+        self._own_builtins = self._make_builtins(shims)
+        self._original_builtins = dict(self._own_builtins)
         self._reserved: dict[str, Any] = {
             "__builtins__": self._own_builtins,
             "context": context,
@@ -92,29 +75,20 @@ class LocalRunner:
             **(functions or {}),
             **self._answers.functions(self._namespace),
         }
-        if tell := getattr(kit, "host", None):
-            tell(self._reserved.values())
+        if tell_host_objects := getattr(kit, "host", None):
+            tell_host_objects(self._reserved.values())
         self._namespace |= names | self._reserved
-        self._given = frozenset(self._namespace)
+        self._given_names = frozenset(self._namespace)
 
     def run(self, code: str) -> CellResult:
-        """Run one cell; assignments made before an exception are kept, reserved names are put back."""
-        started = time.perf_counter()
-        waited = self._subcalls.waited_seconds
-        # Some callers' `subcalls` know no budget.
-        run_left: Callable[[], float] = getattr(self._subcalls, "seconds_left", lambda: math.inf)
-        cell = _RunningCell(f"{self._files}{len(self._sources) + 1}>", code, self._output_limit)
+        """Run one cell. Assignments before an exception are kept; reserved names are restored."""
+        clock = CellClock(self._cell_timeout, self._subcalls)
+        cell = _RunningCell(f"{self._file_prefix}{len(self._sources) + 1}>", code, self._output_limit)
         self._sources.append(cell.file)
         self._out = cell.out
-
-        def seconds_left() -> float:
-            own = self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
-            # Past the budget of the run a cell still has a second: to end, or to give the draft of an answer.
-            return min(own, max(run_left(), started + 1 - time.perf_counter()))
-
         try:
             with route_streams():
-                ended = self._thread.run(lambda: self._execute(cell), seconds_left)
+                ended = self._thread.run(lambda: self._execute(cell), clock.seconds_left)
         except BaseException:
             self._restore()
             self._subcalls.drain()
@@ -133,7 +107,7 @@ class LocalRunner:
             variables=cell.variables,
             calls=self._subcalls.drain(),
             final_answer=cell.final_answer,
-            execution_seconds=time.perf_counter() - started,
+            execution_seconds=clock.elapsed_seconds(),
             claims=cell.claims,
         )
 
@@ -157,9 +131,9 @@ class LocalRunner:
         return {name: f"{type(value).__name__}: {_safe_repr(value)}" for name, value in self._variables().items()}
 
     def works(self) -> bool:
-        """Whether a cell that is sound still runs, on the calling thread."""
-        cell = _RunningCell(f"{self._files}0>", "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit)
-        names = {name: self._namespace[name] for name in self._given if name in self._namespace}
+        """Whether a simple cell still runs as it should. Runs it on the calling thread."""
+        cell = _RunningCell(f"{self._file_prefix}0>", "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit)
+        names = {name: self._namespace[name] for name in self._given_names if name in self._namespace}
         out, self._out = self._out, cell.out
         try:
             self._exec(cell, names)
@@ -175,13 +149,13 @@ class LocalRunner:
             name: value
             for name, value in list(self._namespace.items())
             if isinstance(name, str)  # globals() takes other keys too
-            and name not in self._given
+            and name not in self._given_names
             and not name.startswith("_")
             and not isinstance(value, ModuleType)
         }
 
     def _execute(self, cell: _RunningCell) -> None:
-        """On the cell's thread: run the code, then collect its variables and answer."""
+        """Run the code, then collect its variables and answer. For the cell's thread."""
         with capture_thread(cell.out, cell.err):
             try:
                 try:
@@ -191,22 +165,22 @@ class LocalRunner:
             except FinalAnswer:
                 pass
             except CellTimeout as exc:
-                cell.err.write("".join(_cell_traceback(exc, self._files).splitlines(keepends=True)[:-1]))
+                cell.err.write("".join(_cell_traceback(exc, self._file_prefix).splitlines(keepends=True)[:-1]))
                 cell.err.write(f"CellTimeout: stopped after {self._cell_timeout:g} s; variables set before are kept.\n")
             except SystemExit as exc:
                 cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session; to finish, answer.\n")
             except BaseException as exc:
-                cell.err.write(_cell_traceback(exc, self._files))
+                cell.err.write(_cell_traceback(exc, self._file_prefix))
             try:
                 self._collect(cell)
                 shown = {"context": self._reserved["context"], **self._variables()}
                 cell.variables = {name: _safe_repr(value) for name, value in shown.items()}
-            except BaseException as exc:  # a time-out, or damage by the cell to the interpreter
-                cell.err.write(_cell_traceback(exc, self._files))
+            except BaseException as exc:  # a timeout, or the cell has damaged the interpreter
+                cell.err.write(_cell_traceback(exc, self._file_prefix))
 
     def _collect(self, cell: _RunningCell) -> None:
-        if self._ran:
-            self._ran(self._namespace)
+        if self._after_cell:
+            self._after_cell(self._namespace)
         try:
             cell.final_answer = self._answers.collect(self._namespace)
             if cell.final_answer is not None:
@@ -226,17 +200,18 @@ class LocalRunner:
         exec(body, names)
         value = eval(tail, names) if tail else None
         if value is not None:
-            # At least the half that shortening keeps of the end, so that its note on the middle stays.
+            # At least half the limit: the end of the output stays as it is when the whole is shortened.
             room = max(self._output_limit - cell.out.total, self._output_limit // 2)
             cell.out.write(_format_value(value, room - 1) + "\n")
 
     def _restore(self) -> str:
-        """Put the reserved names back; give a note for the model on each, a line long."""
+        """Restore reserved names. Returns a line for the model on each that had changed."""
         missing = object()
         notes = ""
-        changed = [name for name, value in self._pristine.items() if self._own_builtins.get(name, missing) is not value]
+        own, original = self._own_builtins, self._original_builtins
+        changed = [name for name, value in original.items() if own.get(name, missing) is not value]
         if changed:
-            self._own_builtins.update(self._pristine)
+            own.update(original)
             notes += (
                 f"[builtins of Python are shared by all cells and were restored: {', '.join(sorted(changed))[:300]}]\n"
             )
@@ -256,18 +231,18 @@ class LocalRunner:
                 notes += f"[`{name}` is reserved and was restored: use another name]\n"
         return notes
 
-    def _builtins(self, shims: dict[str, Any]) -> dict[str, Any]:
+    def _make_builtins(self, shims: dict[str, Any]) -> dict[str, Any]:
         own = vars(builtins) | shims
         return own | {
-            "print": self._printer(own["print"]),
+            "print": self._make_print(own["print"]),
             "input": _make_refusal("input"),
             "breakpoint": _make_refusal("breakpoint"),
             "exit": sys.exit,  # the ones of the interactive interpreter close the process's stdin
             "quit": sys.exit,
         }
 
-    def _printer(self, inner: Callable[..., None]) -> Callable[..., None]:
-        """A print that reaches the cell's output from threads of the cell too, and obeys `redirect_stdout`."""
+    def _make_print(self, inner: Callable[..., None]) -> Callable[..., None]:
+        """A `print` whose output is the cell's even in threads of the cell, and which obeys `redirect_stdout`."""
 
         def print(*values: object, file: Any = None, **options: Any) -> None:
             inner(*values, file=file or redirection() or self._out, **options)
@@ -289,7 +264,7 @@ class _RunningCell:
 
 
 def _format_value(value: object, limit: int) -> str:
-    """The value of a last expression as text. An iterator with its own text, such as hits, gives that."""
+    """The value of a last expression as text: its repr, or the str of an iterator that defines one, such as hits."""
     if isinstance(value, Iterator) and type(value).__str__ is not object.__str__:
         return shorten(str(value), limit)
     return bounded_repr(value, limit)
@@ -306,14 +281,17 @@ def _safe_repr(value: object) -> str:
 
 
 def _note_on_rebound_context(context: object) -> str:
-    """The note on code that rebound `context`: weak models type in a text of their own before they look."""
+    """The note on code that rebound `context`: weak models assign a text of their own before they look."""
     if context is None:
         return "[`context` is None in this session and was restored: use another name]\n"
-    whole = "the whole text" if isinstance(context, str) or hasattr(context, "lines") else "all of it"
-    look = "list(context)[:20]" if isinstance(context, Mapping) else "context[:1000]"
-    is_list = isinstance(context, Sequence) and not isinstance(context, str) and not hasattr(context, "lines")
-    look = "context[:3]" if is_list else look
-    look = look if hasattr(context, "__getitem__") else "context"
+    is_text = isinstance(context, str) or hasattr(context, "lines")
+    whole = "the whole text" if is_text else "all of it"
+    if not hasattr(context, "__getitem__"):
+        look = "context"
+    elif isinstance(context, Mapping):
+        look = "list(context)[:20]"
+    else:
+        look = "context[:3]" if isinstance(context, Sequence) and not is_text else "context[:1000]"
     return (
         f"[You assigned to `context`, so what is printed above is of your own making. `context` holds {whole} again: "
         f"never assign it. Look at it as it is, with print({look}), and use other names for values of your own]\n"
@@ -335,21 +313,20 @@ def _pop_last_expression(tree: ast.Module) -> ast.Expression | None:
     return ast.Expression(last.value)
 
 
-def _cell_traceback(exc: BaseException, is_cell: str) -> str:
-    """The traceback of `exc` for the model: only frames whose file name starts with `is_cell`."""
+def _cell_traceback(exc: BaseException, file_prefix: str) -> str:
+    """The traceback of `exc` for the model: only frames of cells, whose file names start with `file_prefix`."""
     trace = traceback.TracebackException.from_exception(exc)
-    _strip_frames(trace, is_cell)
+    _keep_cell_frames(trace, file_prefix)
     return "".join(trace.format() if trace.stack else trace.format_exception_only())
 
 
-def _strip_frames(trace: traceback.TracebackException, is_cell: str) -> None:
-    trace.stack = traceback.StackSummary.from_list(
-        [frame for frame in trace.stack if frame.filename.startswith(is_cell)]
-    )
-    for link in (trace.__cause__, trace.__context__, *(trace.exceptions or ())):
-        if link is not None:
-            _strip_frames(link, is_cell)
-    # A cause without a line of the cell is the inside of a library: its gist is in the message already.
+def _keep_cell_frames(trace: traceback.TracebackException, file_prefix: str) -> None:
+    frames = [frame for frame in trace.stack if frame.filename.startswith(file_prefix)]
+    trace.stack = traceback.StackSummary.from_list(frames)
+    for linked in (trace.__cause__, trace.__context__, *(trace.exceptions or ())):
+        if linked is not None:
+            _keep_cell_frames(linked, file_prefix)
+    # A cause without a frame of a cell comes from inside a library, and adds nothing to the message.
     if trace.__cause__ is not None and not trace.__cause__.stack:
         trace.__cause__, trace.__suppress_context__ = None, True
     if trace.__context__ is not None and not trace.__context__.stack:

@@ -1,25 +1,28 @@
 """Run cells in a Modal sandbox: the runner `modal` (needs the package `modal` and an account).
 
-The image must hold `monocontext-rlm` of this version; by default one is made with pip.
+The image must contain `monocontext-rlm` of this version; by default, pip makes one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Unpack
 
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
-from rlm.runners.remote import RemoteRunner, SharedOptions
-from rlm.runners.sandbox import SandboxPlace
+from rlm.runners.remote import SharedOptions
+from rlm.runners.sandbox import SandboxRunner
 
 LIFE_SECONDS = 4 * 3600
 
 
-class ModalRunner(RemoteRunner):
+class ModalRunner(SandboxRunner):
     """Runs cells in a sandbox of Modal, without a network."""
+
+    name = "modal"
 
     def __init__(
         self,
@@ -32,15 +35,15 @@ class ModalRunner(RemoteRunner):
         modal: Any = None,
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """`image`: a `modal.Image`; `modal`: the package, or a double of it. Raises RunnerUnavailable."""
+        """`image`: a `modal.Image`. `modal`: the package, or a double of it in tests. Raises RunnerUnavailable."""
         if modal is None:
             try:
                 modal = import_module("modal")
             except ImportError:
                 raise RunnerUnavailable("runner 'modal' needs the package modal: pip install modal") from None
         limits = limits or Limits()
-        place = SandboxPlace("modal", lambda: ModalSandbox(modal, app, image, limits), "python", limits)
-        super().__init__(place, context, subcalls, **shared)
+        make = partial(ModalSandbox, modal, app, image, limits)
+        super().__init__(context, subcalls, make=make, python="python", limits=limits, **shared)
 
 
 class ModalSandbox:

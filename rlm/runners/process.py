@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -19,9 +20,9 @@ from rlm.runners.confine.kills import memory_kills, why_killed
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
 from rlm.runners.launcher import FAILED, command
+from rlm.runners.piped_process import wait_for_exit
 from rlm.runners.remote import RemoteRunner, SharedOptions, packages_of, receive_hello
 from rlm.runners.runner import NothingConfines
-from rlm.runners.started import wait_for_exit
 from rlm.runners.template import FORKED_WAYS, Forked, warm_template
 
 _END_SECONDS = 5.0
@@ -31,35 +32,41 @@ _working_way: dict[tuple[str, ...], str] = {}
 """The way of confining that worked, for each list of ways: tried once in a process."""
 
 
-class ProcessPlace:
-    """Starts workers with `sys.executable`."""
+class ProcessRunner(RemoteRunner):
+    """Runs cells in a process of this machine, confined in the strongest way that works here."""
 
     name = "subprocess"
 
     def __init__(
         self,
+        context: object,
+        subcalls: SubCalls,
         *,
-        limits: Limits,
+        limits: Limits | None = None,
         ways: Sequence[str] = WAYS,
-        packages: tuple[str, ...] = ("rlm",),
         scratch: str | None = None,
+        **shared: Unpack[SharedOptions],
     ) -> None:
-        """`packages`: those that a worker must be able to import, besides installed ones; `scratch`: a path that it may
-        write below, where the way of confining has paths of its own."""
-        self._limits = limits
+        """`ways`: of confining, tried in order. `scratch`: a path that cells may write below, where the way of
+        confining gives a worker paths of its own."""
+        self._limits = limits or Limits()
         self._ways = tuple(ways)
-        self._packages = packages
+        self._packages = packages_of(context)
         self._scratch = scratch
+        super().__init__(context, subcalls, **shared)
 
-    def start(self, modules: Sequence[str] = ()) -> tuple[Process, Mapping[str, Any]]:
-        """A worker, in the first way that works here. Raises RunnerUnavailable, with the reasons of all."""
+    def launch(self, modules: Sequence[str]) -> tuple[Process, Mapping[str, Any]]:
+        """A worker, confined in the first way that works here. Raises RunnerUnavailable, with the reasons of all."""
         view = python_view(self._packages)
         if self._scratch:
             view = view.with_scratch(self._scratch)
         with _lock:
             known = _working_way.get(self._ways)
+        ways = [known] if known else list(self._ways)
+        if os.geteuid() == 0:  # with namespaces, its worker is a user of its own, not a mapped root
+            ways.sort(key=lambda way: way != "namespaces")
         reasons = []
-        for way in [known] if known else self._order_ways():
+        for way in ways:
             try:
                 process, hello = _start_worker(way, view, self._limits, tuple(modules))
             except RunnerUnavailable as exc:
@@ -73,32 +80,6 @@ class ProcessPlace:
             f"--runner local"
         )
 
-    def _order_ways(self) -> list[str]:
-        """Try namespaces first for root: its worker is then a user of its own, not a mapped root."""
-        ways = list(self._ways)
-        if os.geteuid() == 0 and "namespaces" in ways:
-            ways.remove("namespaces")
-            ways.insert(0, "namespaces")
-        return ways
-
-
-class ProcessRunner(RemoteRunner):
-    """Runs cells in a process of this machine, confined in the strongest way that works here."""
-
-    def __init__(
-        self,
-        context: object,
-        subcalls: SubCalls,
-        *,
-        limits: Limits | None = None,
-        ways: Sequence[str] = WAYS,
-        scratch: str | None = None,
-        **shared: Unpack[SharedOptions],
-    ) -> None:
-        """`ways`: of confining, tried in order; `scratch`: see `ProcessPlace`."""
-        place = ProcessPlace(limits=limits or Limits(), ways=ways, packages=packages_of(context), scratch=scratch)
-        super().__init__(place, context, subcalls, **shared)
-
 
 class Process:
     """A worker's process and its channel."""
@@ -107,10 +88,10 @@ class Process:
         self.channel = channel
         self._popen = popen
         self._lifeline = lifeline
-        self._how = "ended"
+        self._how_ended = "ended"
 
     def end(self, *, gone: bool = False) -> str:
-        """Close the lifeline, so that the launcher ends the worker."""
+        """Close the lifeline, at which the launcher kills the worker."""
         self.channel.close()
         if self._lifeline >= 0:
             lifeline, self._lifeline = self._lifeline, -1
@@ -121,43 +102,43 @@ class Process:
             except subprocess.TimeoutExpired:
                 self._popen.kill()
                 self._popen.wait()
-            said = self.complaint() if died_by_itself and self._popen.returncode == FAILED else ""
+            if died_by_itself:
+                self._how_ended = _describe_exit(self._popen.returncode)
+                if self._popen.returncode == FAILED and (complaint := self.complaint()):
+                    self._how_ended += f": {complaint}"  # after the certain facts: a cell may have written it
             if self._popen.stderr:
                 self._popen.stderr.close()
-            self._how = _describe_exit(self._popen.returncode) if died_by_itself else "ended"
-            if said:  # after the certain facts: a cell may have written it
-                self._how += f": {said}"
-        return self._how
+        return self._how_ended
 
     def complaint(self) -> str:
         """The last line on its stderr, without terminal control sequences."""
         if not self._popen.stderr or self._popen.stderr.closed:
             return ""
         os.set_blocking(self._popen.stderr.fileno(), False)
-        said = (self._popen.stderr.read(4000) or b"").decode("utf-8", "replace")
-        last = said.strip().splitlines()[-1] if said.strip() else ""
-        return "".join(character for character in last if character.isprintable())[:300]
+        lines = (self._popen.stderr.read(4000) or b"").decode("utf-8", "replace").strip().splitlines()
+        return "".join(character for character in lines[-1] if character.isprintable())[:300] if lines else ""
 
 
 def _describe_exit(code: int | None) -> str:
-    import signal
-
     assert code is not None  # it has ended
-    number = code - 128 if code > 128 else -code
-    if code > 128 or code < 0:
-        try:
-            name = signal.Signals(number).name
-        except ValueError:
-            name = f"signal {number}"
-        meaning = {"SIGXCPU": "its CPU time is used up", "SIGKILL": "killed"}
-        return f"{name}: {meaning[name]}" if name in meaning else name
-    return f"exit status {code}"
+    if 0 <= code <= 128:
+        return f"exit status {code}"
+    number = code - 128 if code > 128 else -code  # the launcher reports the worker's signal as a shell does
+    match number:
+        case signal.SIGXCPU:
+            return "SIGXCPU: its CPU time is used up"
+        case signal.SIGKILL:
+            return "SIGKILL: killed"
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _start_worker(
     way: str, view: FolderView, limits: Limits, modules: tuple[str, ...]
 ) -> tuple[Process, Mapping[str, Any]]:
-    """Raises RunnerUnavailable, with the reason alone."""
+    """A worker that is confined in this way. Raises RunnerUnavailable, with the reason alone."""
     program = bubblewrap.find() if way == "bubblewrap" else None
     if way == "bubblewrap" and program is None:
         raise RunnerUnavailable("bwrap is not installed")
@@ -169,7 +150,7 @@ def _start_worker(
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         plan = {
             "way": way, "channel": [theirs.fileno()] * 2, "lifeline": lifeline_end, "bwrap": program,
-            "view": asdict(view), "limits": limits.to_dict(),
+            "view": asdict(view), "limits": asdict(limits),
         }  # fmt: skip
         popen = _launch(plan, view, modules, theirs.fileno(), lifeline_end)
     except BaseException as exc:
@@ -186,11 +167,11 @@ def _start_worker(
     hello = receive_hello(process)
     if hello is None:
         wait_for_exit(popen)  # so that its stderr is complete
-        said = process.complaint()
-        how = process.end(gone=True)
-        if how.startswith("SIGKILL"):
-            how += f" from outside, {why_killed(kills)}"
-        raise RunnerUnavailable(said or f"it did not start ({how})")
+        complaint = process.complaint()
+        how_ended = process.end(gone=True)
+        if how_ended.startswith("SIGKILL"):
+            how_ended += f" from outside, {why_killed(kills)}"
+        raise RunnerUnavailable(complaint or f"it did not start ({how_ended})")
     return process, hello
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 FOLDER = "MONOCONTEXT_PYODIDE"
-"""The variable of the environment that names the folder of the npm package."""
+"""The environment variable with the folder of the npm package."""
 HOME = "~/.monocontext"
 """Where the error says to install it: `npm install --prefix ~/.monocontext pyodide`."""
 
@@ -31,5 +31,5 @@ def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
 def find_folder(pyodide: str | os.PathLike[str] | None) -> Path:
     """The folder of the npm package: the given one, the one in the environment, or the one in our home folder."""
     given = pyodide or os.environ.get(FOLDER)
-    # A user without a home has none; never a folder `~` in the working directory.
+    # For a user without a home, a path that does not exist, and never a folder `~` in the working directory.
     return Path(given or Path(os.sep, os.path.expanduser(HOME), "node_modules", "pyodide")).resolve()

@@ -1,10 +1,11 @@
-"""Make the runner of a name: the place where a model's code runs."""
+"""Check and make a runner, the place where a model's code runs, by its name."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -18,39 +19,51 @@ if TYPE_CHECKING:
 
 RUNNERS = ("confined", "subprocess", "wasm", "local", "docker", "modal")
 """The runners that need no more than their name; `sandbox` needs `make` in its options."""
-_OF_SUBPROCESS, _OF_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
-"""Options that `confined` gives to the one of the two that takes them."""
+_CLASSES = {
+    "subprocess": ("rlm.runners.process", "ProcessRunner"),
+    "wasm": ("rlm.runners.wasm", "WasmRunner"),
+    "local": ("rlm.runners.local", "LocalRunner"),
+    "docker": ("rlm.runners.docker", "DockerRunner"),
+    "modal": ("rlm.runners.modal", "ModalRunner"),
+    "sandbox": ("rlm.runners.sandbox", "SandboxRunner"),
+}
+"""The class of each runner and its module, which is imported when it is used."""
+_ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
+"""Options of `confined` for just one of the two runners that it may be."""
 
 
 def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
-    """Raise RunnerUnavailable unless there is a runner of this name for this system. `options`: those of the runner."""
-    pyodide = (options or {}).get("pyodide")
+    """Raise RunnerUnavailable unless this system can have the runner of this name. `options`: its own."""
+    given = options or {}
     if name == "sandbox":
-        if not callable((options or {}).get("make")):
+        if not callable(given.get("make")):
             raise RunnerUnavailable(
                 "runner 'sandbox' needs runner_options={'make': ...}, a callable; see docs/runners.md"
             )
-        return
-    if name not in RUNNERS:
+    elif name not in RUNNERS:
         raise RunnerUnavailable(f"no runner {name!r}; there are {', '.join(map(repr, RUNNERS))}")
-    if name == "wasm" and (lacks := what_is_missing(pyodide)):
-        raise RunnerUnavailable(f"runner 'wasm': {lacks}")
-    if name not in ("confined", "subprocess") or not (lacks := _missing_of_linux()):
-        return
-    if name == "confined" and not (brings := what_is_missing(pyodide)):
-        return
-    wasm = f"for --runner wasm there is {brings}" if name == "confined" else "say --runner wasm"
-    raise RunnerUnavailable(
-        f"runner 'subprocess' confines with what Linux has, and here is no {lacks}; {wasm}; or say --runner docker, "
-        f"or, to run the code of a model with your own rights, --runner local"
-    )
+    elif name == "wasm":
+        if lacks := what_is_missing(given.get("pyodide")):
+            raise RunnerUnavailable(f"runner 'wasm': {lacks}")
+    elif name in ("confined", "subprocess") and (lacks := _missing_of_linux()):
+        hint = "say --runner wasm"
+        if name == "confined":
+            if not (wasm_lacks := what_is_missing(given.get("pyodide"))):
+                return
+            hint = f"for --runner wasm there is {wasm_lacks}"
+        raise RunnerUnavailable(
+            f"runner 'subprocess' needs {lacks}, which this system ({sys.platform}) lacks; {hint}; or say --runner "
+            f"docker, or, to run the code of a model with your own rights, --runner local"
+        )
 
 
 def _missing_of_linux() -> str:
-    """The missing requirements of the runner `subprocess`; empty if none is missing."""
+    """The missing requirement of the runner `subprocess`; empty if none is missing."""
     if sys.platform != "linux":
-        return f"Linux (this is {sys.platform})"
-    return "module resource" if find_spec("resource") is None else "" if hasattr(os, "fork") else "os.fork"
+        return "Linux"
+    if find_spec("resource") is None:
+        return "the module resource"
+    return "" if hasattr(os, "fork") else "os.fork"
 
 
 def make_runner(
@@ -64,59 +77,39 @@ def make_runner(
     scratch: str | None = None,
     **options: Any,
 ) -> Runner:
-    """A fresh runner with `context` in its namespace. Raises RunnerUnavailable.
+    """A fresh runner with `context` in its namespace. `confined` is `subprocess`, or `wasm` if that cannot work here.
 
     `functions`: more names for the namespace; they run in this process, not where the cells do. `scratch`: a path that
-    cells may write below, where `subprocess` confines by namespaces; the others have none. `options` are those of the
-    runner: `limits` and `ways` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
-    `confined` is `subprocess`, and where nothing of that confines, `wasm`.
+    cells may write below, for `subprocess` alone, and only if it confines by namespaces. `options` are those of the
+    runner, such as `limits` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
+
+    Raises RunnerUnavailable.
     """
     check_runner(name, options)
-    given: dict[str, Any] = {
-        "cell_timeout": cell_timeout, "output_limit": output_limit, "functions": functions, **options,
-    }  # fmt: skip
-    match name:
-        case "local":
-            from rlm.runners.local import LocalRunner
-
-            return LocalRunner(context, subcalls, **given)
-        case "docker":
-            from rlm.runners.docker import DockerRunner
-
-            return DockerRunner(context, subcalls, **given)
-        case "modal":
-            from rlm.runners.modal import ModalRunner
-
-            return ModalRunner(context, subcalls, **given)
-        case "sandbox":
-            from rlm.runners.sandbox import SandboxRunner
-
-            return SandboxRunner(context, subcalls, **given)
-        case "wasm":
-            return _make_wasm(context, subcalls, given)
-        case "confined" if lacks := _missing_of_linux():
-            log(INFO, "no %s here to confine a process with; code runs in WebAssembly", lacks)
-            return _make_wasm(context, subcalls, _without(_OF_SUBPROCESS, given))
-        case _:
-            from rlm.runners.process import ProcessRunner
-
-            try:
-                left_out = _OF_WASM if name == "confined" else ()
-                return ProcessRunner(context, subcalls, scratch=scratch, **_without(left_out, given))
-            except NothingConfines as exc:
-                if name == "subprocess":
-                    raise
-                if lacks := what_is_missing(options.get("pyodide")):
-                    raise RunnerUnavailable(f"{exc}; for --runner wasm there is {lacks}") from exc
-            log(INFO, "nothing here confines a process; code runs in WebAssembly")
-            return _make_wasm(context, subcalls, _without(_OF_SUBPROCESS, given))
+    options |= {"cell_timeout": cell_timeout, "output_limit": output_limit, "functions": functions}
+    if name == "confined":
+        return _make_confined(context, subcalls, scratch, options)
+    if name == "subprocess":
+        options["scratch"] = scratch
+    return _load_class(name)(context, subcalls, **options)
 
 
-def _without(names: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name not in names}
+def _make_confined(context: object, subcalls: SubCalls, scratch: str | None, options: dict[str, Any]) -> Runner:
+    for_wasm = {name: value for name, value in options.items() if name not in _ONLY_SUBPROCESS}
+    for_subprocess = {name: value for name, value in options.items() if name not in _ONLY_WASM}
+    if lacks := _missing_of_linux():
+        log(INFO, "no process can be confined without %s; code runs in WebAssembly", lacks)
+        return _load_class("wasm")(context, subcalls, **for_wasm)
+    try:
+        return _load_class("subprocess")(context, subcalls, scratch=scratch, **for_subprocess)
+    except NothingConfines as exc:
+        if lacks := what_is_missing(options.get("pyodide")):
+            raise RunnerUnavailable(f"{exc}; for --runner wasm there is {lacks}") from exc
+    log(INFO, "nothing here confines a process; code runs in WebAssembly")
+    return _load_class("wasm")(context, subcalls, **for_wasm)
 
 
-def _make_wasm(context: object, subcalls: SubCalls, given: dict[str, Any]) -> Runner:
-    from rlm.runners.wasm import WasmRunner
-
-    return WasmRunner(context, subcalls, **given)
+def _load_class(name: str) -> Callable[..., Runner]:
+    module, class_name = _CLASSES[name]
+    loaded: Callable[..., Runner] = getattr(import_module(module), class_name)
+    return loaded

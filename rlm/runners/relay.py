@@ -1,8 +1,8 @@
-"""Carry a worker's channel as lines of text, in a sandbox whose standard streams are text: `python -m` this, plan.
+"""Start a worker in a sandbox whose standard streams are text, and carry its channel as lines: `python -m` this, plan.
 
-A line is a mark, base64 of at most 3,000 bytes, and a newline. `<` marks what goes to the worker, `>` what comes from
-it, so an echo of the input and a shell's greeting are told apart from messages. A line is shorter than 4,096 bytes:
-a pipe writes it whole, and a terminal takes it.
+A line is a mark, base64 of at most 3,000 bytes, and a newline. The mark is `<` towards the worker and `>` from it, so
+that an echo of the input or a shell's greeting is not taken for a message. A line is shorter than 4,096 bytes, so a
+pipe writes it whole and a terminal accepts it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ CHUNK_BYTES = 3000
 
 
 class LineDecoder:
-    """Turns text, in pieces cut anywhere, back into bytes."""
+    """Decodes text that arrives in pieces of any length."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._rest = ""
         self.unmarked = ""
-        """The last line without the mark: a complaint of the shell or of Python, where no worker starts."""
+        """The last line without the mark; if no worker starts, an error of the shell or of Python."""
 
     def decode(self, text: str) -> Iterator[bytes]:
-        """The bytes of the lines that end in `text`. Raises ValueError for a marked line that is not base64."""
+        """The bytes of the lines that `text` completes. Raises ValueError for a marked line that is not base64."""
         *lines, self._rest = (self._rest + text).split("\n")
         if len(self._rest) > 64 * CHUNK_BYTES:
-            raise ValueError("a line that does not end")
+            raise ValueError(f"a line of more than {64 * CHUNK_BYTES:,} characters")
         for line in map(str.strip, lines):
             if line.startswith(self._mark):
                 try:
@@ -44,13 +44,13 @@ class LineDecoder:
 
 
 def encode_lines(mark: str, data: bytes) -> Iterator[str]:
-    """Bytes as lines."""
+    """The lines for some bytes."""
     for at in range(0, len(data), CHUNK_BYTES):
         yield f"{mark}{base64.b64encode(data[at : at + CHUNK_BYTES]).decode()}\n"
 
 
 def main() -> None:
-    """Start the launcher with the plan in the first argument, and carry its bytes until one side ends."""
+    """Start the launcher with the plan in the first argument, and carry bytes until one side ends."""
     from rlm.runners.confine import system
 
     system.hide_memory()  # as the launcher: the worker has the same user
@@ -75,7 +75,7 @@ def _carry_in(child: subprocess.Popen[bytes]) -> None:
                 child.stdin.write(data)
             child.stdin.flush()
     except (OSError, ValueError):
-        pass  # the worker is gone, or the host speaks something else: both end here
+        pass  # the worker is gone, or the host sends nonsense
     child.stdin.close()
 
 

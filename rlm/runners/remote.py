@@ -1,42 +1,36 @@
-"""The host's side of a worker, wherever it runs: send cells, answer requests, receive results.
+"""Run cells in a worker, wherever it runs: start it, send it cells, and replace one that is lost.
 
-The thread that calls `run` reads the channel while a cell runs. It answers at once where no wait is needed; requests
-that may wait (a sub-call, storage) run on threads. Between cells it answers nothing, so code that a cell left behind in
-the worker spends nothing.
+The thread that calls `run` reads the channel while a cell runs. Between cells it answers nothing, so threads that a
+cell started spend nothing.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypedDict
 
 from rlm.calls.subcalls import SubCalls
-from rlm.context import protocol
 from rlm.context.excerpt import bounded_repr, shorten
-from rlm.errors import AnswerRefused, ChannelAbuse, LLMError, RunnerUnavailable
+from rlm.errors import AnswerRefused, ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
 from rlm.runners.capture import NOTES_CHARACTERS, SLACK
-from rlm.runners.channel import HEAD_BYTES, PROTOCOL, Channel, ChannelClosed, Message
+from rlm.runners.cell_clock import CellClock
+from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
-from rlm.runners.indexed import IndexedServer, can_serve
 from rlm.runners.runner import CellResult
 from rlm.runners.values import decode_value, is_data, pack, split_texts
+from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests, make_context_server
 
-MOST_CALLS = 64
-"""The most concurrent requests of a worker: twice those of an honest one."""
-MOST_BYTES = 128 << 20
-"""The bytes of those requests together."""
 START_SECONDS = 120.0
-"""A machine may be busy; half a second is usual, and three in the runner `wasm`."""
+"""The limit of a start. It takes half a second, three in the runner `wasm`, and longer on a busy machine."""
 _GRACE_SECONDS = 3.0
 """Time beyond a cell's limit, in which the worker interrupts it by itself and keeps its variables."""
-_LOOK_SECONDS = 0.25
-_SEND_SECONDS = 30.0
-_SHOWN = 400
+_POLL_SECONDS = 0.25
+_VARIABLE_CHARACTERS = 400
 """The most characters of one variable, whatever the worker sends."""
 
 
@@ -46,17 +40,7 @@ class Worker(Protocol):
     channel: Channel
 
     def end(self, *, gone: bool = False) -> str:
-        """End it, and say how it ended, in a few words. `gone`: its channel has closed by itself. Idempotent."""
-        ...
-
-
-class Place(Protocol):
-    """Starts workers."""
-
-    name: str
-
-    def start(self, modules: Sequence[str]) -> tuple[Worker, Mapping[str, Any]]:
-        """A worker and the contents of its hello; it will import `modules`. Raises RunnerUnavailable."""
+        """End it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
         ...
 
 
@@ -68,15 +52,17 @@ class SharedOptions(TypedDict, total=False):
     functions: Mapping[str, Callable[..., Any]] | None
 
 
-class RemoteRunner:
+class RemoteRunner(ABC):
     """One namespace in a worker. A worker that dies is replaced by another, without the variables of the first.
 
     Raises ChannelAbuse when the worker breaks the protocol.
     """
 
+    name: str
+    """The name of the runner, for messages."""
+
     def __init__(
         self,
-        place: Place,
         context: object,
         subcalls: SubCalls,
         *,
@@ -84,72 +70,44 @@ class RemoteRunner:
         output_limit: int = 20_000,
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        self._place = place
+        """Starts the first worker, so subclasses call it last. Raises RunnerUnavailable."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
         self._custom = dict(functions or {})
-        self._functions: dict[str, Callable[..., Any]] = {
-            "llm_query": subcalls.llm_query,
-            "llm_query_batched": subcalls.llm_query_batched,
-            **self._custom,
-        }
-        self._context = context
         self._context_repr = bounded_repr(context)
-        self._server = protocol.make_server(context)
-        if self._server is None and not is_data(context) and can_serve(context):
-            self._server = IndexedServer(context)
-        self._data = None if self._server else _pack_context(context, place.name)
-        self._lock = threading.Lock()
-        self._under_way = self._under_way_bytes = 0
-        self._failure: BaseException | None = None
+        self._server = make_context_server(context)
+        self._packed_context = b"" if self._server else _pack_context(context, self.name)
+        self._requests = WorkerRequests(
+            context,
+            {"llm_query": subcalls.llm_query, "llm_query_batched": subcalls.llm_query_batched, **self._custom},
+            self._server,
+        )
         self._variables: Mapping[str, str] = {}
         self._pending_note = ""
         """A note for the stderr of the next cell: on the worker that ended after the last one."""
-        self._cells = 0
+        self._commands = 0
+        """The number of the last command to a worker."""
         self._worker: Worker | None = None
         self.confinement = "none"
-        """The way of confining, as the worker reports it before any code runs."""
+        """How the worker is confined, as it reports before any code runs."""
         try:
             self._start_worker()
         except BaseException:
             self.close()
             raise
 
+    @abstractmethod
+    def launch(self, modules: Sequence[str]) -> tuple[Worker, Mapping[str, Any]]:
+        """A new worker, which will import `modules`, and the fields of its hello. Raises RunnerUnavailable."""
+
     def run(self, code: str) -> CellResult:
         """Run one cell; stderr reports the loss of a worker."""
         if self._worker is None:
             self._start_worker()  # not in the time of the cell
-        started = time.perf_counter()
-        waited = self._subcalls.waited_seconds
-        self._cells += 1
-
-        run_left: Callable[[], float] = getattr(self._subcalls, "seconds_left", lambda: math.inf)
-
-        def seconds_left() -> float:
-            own = self._cell_timeout - (time.perf_counter() - started) + (self._subcalls.waited_seconds - waited)
-            return _GRACE_SECONDS + min(own, max(run_left(), started + 1 - time.perf_counter()))
-
+        clock = CellClock(self._cell_timeout, self._subcalls)
         try:
-            left = run_left()
-            seconds = None if math.isinf(left) else left
-            self._send({"op": "cell", "id": self._cells, "code": code, "seconds": seconds})
-            message = self._await_reply(self._cells, seconds_left)
-            if message is None:
-                result = self._report_loss(
-                    f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s, inside a call that nothing "
-                    "interrupts, and was ended with its process."
-                )
-                self._end()
-            else:
-                result = self._result(message)
-                if message[0].get("broken"):
-                    loss = self._report_loss(
-                        "InterpreterBroken: the cell damaged the Python that it ran in (its modules, say), and its "
-                        "process was ended."
-                    )
-                    result = replace(result, stderr=result.stderr + loss.stderr, variables=loss.variables)
-                    self._end()
+            result = self._run_cell(code, clock)
         except ChannelClosed:
             result = self._report_loss(f"WorkerDied: the process that ran the cell is gone ({self._end(gone=True)}).")
         except BaseException as exc:
@@ -158,25 +116,40 @@ class RemoteRunner:
                 self._end()
             raise
         note, self._pending_note = self._pending_note, ""
-        return CellResult(
-            stdout=result.stdout,
+        return replace(
+            result,
             stderr=note + result.stderr,
-            variables=result.variables,
             calls=self._subcalls.drain(),
-            final_answer=result.final_answer,
-            execution_seconds=time.perf_counter() - started,
-            claims=result.claims,
+            execution_seconds=clock.elapsed_seconds(),
         )
+
+    def _run_cell(self, code: str, clock: CellClock) -> CellResult:
+        budget_left = self._subcalls.seconds_left()
+        seconds = None if math.isinf(budget_left) else budget_left
+        message = self._ask("cell", lambda: _GRACE_SECONDS + clock.seconds_left(), code=code, seconds=seconds)
+        if message is None:
+            self._end()
+            return self._report_loss(
+                f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s, inside a call that nothing "
+                "interrupts, and was ended with its process."
+            )
+        result = self._read_result(message)
+        if message[0].get("broken"):
+            self._end()
+            loss = self._report_loss(
+                "InterpreterBroken: the cell damaged the Python that it ran in (its modules, say), and its process was "
+                "ended."
+            )
+            result = replace(result, stderr=result.stderr + loss.stderr, variables=loss.variables)
+        return result
 
     def variable(self, name: str) -> str:
         """The text of a variable, for an answer. Raises AnswerRefused."""
         if self._worker is None:
             raise AnswerRefused(f"there is no variable {name!r}: the process that held the variables is gone")
-        self._cells += 1
         deadline = time.monotonic() + min(self._cell_timeout, START_SECONDS)
         try:
-            self._send({"op": "variable", "id": self._cells, "name": name})
-            message = self._await_reply(self._cells, lambda: deadline - time.monotonic())
+            message = self._ask("variable", lambda: deadline - time.monotonic(), name=name)
         except ChannelClosed:
             message = None
         except BaseException:
@@ -203,12 +176,12 @@ class RemoteRunner:
     # -- the worker ------------------------------------------------------------------------------------------------
 
     def _start_worker(self) -> None:
-        self._worker, hello = self._place.start(getattr(self._server, "modules", ()))
+        self._worker, hello = self.launch(getattr(self._server, "modules", ()))
         if hello.get("protocol") != PROTOCOL:
             self._end()
             raise RunnerUnavailable(
-                f"runner {self._place.name!r}: the worker speaks protocol {str(hello.get('protocol'))[:20]}, this is "
-                f"{PROTOCOL}: give both sides the same version of monocontext-rlm"
+                f"runner {self.name!r}: the worker speaks protocol {str(hello.get('protocol'))[:20]}, this process "
+                f"{PROTOCOL}: install the same version of monocontext-rlm on both sides"
             )
         self.confinement = str(hello.get("confinement", "none"))[:50]
         start = {
@@ -219,22 +192,20 @@ class RemoteRunner:
             "entry": self._server.entry if self._server else None,
         }
         deadline = time.monotonic() + START_SECONDS
+        channel = self._worker.channel
         try:
-            self._worker.channel.send(start, [self._data] if self._data else [], seconds=START_SECONDS)
-            while (seconds := deadline - time.monotonic()) > 0:
-                message = self._worker.channel.receive(seconds)
-                if message is None:
-                    break
+            channel.send(start, [self._packed_context], seconds=START_SECONDS)
+            while (seconds := deadline - time.monotonic()) > 0 and (message := channel.receive(seconds)):
                 op = message[0].get("op")
                 if op == "started":
                     return
                 if op == "failed":
                     self._end()
-                    raise RunnerUnavailable(f"runner {self._place.name!r}: {str(message[0].get('message'))[:500]}")
-                self._handle(message)
+                    raise RunnerUnavailable(f"runner {self.name!r}: {str(message[0].get('message'))[:500]}")
+                self._requests.handle(channel, message)
         except ChannelClosed:
             pass
-        raise RunnerUnavailable(f"runner {self._place.name!r}: the worker did not start ({self._end(gone=True)})")
+        raise RunnerUnavailable(f"runner {self.name!r}: the worker did not start ({self._end(gone=True)})")
 
     def _interrupt(self) -> bool:
         """End the running cell and keep its variables, as a Ctrl-C asks; False when it does not end soon."""
@@ -242,9 +213,9 @@ class RemoteRunner:
         self._subcalls.abandon()
         try:
             self._send({"op": "interrupt"})
-            message = self._await_reply(self._cells, lambda: deadline - time.monotonic())
+            message = self._await_reply(lambda: deadline - time.monotonic())
             if message is not None:
-                self._result(message)
+                self._read_result(message)
         except (ChannelClosed, ChannelAbuse):
             return False
         except BaseException:  # a second Ctrl-C
@@ -268,108 +239,34 @@ class RemoteRunner:
 
     # -- the channel -----------------------------------------------------------------------------------------------
 
+    def _ask(self, command: str, seconds_left: Callable[[], float], **fields: Any) -> Message | None:
+        """Send a command, and return the reply; None when its time is up."""
+        self._commands += 1
+        self._send({"op": command, "id": self._commands, **fields})
+        return self._await_reply(seconds_left)
+
     def _send(self, head: dict[str, Any]) -> None:
         assert self._worker is not None
-        self._worker.channel.send(head, seconds=_SEND_SECONDS)
+        self._worker.channel.send(head, seconds=SEND_SECONDS)
 
-    def _await_reply(self, number: int, seconds_left: Callable[[], float]) -> Message | None:
-        """Answer the worker until the reply to a command comes; None when its time is up."""
+    def _await_reply(self, seconds_left: Callable[[], float]) -> Message | None:
+        """Answer the worker until the reply to the last command comes; None when its time is up."""
         assert self._worker is not None
         channel = self._worker.channel
         while (seconds := seconds_left()) > 0:
-            message = channel.receive(min(seconds, _LOOK_SECONDS))
-            if self._failure is not None:
-                failure, self._failure = self._failure, None
-                raise failure
+            message = channel.receive(min(seconds, _POLL_SECONDS))
+            self._requests.raise_failure()
             if message is None:
                 continue
-            op = message[0].get("op")
-            if op in ("done", "text", "refused"):
-                if message[0].get("id") == number:
-                    return message
+            if message[0].get("op") not in ("done", "text", "refused"):
+                self._requests.handle(channel, message)
+            elif message[0].get("id") == self._commands:
+                return message
+            else:
                 raise ChannelAbuse("the worker sent a reply to another command")
-            self._handle(message)
         return None
 
-    def _handle(self, message: Message) -> None:
-        """Answer a request of the worker, now or in a thread. Raises ChannelAbuse."""
-        assert self._worker is not None
-        channel, (head, body) = self._worker.channel, message
-        number = head.get("id")
-        if type(number) is not int or not 0 < number < 1 << 62:
-            raise ChannelAbuse("the worker sent a request without a number")
-        work: Callable[[], None]
-        match head.get("op"):
-            case "context" if self._server:
-                if len(body) > HEAD_BYTES:  # it is JSON to read, as heads are
-                    raise ChannelAbuse(f"the worker asks the text with {len(body):,} bytes: at most {HEAD_BYTES:,}")
-                request, server = bytes(body), self._server
-                work = lambda: self._answer(  # noqa: E731
-                    channel, number, lambda: ({}, server.answer(request)), server.bad_request
-                )
-                try:
-                    ready = server.ready(request)
-                except server.bad_request as exc:
-                    raise ChannelAbuse(f"the worker sent a bad request: {exc}") from None
-                if ready:
-                    work()
-                    return
-            case "call":
-                given = decode_value(head.get("given"), split_texts(head.get("texts"), body), self._context)
-                match given:
-                    case [[*args], dict(options)] if (
-                        isinstance(name := head.get("name"), str) and name in self._functions
-                    ):
-                        call = self._functions[name]
-                        work = lambda: self._answer(channel, number, lambda: _call_function(call, args, options))  # noqa: E731
-                    case _:
-                        raise ChannelAbuse(f"the worker calls an unknown function: {str(head.get('name'))[:50]!r}")
-            case op:
-                raise ChannelAbuse(f"the worker sent an unknown message: {str(op)[:50]!r}")
-        with self._lock:
-            self._under_way += 1
-            self._under_way_bytes += len(body)
-            if self._under_way > MOST_CALLS or self._under_way_bytes > MOST_BYTES:
-                raise ChannelAbuse(
-                    f"the worker has more than {MOST_CALLS} requests, or {MOST_BYTES:,} bytes, under way"
-                )
-        self._submit(work, len(body))
-
-    def _submit(self, work: Callable[[], None], size: int) -> None:
-        def done() -> None:
-            try:
-                work()
-            except BaseException as exc:  # raised again by the thread that runs the cell
-                self._failure = exc
-            finally:
-                with self._lock:
-                    self._under_way -= 1
-                    self._under_way_bytes -= size
-
-        # A daemon: a call of a model may take ten minutes, and the process must be able to end.
-        threading.Thread(target=done, name="rlm-worker-call", daemon=True).start()
-
-    def _answer(
-        self,
-        channel: Channel,
-        number: int,
-        make: Callable[[], tuple[dict[str, Any], bytes]],
-        bad_request: type[Exception] | tuple[()] = (),
-    ) -> None:
-        """Send the result of `make`, or its error. Raises ChannelAbuse for a `bad_request`."""
-        try:
-            head, body = make()
-        except bad_request as exc:
-            raise ChannelAbuse(f"the worker sent a bad request: {exc}") from None
-        except Exception as exc:
-            name = "LLMError" if isinstance(exc, LLMError) else type(exc).__name__
-            head, body = {"error": [name, str(exc)[:10_000]]}, b""
-        try:
-            channel.send({**head, "id": number}, [body], seconds=_SEND_SECONDS)
-        except ChannelClosed:
-            pass  # the worker is gone; the thread that runs the cell sees it too
-
-    def _result(self, message: Message) -> CellResult:
+    def _read_result(self, message: Message) -> CellResult:
         """The result of a cell as the worker reports it, shortened to our limits. Raises ChannelAbuse."""
         head, body = message
         fields = decode_value(head.get("result"), split_texts(head.get("texts"), body))
@@ -378,26 +275,26 @@ class RemoteRunner:
                 "stdout": str(out),
                 "stderr": str(err),
                 "variables": [*pairs],
-                "final_answer": answer,
-                "claims": said,
-            } if answer is None or isinstance(answer, str):
+                "final_answer": None | str() as answer,
+                "claims": cited,
+            }:
                 pass
             case _:
                 raise ChannelAbuse("the worker sent a malformed result")
         try:
-            claims = check_claims(said)
+            claims = check_claims(cited)
         except ValueError:
             raise ChannelAbuse("the worker sent malformed claims") from None
         variables: dict[str, str] = {}
         for pair in pairs:
             match pair:
                 case [str(name), str(shown)]:
-                    variables[name[:200]] = shown[:_SHOWN]
+                    variables[name[:200]] = shown[:_VARIABLE_CHARACTERS]
                 case _:
                     raise ChannelAbuse("the worker sent a malformed variable")
         self._variables = variables
         room = self._output_limit + 2 * SLACK + NOTES_CHARACTERS  # the runner's own notes are not cut again
-        return CellResult(shorten(out, room), shorten(err, room), variables, (), answer, claims=claims)
+        return CellResult(shorten(out, room), shorten(err, room), variables, final_answer=answer, claims=claims)
 
 
 def receive_hello(worker: Worker) -> Mapping[str, Any] | None:
@@ -419,20 +316,6 @@ def packages_of(context: object) -> tuple[str, ...]:
     return ("rlm", home) if home != "rlm" else ("rlm",)
 
 
-def _call_function(call: Callable[..., Any], args: list[Any], options: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    value = call(*args, **options)
-    head: dict[str, Any] = {}
-    if isinstance(value, list):
-        failed = [
-            (at, [type(item).__name__, str(item)]) for at, item in enumerate(value) if isinstance(item, Exception)
-        ]
-        if failed:
-            head["errors"] = [(at, ["LLMError" if isinstance(value[at], LLMError) else error[0], error[1]])
-                              for at, error in failed]  # fmt: skip
-            value = [None if isinstance(item, Exception) else item for item in value]
-    return head, pack(value)
-
-
 def _pack_context(context: object, runner: str) -> bytes:
     if is_data(context):
         try:
@@ -442,6 +325,6 @@ def _pack_context(context: object, runner: str) -> bytes:
     else:
         reason = f"a {type(context).__name__} is neither plain data nor a sequence, and has no serve()"
     raise RunnerUnavailable(
-        f"runner {runner!r} cannot take this context across: {reason}; give a str, a list, a dict or a Monocontext, or "
-        'use runner="local" (--runner local)'
+        f"runner {runner!r} cannot pass this context to its worker: {reason}; give a str, a list, a dict or a "
+        'Monocontext, or use runner="local" (--runner local)'
     )

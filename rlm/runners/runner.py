@@ -1,12 +1,12 @@
-"""The protocol of runners, and the result of a cell."""
+"""Define the protocols of runners and of their model calls, and the result of a cell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from rlm.errors import RunnerUnavailable
+from rlm.errors import LLMError, RunnerUnavailable
 
 if TYPE_CHECKING:
     from rlm.calls.subcalls import SubCall
@@ -17,7 +17,7 @@ DEFAULT_RUNNER = "confined"
 
 
 class NothingConfines(RunnerUnavailable):
-    """This machine has no means with which the runner `subprocess` confines."""
+    """The runner `subprocess` can confine nothing on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class CellResult:
     """The result of one code block."""
 
     stdout: str = ""
-    """Its output, shortened, and the repr of its last expression."""
+    """Printed text and the repr of the last expression, shortened."""
     stderr: str = ""
     """Tracebacks and warnings; empty when all went well."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """The namespace after the cell: name -> repr of about 200 characters."""
     calls: tuple[SubCall, ...] = ()
-    """Its sub-calls, in the order of their ends."""
+    """Sub-calls, in the order in which they ended."""
     final_answer: str | None = None
     """The answer, if the cell gave it."""
     execution_seconds: float = 0.0
@@ -40,11 +40,28 @@ class CellResult:
     """The model's citations for the answer; not checked."""
 
 
+class ModelCalls(Protocol):
+    """The model calls of the cells: `SubCalls`, or `RemoteCalls` in a worker."""
+
+    @property
+    def waited_seconds(self) -> float: ...
+
+    def seconds_left(self) -> float: ...
+
+    def drain(self) -> tuple[SubCall, ...]: ...
+
+    def llm_query(self, prompt: str, model: str | None = None) -> str: ...
+
+    def llm_query_batched(
+        self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
+    ) -> list[str | LLMError]: ...
+
+
 class Runner(Protocol):
     """One namespace in which code blocks run, one after another."""
 
     def run(self, code: str) -> CellResult:
-        """Run one block. What its code raises comes back as text; only a real Ctrl-C is raised here."""
+        """Run one block. Exceptions of its code are text in the result; only a Ctrl-C of the user is raised."""
         ...
 
     def variable(self, name: str) -> str:

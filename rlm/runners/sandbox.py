@@ -1,7 +1,7 @@
 """Run cells in the sandbox of a provider, such as E2B, Daytona, Vercel or Modal: the runner `sandbox`.
 
-A provider needs four methods: see `Sandbox`, and docs/runners.md for the classes to copy. The worker is the one of
-`subprocess`; what it says and hears crosses the provider's streams as lines of text.
+A provider needs a class with four methods: see `Sandbox`, and docs/runners.md for classes to copy. The worker is the
+one of `subprocess`; its channel crosses the provider's streams as lines of text.
 """
 
 from __future__ import annotations
@@ -41,15 +41,14 @@ class Sandbox(Protocol):
         ...
 
     def end(self) -> None:
-        """End the command and the sandbox, so that nothing is paid for any more."""
+        """End the command and the sandbox, which costs nothing from then on."""
         ...
 
 
 class SandboxRunner(RemoteRunner):
-    """Runs cells in sandboxes that `make` creates, one at a time; their images hold `monocontext-rlm` of this version.
+    """Runs cells in sandboxes, one at a time; their images must contain `monocontext-rlm` of this version."""
 
-    `make` is called again when a cell has ended its sandbox. `python` is the interpreter in there.
-    """
+    name = "sandbox"
 
     def __init__(
         self,
@@ -61,21 +60,16 @@ class SandboxRunner(RemoteRunner):
         limits: Limits | None = None,
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """Raises RunnerUnavailable, with the provider's error or the output of the sandbox."""
-        super().__init__(SandboxPlace("sandbox", make, python, limits or Limits()), context, subcalls, **shared)
+        """`make`: creates a sandbox, and another when a cell has ended it. `python`: the interpreter in there.
 
-
-class SandboxPlace:
-    """Starts a worker in a new sandbox."""
-
-    def __init__(self, name: str, make: Callable[[], Sandbox], python: str, limits: Limits) -> None:
-        self.name = name
+        Raises RunnerUnavailable, with the provider's error or the output of the sandbox.
+        """
         self._make = make
-        words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits)]
+        words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits or Limits())]
         self._command = f"{shlex.join(words)} 2>&1"
+        super().__init__(context, subcalls, **shared)
 
-    def start(self, modules: Sequence[str]) -> tuple[SandboxWorker, Mapping[str, Any]]:
-        """Raises RunnerUnavailable."""
+    def launch(self, modules: Sequence[str]) -> tuple[SandboxWorker, Mapping[str, Any]]:
         sandbox = None
         try:
             sandbox = self._make()
@@ -96,7 +90,7 @@ class SandboxPlace:
 
 
 class SandboxWorker:
-    """A sandbox and its channel; two threads turn bytes into lines and back."""
+    """A sandbox and its channel, with two threads that carry bytes as lines."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -111,7 +105,7 @@ class SandboxWorker:
 
     @property
     def complaint(self) -> str:
-        """What the provider raised, and the last line that was no message; empty if there is neither."""
+        """The provider's error, and the last line that was no message; empty if there is neither."""
         printed = self._decoder.unmarked
         return "; ".join(filter(None, [self._failure, printed and f"the sandbox printed: {printed}"]))
 
@@ -157,7 +151,7 @@ class SandboxWorker:
 
 
 def _end(sandbox: Sandbox) -> None:
-    """End a sandbox; a provider that refuses is a warning, since the answer is there."""
+    """End a sandbox. A failure is only a warning, since the run has its answer."""
     try:
         sandbox.end()
     except Exception as exc:  # whatever the provider raises

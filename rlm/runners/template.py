@@ -26,12 +26,13 @@ FORKED_WAYS = ("namespaces", "landlock")
 _Key = tuple[FolderView, tuple[str, ...]]
 _lock = threading.Lock()
 _holders = 0
+"""How many `warm_workers` are entered now."""
 _templates: dict[_Key, Template] = {}
 
 
 @contextmanager
 def warm_workers() -> Iterator[None]:
-    """Until it is left, workers of the runner `subprocess` in this process are forked from a template."""
+    """Inside, workers of the runner `subprocess` of this process are forked from a template."""
     global _holders
     with _lock:
         _holders += 1
@@ -40,10 +41,8 @@ def warm_workers() -> Iterator[None]:
     finally:
         with _lock:
             _holders -= 1
-            ended = [] if _holders else list(_templates.values())
-            if ended:
-                _templates.clear()
-        for template in ended:
+            unused = [] if _holders else [_templates.pop(key) for key in list(_templates)]
+        for template in unused:
             template.close()
 
 
@@ -61,14 +60,13 @@ def warm_template(view: FolderView, modules: tuple[str, ...]) -> Template | None
 
 
 class Template:
-    """A process that forks. Safe for use by many threads."""
+    """A process that forks launchers. Safe for use by many threads."""
 
     def __init__(self, view: FolderView, modules: tuple[str, ...]) -> None:
-        """Raises OSError where it cannot be started."""
+        """Raises OSError if it cannot be started."""
         self._owner = os.getpid()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        shown: dict[str, Any] = {"python": "", "readable": [], "links": [], "import_path": []}
-        plan = {"way": "template", "control": theirs.fileno(), "modules": modules, "view": shown, "limits": {}}
+        plan = {"way": "template", "control": theirs.fileno(), "modules": modules}
         with theirs:
             self._process = subprocess.Popen(
                 command(view.python, plan, view),
@@ -82,26 +80,26 @@ class Template:
             )
 
     def is_alive(self) -> bool:
-        """Whether this process, and no fork of it, may use it."""
+        """Whether it runs, and this process has started it rather than a parent that was forked."""
         return os.getpid() == self._owner and self._process.poll() is None
 
     def fork(self, plan: Mapping[str, Any], channel: int, lifeline: int) -> Forked:
-        """A launcher that carries out a plan. Raises OSError where the template is gone."""
+        """A launcher that carries out a plan. Raises OSError if the template has ended."""
         message = json.dumps(plan).encode()
         if len(message) > PLAN_BYTES:
-            raise OSError(f"a plan of {len(message):,} bytes: at most {PLAN_BYTES:,}")
-        complaints, their_complaints = os.pipe()
+            raise OSError(f"the plan of a worker has {len(message):,} bytes, at most {PLAN_BYTES:,} are allowed")
+        stderr, their_stderr = os.pipe()
         status, their_status = os.pipe()
         try:
-            socket.send_fds(self._control, [message], [channel, lifeline, their_complaints, their_status])
+            socket.send_fds(self._control, [message], [channel, lifeline, their_stderr, their_status])
         except BaseException:
-            os.close(complaints)
+            os.close(stderr)
             os.close(status)
             raise
         finally:
-            os.close(their_complaints)
+            os.close(their_stderr)
             os.close(their_status)
-        return Forked(status, open(complaints, "rb", buffering=0))
+        return Forked(status, open(stderr, "rb", buffering=0))
 
     def close(self) -> None:
         """End it; its workers go on. Idempotent."""
@@ -114,18 +112,18 @@ class Forked:
     """A launcher that is not a child of this process, with the methods of `subprocess.Popen` that `Process` uses."""
 
     def __init__(self, status: int, stderr: IO[bytes]) -> None:
-        """`status`: a pipe that gets the launcher's process id, and its exit code when it ends, a line each."""
+        """`status`: a pipe from the launcher with two lines, its process id and, at its end, its exit code."""
         self.stderr = stderr
         self.returncode: int | None = None
         self._status: int | None = status
-        self._said = b""
+        self._reported = b""
 
     @property
     def pid(self) -> int:
         """Process id of the launcher; 0 if none was forked."""
-        while b"\n" not in self._said and self._status is not None:
+        while b"\n" not in self._reported and self._status is not None:
             self._read()
-        return int(self._said.split()[0]) if self._said else 0
+        return int(self._reported.split()[0]) if self._reported else 0
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit code. Raises subprocess.TimeoutExpired."""
@@ -144,12 +142,12 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
 
     def _read(self) -> None:
-        """Read on. At the end of the data the launcher has ended; without a reported code it was killed."""
+        """Read more of the status. When the pipe ends, the launcher has ended; without an exit code it was killed."""
         assert self._status is not None
-        if said := os.read(self._status, 64):
-            self._said += said
+        if data := os.read(self._status, 64):
+            self._reported += data
             return
         os.close(self._status)
         self._status = None
-        code = self._said.split()[1:]
+        code = self._reported.split()[1:]
         self.returncode = int(code[0]) if code else -signal.SIGKILL

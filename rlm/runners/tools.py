@@ -12,7 +12,7 @@ RESERVED = frozenset(
     ("context", "answer", "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "LLMError", "llm_query", "llm_query_batched",
      "rlm_query", "rlm_query_batched", "history", "__builtins__", "__name__")
 )  # fmt: skip
-"""Names that a run gives itself."""
+"""Names that every run defines."""
 
 
 def describe_tools(custom: Mapping[str, object] | None) -> tuple[dict[str, object], tuple[str, ...]]:
@@ -25,24 +25,25 @@ def describe_tools(custom: Mapping[str, object] | None) -> tuple[dict[str, objec
         raise TypeError(f"custom_tools must be a dict, {{name: function or value}}, not {type(custom).__name__}")
     tools: dict[str, object] = {}
     lines: list[str] = []
-    for name, given in (custom or {}).items():
+    for name, tool in (custom or {}).items():
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
             raise ValueError(f"a custom tool needs a Python name, not {name!r}")
         if name in RESERVED:
             raise ValueError(f"the name {name!r} of a custom tool is reserved")
-        described = isinstance(given, Mapping) and "tool" in given and set(given) <= {"tool", "description"}
-        tool = given["tool"] if described and isinstance(given, Mapping) else given
-        said = given.get("description") if described and isinstance(given, Mapping) else None
+        description = ""
+        if isinstance(tool, Mapping) and "tool" in tool and set(tool) <= {"tool", "description"}:
+            description = str(tool.get("description") or "")
+            tool = tool["tool"]
         tools[name] = tool
-        lines.append(_describe_tool(name, tool, str(said) if said else None))
+        lines.append(_describe_tool(name, tool, description))
     return tools, tuple(lines)
 
 
 def split_by_place(tools: Mapping[str, object], runner: str) -> tuple[dict[str, Any], str]:
-    """The tools that a runner calls in this process, and the code of a cell that makes the others where cells run.
+    """The tools that stay in this process, and the code of a cell that defines the others.
 
-    The runner `local` takes any object by reference. Others call functions here and copy values, which must be plain
-    data. Raises ValueError for a value that is not.
+    The runner `local` takes any object by reference. Others call functions in this process, and copy values, which must
+    be plain data. Raises ValueError for a value that is not.
     """
     if runner == "local":
         return dict(tools), ""
@@ -59,7 +60,7 @@ def split_by_place(tools: Mapping[str, object], runner: str) -> tuple[dict[str, 
     return {name: tool for name, tool in tools.items() if callable(tool)}, code
 
 
-def _describe_tool(name: str, tool: object, description: str | None) -> str:
+def _describe_tool(name: str, tool: object, description: str) -> str:
     if callable(tool):
         try:
             signature = str(inspect.signature(tool))

@@ -1,7 +1,7 @@
 """Encode and decode the values that cross the channel. Pure.
 
-From a worker to the host: plain data as JSON, long texts next to it as bytes; no code. From the host to a
-worker, which trusts it: `marshal`, exact for plain data of any size, and nothing but plain data.
+A worker sends the host plain data as JSON, with long texts next to it as bytes. The host sends a worker, which trusts
+it, plain data by `marshal`, which is exact for data of any size.
 """
 
 from __future__ import annotations
@@ -13,35 +13,38 @@ from typing import Any
 from rlm.context import protocol
 from rlm.errors import ChannelAbuse
 
-_SHORT = 100
-_MANY = 100
-"""A list of at least this many strings is sent as its range in the texts, about three bytes a string: a batch."""
+_SHORT_CHARACTERS = 100
+"""A string of at most this length, in ASCII, is part of the JSON."""
+_BATCH_ITEMS = 100
+"""A list of at least this many strings is sent as its range in the texts, about three bytes a string."""
 _DEEPEST = 50
 MOST_SURROGATES = 100_000
-"""The most lone ones in the texts of one message: reading one takes 140 ns, some 200 times as long as a letter."""
-_SECOND_OF_SURROGATE = bytes(ord("!") if 0xA0 <= byte <= 0xBF else byte for byte in range(256))
+"""The most lone surrogates in the texts of a message: reading one takes 140 ns, some 200 times as long as a letter."""
+_MARK_SECOND_BYTES = bytes(ord("!") if 0xA0 <= byte <= 0xBF else byte for byte in range(256))
+"""Translates the second byte of a surrogate in UTF-8, which comes after 0xED, to `!`."""
 
 
 def encode_value(value: Any, texts: list[bytes], depth: int = 0, context: object = None) -> Any:
-    """`value` as JSON, with its long texts appended to `texts`; `context` itself goes by name, a lazy text as `str`.
+    """`value` as plain data for JSON, with its long texts appended to `texts`.
 
-    Raises TypeError for a value that is no plain data.
+    `context` itself becomes its name, a lazy text its `str`. Raises TypeError for a value that is no plain data, and
+    ValueError for one that is nested too deeply.
     """
     if value is context and context is not None:
         return {"context": True}
     if depth > _DEEPEST:
-        raise ValueError(f"a value nested deeper than {_DEEPEST} levels cannot leave the sandbox")
+        raise ValueError(f"a value nested deeper than {_DEEPEST} levels cannot leave the sandbox: pass parts of it")
     if not isinstance(value, str) and protocol.passes_for_str(value):
         value = f"{value}"  # read up to its own limit, as in this process
     if isinstance(value, str):
-        if len(value) <= _SHORT and value.isascii():
+        if len(value) <= _SHORT_CHARACTERS and value.isascii():
             return str(value)
         texts.append(value.encode("utf-8", "surrogatepass"))
         return {"text": len(texts) - 1}
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 10_000):
         return value
     if isinstance(value, (list, tuple)):
-        if len(value) >= _MANY and all(isinstance(item, str) and item is not context for item in value):
+        if len(value) >= _BATCH_ITEMS and all(isinstance(item, str) and item is not context for item in value):
             texts += [item.encode("utf-8", "surrogatepass") for item in value]
             return {"texts": [len(texts) - len(value), len(value)]}
         return [encode_value(item, texts, depth + 1, context) for item in value]
@@ -55,9 +58,9 @@ def encode_value(value: Any, texts: list[bytes], depth: int = 0, context: object
 def decode_value(
     tree: Any, texts: Sequence[str], context: object = None, depth: int = 0, used: bytearray | None = None
 ) -> Any:
-    """The value that `encode_value` encoded, with the `context` of this side. Raises ChannelAbuse.
+    """The value that `encode_value` encoded; `context` replaces its name. Raises ChannelAbuse.
 
-    Each text is named once: a few bytes that name a long one again and again would be as many long prompts.
+    Each text may be named once: a few bytes that name a long text many times would be as many long prompts.
     """
     used = bytearray(len(texts)) if used is None else used
     if depth > _DEEPEST:
@@ -76,24 +79,24 @@ def decode_value(
         case [*items]:
             return [decode_value(item, texts, context, depth + 1, used) for item in items]
         case dict():
-            raise ChannelAbuse("the worker sent an object that encodes no value")
+            raise ChannelAbuse("the worker sent a JSON object that is not an encoded value")
     return tree
 
 
 def _take_texts(texts: Sequence[str], first: int, count: int, used: bytearray) -> list[str]:
     if not 0 <= first <= first + count <= len(texts) or any(used[first : first + count]):
-        raise ChannelAbuse("the worker names a text that it has not sent, or one twice")
+        raise ChannelAbuse("the worker names a text that it has not sent, or names one twice")
     used[first : first + count] = b"\1" * count
     return list(texts[first : first + count])
 
 
 def split_texts(sizes: Any, body: memoryview) -> list[str]:
-    """The adjacent texts in a body. Raises ChannelAbuse."""
+    """The texts of a body, in which they follow each other with these sizes in bytes. Raises ChannelAbuse."""
     if not isinstance(sizes, list) or any(type(size) is not int or size < 0 for size in sizes):
         raise ChannelAbuse("the worker sent malformed lengths")
     if sum(sizes) != len(body):
         raise ChannelAbuse(f"the worker sent texts of {sum(sizes):,} bytes in a body of {len(body):,}")
-    texts, at, left = [], 0, MOST_SURROGATES
+    texts, at, surrogates = [], 0, 0
     for size in sizes:
         part = body[at : at + size]
         at += size
@@ -101,8 +104,8 @@ def split_texts(sizes: Any, body: memoryview) -> list[str]:
             texts.append(str(part, "utf-8"))
             continue
         except UnicodeDecodeError:
-            left -= count_lone_surrogates([part])
-        if left < 0:
+            surrogates += count_lone_surrogates([part])
+        if surrogates > MOST_SURROGATES:
             raise ChannelAbuse(f"the worker sent more than {MOST_SURROGATES:,} lone surrogates at once")
         try:
             texts.append(str(part, "utf-8", "surrogatepass"))
@@ -113,7 +116,7 @@ def split_texts(sizes: Any, body: memoryview) -> list[str]:
 
 def count_lone_surrogates(texts: Sequence[bytes | memoryview]) -> int:
     """The number of lone surrogates in texts in UTF-8, counted at 1 GB/s."""
-    return sum(bytes(text).translate(_SECOND_OF_SURROGATE).count(b"\xed!") for text in texts)
+    return sum(bytes(text).translate(_MARK_SECOND_BYTES).count(b"\xed!") for text in texts)
 
 
 def is_data(value: object) -> bool:
@@ -122,13 +125,13 @@ def is_data(value: object) -> bool:
 
 
 def pack(value: Any) -> bytes:
-    """Plain data for a worker. Raises TypeError for anything else in it."""
+    """`value` as bytes for a worker. Raises TypeError if it contains more than plain data."""
     try:
         return marshal.dumps(value, 4)
     except ValueError as exc:
-        raise TypeError(f"this {type(value).__name__} holds more than plain data, or is nested too deeply") from exc
+        raise TypeError(f"this {type(value).__name__} contains more than plain data, or is nested too deeply") from exc
 
 
 def unpack(data: memoryview) -> Any:
-    """In the worker only: `marshal` must not read untrusted data."""
+    """The data that the host packed. For the worker only: `marshal` must not read untrusted data."""
     return marshal.loads(data)

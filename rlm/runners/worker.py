@@ -1,4 +1,4 @@
-"""Run cells inside a confined worker, with the host's context and functions called over the channel."""
+"""Run cells in the confined process itself: the worker's side, which asks the host for the context and functions."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from rlm.context import protocol
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.cell_thread import CellTimeout
 from rlm.runners.channel import HEAD_BYTES, PROTOCOL, ChannelClosed, Message
+from rlm.runners.interpreter_state import InterpreterState
 from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
-from rlm.runners.soundness import Interpreter
+from rlm.runners.runner import CellResult
 from rlm.runners.values import MOST_SURROGATES, count_lone_surrogates, encode_value, unpack
 
+_MOST_VARIABLES = 1000
 _SHIELDED_SECONDS = 0.02
-_ASK_AGAIN_SECONDS = 1.0
-_LOOK_SECONDS = 0.2
-"""How often a running cell checks whether the host wants it to end."""
+_INTERRUPT_AGAIN_SECONDS = 1.0
+_POLL_SECONDS = 0.2
+"""The interval at which a running cell checks whether the host wants it to end."""
 
 
 def prepare() -> None:
-    """Import, before the confinement is complete, modules that look at files which are then out of reach."""
+    """Import modules that read files, while the confinement still allows it."""
     import selectors
     import tempfile
 
@@ -40,14 +42,14 @@ def prepare() -> None:
     selectors.DefaultSelector = selectors.PollSelector  # type: ignore[misc,assignment] # `epoll` is refused
 
 
-def main(link: WorkerLink, thread: MainThread, hello: dict[str, Any]) -> None:
+def main(link: WorkerLink, thread: MainThread, hello: dict[str, Any]) -> NoReturn:
     """Say hello, receive the context, and run cells on `thread` until the host goes."""
     os.environ.clear()
     try:
         link.send({"op": "hello", "protocol": PROTOCOL, "python": sys.version.split()[0], **hello})
         _silence_standard_streams()
-        head, body = link.command()
-        _serve(link, thread, head, body)
+        start, body = link.command()
+        _serve(link, thread, start, body)
     except ChannelClosed:
         pass
     os._exit(0)  # threads of cells must not keep the process
@@ -62,59 +64,63 @@ def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: me
         raise ChannelClosed from exc
     del body
     gc.freeze()
-    interpreter = thread.interpreter = Interpreter()
+    interpreter = thread.interpreter = InterpreterState()
     link.send({"op": "started"})
     while True:
-        head, _ = link.command()
-        if head["op"] == "variable":
-            _reply_with_text(link, head["id"], lambda head=head: runner.variable(head["name"]))  # type: ignore[misc]
+        command, _ = link.command()
+        if command["op"] == "variable":
+            _send_variable(link, runner, command)
         else:
-            _run_cell(link, runner, calls, interpreter, head)
+            calls.set_budget(command["seconds"])
+            result = runner.run(command["code"])
+            interpreter.repair()
+            is_broken = interpreter.is_lost() or not runner.works()
+            _send_result(link, command["id"], result, is_broken)
 
 
-def _run_cell(
-    link: WorkerLink, runner: LocalRunner, calls: RemoteCalls, interpreter: Interpreter, head: dict[str, Any]
-) -> None:
-    calls.limit(head["seconds"])
-    result = runner.run(head["code"])
-    interpreter.repair()
-    is_broken = interpreter.is_lost() or not runner.works()
-    answer, refused = result.final_answer, ""
-    if answer is not None and (why := _why_too_broken([answer.encode("utf-8", "surrogatepass")])):
-        answer, refused = None, f"Answer refused: {why}\n"
-    for shown in (str, _escape_surrogates):
-        texts: list[bytes] = []
-        fields = encode_value(
-            {
-                "stdout": shown(result.stdout),
-                "stderr": shown(result.stderr + refused),
-                "variables": [
-                    [shown(name[:200]), shown(text)] for name, text in list(result.variables.items())[-1000:]
-                ],
-                "final_answer": answer,
-                "claims": [shown(each) if isinstance(each, str) else each and list(each) for each in result.claims],
-            },
-            texts,
-        )
-        if count_lone_surrogates(texts) <= MOST_SURROGATES:
-            break
+def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: bool) -> None:
+    answer, stderr = result.final_answer, result.stderr
+    if answer is not None and (excess := _find_surrogate_excess([_encode(answer)])):
+        answer, stderr = None, f"{stderr}Answer refused: {excess}\n"
+    fields, texts = _encode_result(result, answer, stderr, str)
+    if _find_surrogate_excess(texts):
+        fields, texts = _encode_result(result, answer, stderr, _escape_surrogates)
     sizes = [len(text) for text in texts]
-    link.send({"op": "done", "id": head["id"], "result": fields, "texts": sizes, "broken": is_broken}, texts)
+    link.send({"op": "done", "id": number, "result": fields, "texts": sizes, "broken": is_broken}, texts)
 
 
-def _reply_with_text(link: WorkerLink, number: int, make: Callable[[], str]) -> None:
+def _encode_result(
+    result: CellResult, answer: str | None, stderr: str, show: Callable[[str], str]
+) -> tuple[Any, list[bytes]]:
+    """The fields of a message and its texts; `show` is applied to all of them but the answer."""
+    texts: list[bytes] = []
+    last_variables = list(result.variables.items())[-_MOST_VARIABLES:]
+    fields = {
+        "stdout": show(result.stdout),
+        "stderr": show(stderr),
+        "variables": [[show(name[:200]), show(text)] for name, text in last_variables],
+        "final_answer": answer,
+        "claims": [show(claim) if isinstance(claim, str) else claim and list(claim) for claim in result.claims],
+    }
+    return encode_value(fields, texts), texts
+
+
+def _send_variable(link: WorkerLink, runner: LocalRunner, command: dict[str, Any]) -> None:
     try:
-        text = make().encode("utf-8", "surrogatepass")
-        if why := _why_too_broken([text]):
-            raise AnswerRefused(why)
+        op, data = "text", _encode(runner.variable(command["name"]))
+        if excess := _find_surrogate_excess([data]):
+            raise AnswerRefused(excess)
     except AnswerRefused as exc:
-        text = str(exc)[:10_000].encode("utf-8", "surrogatepass")
-        link.send({"op": "refused", "id": number, "texts": [len(text)]}, [text])
-    else:
-        link.send({"op": "text", "id": number, "texts": [len(text)]}, [text])
+        op, data = "refused", _encode(str(exc)[:10_000])
+    link.send({"op": op, "id": command["id"], "texts": [len(data)]}, [data])
 
 
-def _why_too_broken(texts: list[bytes]) -> str:
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _find_surrogate_excess(texts: list[bytes]) -> str:
+    """An error message if texts have more lone surrogates than the host accepts, or else an empty text."""
     count = count_lone_surrogates(texts)
     if count <= MOST_SURROGATES:
         return ""
@@ -128,10 +134,10 @@ def _escape_surrogates(text: str) -> str:
 def _make_runner(
     link: WorkerLink, thread: MainThread, calls: RemoteCalls, start: dict[str, Any], body: memoryview
 ) -> LocalRunner:
-    entry = start.get("entry")
+    entry = start["entry"]
     context = unpack(body) if entry is None else _make_served_context(entry, link)
     calls.context = context
-    functions = {name: calls.function(name, about) for name, about in start["functions"].items()}
+    functions = {name: calls.make_function(name, doc) for name, doc in start["functions"].items()}
     return LocalRunner(
         context,
         calls,
@@ -149,17 +155,19 @@ def _make_served_context(entry: str, link: WorkerLink) -> Any:
 
     def ask(request: bytes) -> memoryview:
         if len(request) > HEAD_BYTES:
-            raise ValueError(f"a question of {len(request):,} bytes to the context: at most {HEAD_BYTES:,}")
-        return _read_answer(link.call({"op": "context"}, [request]))
+            raise ValueError(f"this search is too long: {len(request):,} bytes, at most {HEAD_BYTES:,}")
+        _, body = _call_host(link, {"op": "context"}, [request])
+        return body
 
     return make(ask)
 
 
-def _read_answer(message: Message) -> memoryview:
-    head, body = message
-    if "error" in head:
-        raise _make_error(*head["error"])
-    return body
+def _call_host(link: WorkerLink, head: dict[str, Any], body: list[bytes]) -> Message:
+    """The host's answer to a request. Raises its error."""
+    answer = link.call(head, body)
+    if "error" in answer[0]:
+        raise _make_error(*answer[0]["error"])
+    return answer
 
 
 def _make_error(name: str, text: str) -> Exception:
@@ -176,12 +184,12 @@ def _make_error(name: str, text: str) -> Exception:
 
 
 class RemoteCalls:
-    """Stands in a worker for the host's `SubCalls`."""
+    """The host's `SubCalls`, called over the link."""
 
     def __init__(self, link: WorkerLink) -> None:
         self._link = link
         self.context: object = None
-        """Crosses by name."""
+        """As an argument of a call, only its name crosses."""
         self._run_ends_at = math.inf
         self._waited = WaitClock()
 
@@ -194,41 +202,40 @@ class RemoteCalls:
     ) -> list[str | LLMError]:
         """Ask many prompts at once; answers come in the order of the prompts.
 
-        When calls fail, LLMError is raised after all have ended; with `return_exceptions=True` each failed place holds
-        its LLMError instead.
+        When calls fail, LLMError is raised after all have ended. With `return_exceptions=True`, the LLMError of a call
+        takes the place of its answer instead.
         """
-        is_text = isinstance(prompts, str) or protocol.passes_for_str(prompts)  # which the host refuses
-        given = prompts if is_text else list(prompts)
-        answers: list[str | LLMError] = self.call("llm_query_batched", given, model, return_exceptions)
+        is_text = isinstance(prompts, str) or protocol.passes_for_str(prompts)  # the host refuses it
+        sent = prompts if is_text else list(prompts)
+        answers: list[str | LLMError] = self.call("llm_query_batched", sent, model, return_exceptions)
         return answers
 
-    def function(self, name: str, about: str) -> Callable[..., Any]:
+    def make_function(self, name: str, doc: str) -> Callable[..., Any]:
         """A function that calls the host's function of this name."""
 
         def remote(*args: Any, **options: Any) -> Any:
             return self.call(name, *args, **options)
 
         remote.__name__ = remote.__qualname__ = name
-        remote.__doc__ = about
+        remote.__doc__ = doc
         return remote
 
     def call(self, name: str, *args: Any, **options: Any) -> Any:
+        """The result of the host's function of this name. Raises its error."""
         texts: list[bytes] = []
         given = encode_value([list(args), options], texts, context=self.context)
-        if why := _why_too_broken(texts):
-            raise ValueError(why)
+        if excess := _find_surrogate_excess(texts):
+            raise ValueError(excess)
+        sizes = [len(text) for text in texts]
         with (mine := threading.Lock()), self._waited.running(mine):
-            sizes = [len(text) for text in texts]
-            head, body = self._link.call({"op": "call", "name": name, "given": given, "texts": sizes}, texts)
-        if "error" in head:
-            raise _make_error(*head["error"])
+            head, body = _call_host(self._link, {"op": "call", "name": name, "given": given, "texts": sizes}, texts)
         value = unpack(body)
         for at, error in head.get("errors", []):
             value[at] = _make_error(*error)
         return value
 
-    def limit(self, seconds: float | None) -> None:
-        """Set the seconds that the budget of the run leaves, as the host says when a cell begins."""
+    def set_budget(self, seconds: float | None) -> None:
+        """Set the time that the budget of the run leaves from now on; None for no limit."""
         self._run_ends_at = math.inf if seconds is None else time.monotonic() + seconds
 
     def seconds_left(self) -> float:
@@ -240,28 +247,28 @@ class RemoteCalls:
         return self._waited.seconds
 
     def drain(self) -> tuple[()]:
-        """Nothing: the host keeps the records."""
+        """No records: the host keeps them."""
         return ()
 
 
 class MainThread:
-    """Runs cells in the main thread, where a signal interrupts more than another thread could: `time.sleep`, a wait for
-    the host, a pattern that backtracks."""
+    """Runs cells in the main thread, where a signal also interrupts `time.sleep`, a wait for the host, and a pattern
+    that backtracks."""
 
     def __init__(self, link: WorkerLink) -> None:
         self._link = link
-        self._left: Callable[[], float] = lambda: 0.0
-        self._armed = False
-        self.interpreter: Interpreter | None = None
+        self._seconds_left: Callable[[], float] = lambda: 0.0
+        self._is_running = False
+        self.interpreter: InterpreterState | None = None
         """Repaired as soon as the code of a cell has ended, since the rest needs it."""
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
         """Run `work`; past its time interrupt it, again and again. Returns True."""
-        self._left = seconds_left
-        self._armed = True
+        self._seconds_left = seconds_left
+        self._is_running = True
         self._link.begin_cell()
-        signal.signal(signal.SIGALRM, self._ring)
-        self._set_timer(min(max(seconds_left(), 0.001), _LOOK_SECONDS))
+        signal.signal(signal.SIGALRM, self._on_timer)
+        self._set_timer(min(max(seconds_left(), 0.001), _POLL_SECONDS))
         try:
             work()
         except CellTimeout:
@@ -271,27 +278,27 @@ class MainThread:
         return True
 
     def stop_interrupts(self) -> None:
-        """The cell's code has ended: interrupt nothing from here on."""
-        self._armed = False
+        """Interrupt nothing from here on, since the cell's code has ended."""
+        self._is_running = False
         self._set_timer(0)
         if self.interpreter:
             self.interpreter.repair()
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: the thread is the process's own."""
 
     def _set_timer(self, seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
-    def _ring(self, number: int, frame: FrameType | None) -> None:
-        if not self._armed:
+    def _on_timer(self, number: int, frame: FrameType | None) -> None:
+        if not self._is_running:
             return
         if self._link.shielded:
             self._set_timer(_SHIELDED_SECONDS)
-        elif not self._link.interrupted() and (seconds := self._left()) > 0:
-            self._set_timer(min(max(seconds, _SHIELDED_SECONDS), _LOOK_SECONDS))
+        elif not self._link.interrupted() and (seconds := self._seconds_left()) > 0:
+            self._set_timer(min(max(seconds, _SHIELDED_SECONDS), _POLL_SECONDS))
         else:
-            self._set_timer(_ASK_AGAIN_SECONDS)
+            self._set_timer(_INTERRUPT_AGAIN_SECONDS)
             raise CellTimeout
 
 

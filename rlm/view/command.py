@@ -12,7 +12,7 @@ from rlm.view.server import ViewServer
 
 
 def trajectory(run: str) -> Path:
-    """The file that RUN names: itself, or the newest of a directory. Raises TrajectoryError."""
+    """The trajectory that RUN names: the file itself, or the newest in a directory. Raises TrajectoryError."""
     path = Path(run)
     if not path.is_dir():
         return path

@@ -1,11 +1,10 @@
-"""Read the lines of a trajectory as they are written. Follows a file that grows or is replaced."""
+"""Read the lines of a trajectory as they are written, from a file that grows or is replaced."""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,12 @@ from rlm.trajectory.trajectory import partial_of
 from rlm.view import rows
 
 QUIET_SECONDS = 60
-"""A run that has written nothing for so long may have been broken off; most replies take less."""
+"""A run that has written nothing for this long may have been broken off; most replies take less."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CellReads:
-    """The facts of a cell that decide which cells made an answer."""
+    """The facts about a cell that tell whether an answer rests on it."""
 
     turn: int
     number: int
@@ -33,26 +32,18 @@ class _CellReads:
     code: str
     printed: bool
     ranges: list[Range] | None
-    tells_pieces: bool
-    """Whether its recording has the text that code received, so that the sources of the answer are complete."""
-
-
-def _evidence(line: dict[str, Any], makers: list[_CellReads]) -> Iterator[list[Range]]:
-    """The evidence of an answer: its sources; in recordings without any, the reads of cells that were no scan."""
-    sources = fields.sources(line)
-    yield sources
-    if not sources:
-        yield from (cell.ranges for cell in makers if cell.ranges and not cell.tells_pieces and not scans(cell.code))
+    has_pieces: bool
+    """Whether the recording has the pieces of text that code received: then the sources of the answer are complete."""
 
 
 class RowFeed:
-    """Rows of one file. Details stay on disk and are read on request. Safe for many threads."""
+    """Rows of one trajectory. Details stay on disk and are read on request. Safe for use by many threads."""
 
     _read: list[Range] | None
-    """The ranges that cells have read; merged on each request."""
+    """The ranges that cells have read; None while no cell reports any."""
 
     def __init__(self, path: Path) -> None:
-        """Raises TrajectoryError where there is no such file, or it is not a trajectory."""
+        """Raises TrajectoryError if the file is missing, or is not a trajectory."""
         self.path = path
         self._lock = threading.Lock()
         self._generation = 0
@@ -60,9 +51,9 @@ class RowFeed:
         self.state()
 
     def state(self, first: int = 0, generation: int | None = None) -> dict[str, Any]:
-        """Everything but the details: the metadata, rows from number `first` on, and the status of the run.
+        """The metadata, the rows from number `first` on, the maps of the text, and the status of the run.
 
-        A reader of another `generation` of the file, which was replaced since, gets all rows.
+        `generation` is that of the reader's rows. If the file was replaced since, the reader gets all rows.
         """
         with self._lock:
             self._read_new_lines()
@@ -84,15 +75,15 @@ class RowFeed:
             }
 
     def turn(self, number: int) -> dict[str, Any]:
-        """The details of turn `number`, from 0; after the last, the details so far of the turn in progress."""
+        """The details of turn `number`, from 0. A number after the last is that of the turn in progress."""
         with self._lock:
             if number < len(self._places):
                 return rows.detail(self._read_line(number))
             records = self._read_partial()
         reply = next((record for record in records if record.get("type") == "reply"), {})
         calls = [rows.call(record) for record in records if record.get("type") != "reply"]
-        said = {name: fields.text(reply.get(name)) for name in ("response", "thinking")}
-        return {**said, "calls": calls, "under_way": True}
+        texts = {name: fields.text(reply.get(name)) for name in ("response", "thinking")}
+        return {**texts, "calls": calls, "under_way": True}
 
     def prompt(self, number: int) -> list[dict[str, str]]:
         """The messages of turn `number`, from 0; none for a turn in progress."""
@@ -123,7 +114,7 @@ class RowFeed:
             raise TrajectoryError(f"{self.path} cannot be read: {exc.strerror}") from exc
 
     def _add_lines(self, file: BinaryIO) -> None:
-        """Add complete lines after the last known one; leave a torn last line for the next time."""
+        """Add the complete lines after the last known one. An incomplete last line waits for the next time."""
         file.seek(self._end)
         for raw in file:
             if not raw.endswith(b"\n"):
@@ -146,16 +137,15 @@ class RowFeed:
         blocks = [fields.mapping(block) for block in fields.items(line.get("code_blocks"))]
         for i, (code, printed) in enumerate(fields.codes(line)):
             ranges = fields.ranges(blocks[i]) if blocks else None
-            tells_pieces = bool(blocks) and fields.ranges(blocks[i], "handed") is not None
-            self._cells.append(_CellReads(turn, i, code, printed, ranges, tells_pieces))
+            has_pieces = bool(blocks) and fields.ranges(blocks[i], "handed") is not None
+            self._cells.append(_CellReads(turn, i, code, printed, ranges, has_pieces))
             if ranges is not None:
                 self._read = self._read or []
                 self._read += ranges
         if line.get("final_answer") is not None:
             makers = [self._cells[i] for i in find_evidence([(cell.code, cell.printed) for cell in self._cells])]
             self._rests = sorted({*self._rests, *((cell.turn, cell.number) for cell in makers)})
-            evidence = [pair for pairs in _evidence(line, makers) for pair in pairs]
-            if evidence:
+            if evidence := fields.sources(line) or _reads_of(makers):
                 self._rests_read = union([*(self._rests_read or ()), *evidence])
 
     def _parse(self, raw: bytes, place: str) -> dict[str, Any]:
@@ -174,12 +164,12 @@ class RowFeed:
             return self._parse(file.read(length), f"line {number + 2}")
 
     def _chars(self) -> int:
-        """The length of the text; if the run has no length, the end of the last range read."""
+        """The length of the text; if it is not recorded, the end of the last range read."""
         recorded = rows.metadata(self._metadata)["context"]["chars"]
         return recorded or max((stop for _, stop in self._read or ()), default=0)
 
     def _read_partial(self) -> list[dict[str, Any]]:
-        """Records of the turn in progress; records of a turn with its line are skipped."""
+        """The records of the turn in progress. A turn that has its line already is not in progress."""
         partial = partial_of(self.path)
         try:
             data = partial.read_bytes()
@@ -189,7 +179,7 @@ class RowFeed:
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
             try:
                 record = self._parse(raw, f"a line of {partial.name}")
-            except TrajectoryError:  # it was emptied and restarted while it was read: the next look sees it whole
+            except TrajectoryError:  # it was emptied and written again meanwhile: the next time it is whole
                 break
             if record.get("iteration") == len(self._places) + 1:
                 found.append(record)
@@ -201,7 +191,7 @@ class RowFeed:
         if last and (last["reason"] or last["answer"] is not None):
             return {"status": "ended"}
         written = self.path.stat().st_mtime
-        with suppress(FileNotFoundError):  # it comes and goes with each turn
+        with suppress(FileNotFoundError):  # there is one during each turn
             written = max(written, partial_of(self.path).stat().st_mtime)
         silent = max(0.0, time.time() - written)
         records = self._read_partial()
@@ -211,3 +201,9 @@ class RowFeed:
             "replied": any(record.get("type") == "reply" for record in records),
             "calls": sum(1 for record in records if record.get("type") != "reply"),
         }
+
+
+def _reads_of(makers: list[_CellReads]) -> list[Range]:
+    """The ranges that cells read, for recordings without sources. A scan of the text is no evidence."""
+    reads = [cell.ranges for cell in makers if cell.ranges and not cell.has_pieces and not scans(cell.code)]
+    return [pair for pairs in reads for pair in pairs]

@@ -20,9 +20,9 @@ def run_page() -> Page:
 
 
 def export(feed: RowFeed, target: Path) -> None:
-    """Write a file that needs no server, with all turns so far.
+    """Write a page with all turns so far, which needs no server.
 
-    It has the first prompt only, since each later one repeats the turns before it. Raises OSError, and RLMError where
+    It contains the first prompt only, since each later one repeats the turns before it. Raises OSError, and RLMError if
     the target is the trajectory itself.
     """
     if target.exists() and target.samefile(feed.path):

@@ -1,7 +1,7 @@
-"""Convert a line of a trajectory for the page: a small row for lists and maps, and a detail on request.
+"""Convert lines of a trajectory for the page: a small row of each turn for lists and maps, and its details on request.
 
-Lines may come from other writers, or from an enemy. Every value is checked: an invalid number becomes None, a non-text
-where a text belongs becomes its JSON. So the page gets one shape, and valid JSON.
+Lines may come from other writers, or from an enemy. Every value is checked, so that the page gets fields of the right
+types: an invalid number becomes None, and a value in place of a text becomes its JSON.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from rlm.trajectory.fields import count, items, mapping, number, ranges, text
 from rlm.trajectory.ranges import Range, union
 
 _LINE_CHARACTERS = 160
-"""Characters of the first line of code shown in a list."""
+"""The most characters of a first line of code in a list."""
 MAP_STEPS = 4096
-"""A map of one cell has about this many steps: more than a screen has columns, so no detail is lost to the eye."""
+"""A gap narrower than this part of the text is not shown on a map: it has more steps than a screen has columns."""
 
 
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of the run for the page."""
+    """The facts about the run."""
     context, kwargs, budget = mapping(line.get("context")), mapping(line.get("backend_kwargs")), line.get("budget")
     return {
         "query": text(line.get("query")),
@@ -38,31 +38,33 @@ def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def row(line: Mapping[str, Any], clock: float, chars: int) -> dict[str, Any]:
-    """A turn in numbers. `clock` is when the turn before ended, for writers that do not say when a turn began.
+def row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, Any]:
+    """A turn in numbers. All times are seconds on one clock, on which the turn before ended at `previous_end`.
 
-    All times in seconds on one clock: a later question of a session, whose own begins at 0, goes on after.
+    The recorded clock of a session starts again at 0 with each question. Some writers do not record when a turn began.
+    `chars` is the length of the text, for maps.
     """
     blocks = [mapping(block) for block in items(line.get("code_blocks"))]
-    ran = sum(number(mapping(block.get("result")).get("execution_time")) or 0.0 for block in blocks)
-    whole = number(line.get("iteration_time"))
+    run_seconds = sum(number(mapping(block.get("result")).get("execution_time")) or 0.0 for block in blocks)
+    turn_seconds = number(line.get("iteration_time"))
     think = number(line.get("thinking_seconds"))
     if think is None:
-        think = max(0.0, (whole or ran) - ran)
-    said = number(line.get("start_seconds"))
-    # Recorded times of neighbours may differ by what writing a line takes; a clock that goes back has restarted.
-    start = clock if said is None or said < clock - 0.001 else said
-    shift = start - (start if said is None else said)
-    cells, at = [], start + think
+        think = max(0.0, (turn_seconds or run_seconds) - run_seconds)
+    recorded_start = number(line.get("start_seconds"))
+    # A clock that goes back has restarted; recorded times may overlap by the time that writing a line takes.
+    has_restarted = recorded_start is not None and recorded_start < previous_end - 0.001
+    start = previous_end if recorded_start is None or has_restarted else recorded_start
+    shift = 0.0 if recorded_start is None else start - recorded_start
+    cells, last_end = [], start + think
     for block in blocks:
-        cells.append(_cell(block, at, shift, chars))
-        at = cells[-1]["start"] + cells[-1]["run"]
+        cells.append(_cell(block, last_end, shift, chars))
+        last_end = cells[-1]["start"] + cells[-1]["run"]
     ahead = mapping(line.get("ahead"))
     return {
         "turn": count(line.get("iteration")) or 0,
         "start": start,
         "think": think,
-        "end": max(at, start + (whole or 0.0)),
+        "end": max(last_end, start + (turn_seconds or 0.0)),
         "model": text(line.get("model")),
         "tokens": [count(line.get("prompt_tokens")), count(line.get("completion_tokens"))],
         "dollars": number(line.get("dollars")),
@@ -76,7 +78,7 @@ def row(line: Mapping[str, Any], clock: float, chars: int) -> dict[str, Any]:
 
 
 def detail(line: Mapping[str, Any]) -> dict[str, Any]:
-    """All that a turn holds, but for the prompt."""
+    """All fields of a turn but its prompt."""
     return {
         "turn": count(line.get("iteration")) or 0,
         "response": text(line.get("response")),
@@ -98,7 +100,7 @@ def _source(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The messages to the root."""
+    """The messages to the root model."""
     return [
         {"role": text(message.get("role")), "content": text(message.get("content"))}
         for message in map(mapping, items(line.get("prompt")))
@@ -106,7 +108,7 @@ def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """A sub-call, and the turns of a child run."""
+    """A sub-call, with the turns of its child run if there was one."""
     into, out = _tokens(record)
     return {
         "model": text(record.get("root_model")),
@@ -119,36 +121,36 @@ def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         "seconds": number(record.get("execution_time")),
         "tokens": [into, out],
         "dollars": number(record.get("dollars")),
-        # Deeper than any run goes: a file that nests without end must not exhaust the stack.
+        # No run is nested so deeply, but a file made by an enemy may be, and must not exhaust the stack.
         "turns": [_child(mapping(line), depth + 1) for line in items(record.get("iterations"))] if depth < 20 else [],
     }
 
 
 def first_line(code: str) -> str:
-    """The first line with content, often a comment; an import only where there is nothing else."""
+    """The first line that says something, often a comment; an import only if there is nothing else."""
     lines = [line.strip() for line in code[:4_000].splitlines()]
     lines = [line for line in lines if line and not line.startswith("```")]
-    return next((line for line in lines if not line.startswith(("import ", "from "))), next(iter(lines), ""))[
-        :_LINE_CHARACTERS
-    ]
+    no_imports = [line for line in lines if not line.startswith(("import ", "from "))]
+    return next(iter(no_imports or lines), "")[:_LINE_CHARACTERS]
 
 
-def _cell(block: Mapping[str, Any], at: float, shift: float, chars: int) -> dict[str, Any]:
+def _cell(block: Mapping[str, Any], earliest_start: float, shift: float, chars: int) -> dict[str, Any]:
+    """A cell in numbers. `shift` is added to recorded times; without them the cell starts at `earliest_start`."""
     result = mapping(block.get("result"))
     seconds, io = mapping(result.get("seconds")), mapping(result.get("io"))
     ahead = mapping(result.get("ahead"))
     calls = [mapping(record) for record in items(result.get("rlm_calls"))]
     tokens = [_tokens(record) for record in calls]
-    said = number(result.get("start_seconds"))
-    start = at if said is None else said + shift
+    recorded_start = number(result.get("start_seconds"))
     read = ranges(block)
-    storage = number(seconds.get("waiting_for_storage"))
-    waited = number(io.get("ms"))
+    wait_storage, waited_ms = number(seconds.get("waiting_for_storage")), number(io.get("ms"))
+    if wait_storage is None and waited_ms is not None:
+        wait_storage = waited_ms / 1000
     return {
-        "start": start,
+        "start": earliest_start if recorded_start is None else recorded_start + shift,
         "run": number(result.get("execution_time")) or 0.0,
         "wait_calls": number(seconds.get("waiting_for_calls")),
-        "wait_storage": waited / 1000 if storage is None and waited is not None else storage,
+        "wait_storage": wait_storage,
         "calls": len(calls),
         "failed": sum(1 for record in calls if record.get("error")),
         "spans": _spans(calls, shift),
@@ -164,12 +166,11 @@ def _cell(block: Mapping[str, Any], at: float, shift: float, chars: int) -> dict
 
 
 def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[list[float]]:
-    """When at least one sub-call was under way."""
+    """The times, each a start and an end, in which at least one sub-call ran."""
     spans: list[list[float]] = []
-    timed = [(number(record.get("start_seconds")), number(record.get("execution_time"))) for record in calls]
-    for start, seconds in sorted(
-        (start + shift, max(0.0, took)) for start, took in timed if start is not None and took
-    ):
+    recorded = [(number(record.get("start_seconds")), number(record.get("execution_time"))) for record in calls]
+    timed = [(start + shift, max(0.0, seconds)) for start, seconds in recorded if start is not None and seconds]
+    for start, seconds in sorted(timed):
         if spans and start <= spans[-1][1]:
             spans[-1][1] = max(spans[-1][1], start + seconds)
         else:
@@ -178,7 +179,7 @@ def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[list[float]]:
 
 
 def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Tokens of a sub-call, in either spelling."""
+    """Input and output tokens of a sub-call, as we or rlms record them."""
     into, out = count(record.get("prompt_tokens")), count(record.get("completion_tokens"))
     models = mapping(mapping(record.get("usage_summary")).get("model_usage_summaries")).values()
     if into is None and models:
@@ -208,5 +209,5 @@ def _child(line: Mapping[str, Any], depth: int) -> dict[str, Any]:
 
 
 def simplify_for_map(ranges: Iterable[Range], chars: int) -> list[Range]:
-    """At most `MAP_STEPS` ranges: gaps that no map of a text of `chars` characters could show are closed."""
+    """At most `MAP_STEPS` ranges, without gaps too narrow for a map of a text of `chars` characters."""
     return union(ranges, chars // MAP_STEPS)

@@ -1,4 +1,4 @@
-"""Serve the page of one run. The server only reads, and only this one file."""
+"""Serve the page of one run. The server reads this one file, and writes nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rlm.view.page import run_page
 
 
 class ViewServer(PageServer):
-    """`GET /` the page; `/state?first=N&generation=G`, `/turn?number=N`, `/prompt?number=N` its data, as JSON."""
+    """Serves the page at `/`, and its data as JSON at `/state`, `/turn` and `/prompt`."""
 
     def __init__(self, feed: RowFeed, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Port 0 is any free one. Raises OSError where the address cannot be had."""
+        """Port 0 takes any free one. Raises OSError if the address cannot be used."""
         answers = {
             "/state": lambda asked: feed.state(asked.number_or_none("first") or 0, asked.number_or_none("generation")),
             "/turn": lambda asked: feed.turn(asked.number("number")),

@@ -1,16 +1,16 @@
-"""Confine a worker: the ways, from the strongest, and the limits that hold in each.
+"""Confine a worker, in one of three ways.
 
 | way | files | processes, network | needs |
 |---|---|---|---|
 | `bubblewrap` | own view | own namespaces | the program `bwrap` |
 | `namespaces` | own view | own namespaces | user namespaces, or root |
-| `landlock` | host's view, all but Python's library out of reach | refused by seccomp | Linux 5.13 |
+| `landlock` | host's view, access only to Python's library | refused by seccomp | Linux 5.13 |
 
-In each: no new privileges, no capabilities, a seccomp filter, limits of memory, CPU and files, an empty environment.
-Nothing here runs in the host: a launcher, a fresh process without secrets, confines itself.
+Each way adds: no new privileges, no capabilities, a seccomp filter, limits of memory, CPU and files, an empty
+environment. Nothing here confines the host's own process: a launcher, a fresh process without secrets, confines itself.
 """
 
 from __future__ import annotations
 
 WAYS = ("bubblewrap", "namespaces", "landlock")
-"""In the order of choice."""
+"""The strongest first."""

@@ -1,4 +1,4 @@
-"""Build the command line of `bwrap` that gives a worker its view and namespaces. Pure but for finding the program."""
+"""Build the command line of `bwrap`, which gives a worker its view of files and its namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name the limit of the machine that may have killed a process: its memory, or its number of processes."""
+"""Explain why the kernel killed a process: the machine ran out of memory, or of processes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def memory_kills() -> int:
-    """Processes that the kernel has killed since its start for lack of memory, of the machine or of a control group."""
+    """The number of processes that the kernel has killed for lack of memory since the machine started."""
     return _find(_VMSTAT, r"^oom_kill (\d+)$") or 0
 
 
 def why_killed(kills_before: int) -> str:
-    """An explanation of a SIGKILL that came since `kills_before` was counted."""
+    """An explanation of a SIGKILL, for an error message. `kills_before`: `memory_kills` before the process started."""
     if more := memory_kills() - kills_before:
         processes = "a process" if more == 1 else f"{more:,} processes"
         return f"as the kernel killed {processes} for lack of memory meanwhile: start fewer at once, or raise the limit"

@@ -1,7 +1,7 @@
-"""Restrict a process to the files that it names, with Landlock (Linux 5.13).
+"""Restrict a process to a list of files, with Landlock (Linux 5.13). No place is writable.
 
-Landlock does not hide names and sizes of files (`stat`) and has no rule for existing sockets: the seccomp filter
-refuses those. No place is writable.
+Landlock does not hide names and sizes of files (`stat`). It has no rule for existing sockets, which the seccomp filter
+refuses.
 """
 
 from __future__ import annotations
@@ -14,17 +14,23 @@ from rlm.runners.confine import system
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _READ_FILE, _READ_DIR, _WRITE_FILE = 1, 4, 8, 2
-_HANDLED = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+_FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+"""All rights to files that a version knows."""
 _TCP = 3
+"""To bind and to connect (version 4)."""
 _SCOPES = 3
 """Abstract sockets and signals (version 6)."""
 
 
 class _Ruleset(ctypes.Structure):
+    """The rights that the kernel refuses unless a rule allows them."""
+
     _fields_ = [("fs", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
 
 
-class _Beneath(ctypes.Structure):
+class _PathRule(ctypes.Structure):
+    """Allows access to a path and all below it."""
+
     _pack_ = 1
     _fields_ = [("access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32)]
 
@@ -35,12 +41,14 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
-    """Give up all files but these, and all writing. Needs `no_new_privileges`. Raises SystemFailed."""
+    """Give up, for good, access to all other files, and writing to all but the devices. Raises SystemFailed.
+
+    Needs `no_new_privileges`.
+    """
     number = version()
-    handled = _HANDLED[min(number, 5)]
-    attributes = _Ruleset(handled, _TCP if number >= 4 else 0, _SCOPES if number >= 6 else 0)
+    refused = _Ruleset(_FILE_RIGHTS[min(number, 5)], _TCP if number >= 4 else 0, _SCOPES if number >= 6 else 0)
     size = 8 if number < 4 else 16 if number < 6 else 24
-    ruleset = system.syscall("landlock_create_ruleset", _CREATE, ctypes.byref(attributes), size, 0)
+    ruleset = system.syscall("landlock_create_ruleset", _CREATE, ctypes.byref(refused), size, 0)
     try:
         for path in readable:
             is_folder = os.path.isdir(path)
@@ -55,7 +63,7 @@ def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
 def _allow(ruleset: int, path: str, access: int) -> None:
     fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        rule = _Beneath(access, fd)
+        rule = _PathRule(access, fd)
         system.syscall("landlock_add_rule", _ADD, ruleset, 1, ctypes.byref(rule), 0)
     finally:
         os.close(fd)

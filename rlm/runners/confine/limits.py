@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 _SIGPENDING = 11
-"""RLIMIT_SIGPENDING, of which Python has no name."""
+"""RLIMIT_SIGPENDING, for which Python has no name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one worker. It is a single process, so they hold for everything that a cell can start."""
+    """The limits of one worker. It is a single process, so they bound everything that a cell can start."""
 
     memory_bytes: int = 4 << 30
     """Address space. Beyond it a cell gets a MemoryError."""
@@ -21,17 +21,14 @@ class Limits:
     disk_bytes: int = 64 << 20
     """Bytes of its in-memory /tmp, and of one file."""
     files: int = 256
-    """Open at once."""
+    """Files open at once."""
     threads: int = 256
-    """The most processes at once, where a worker has its own user or user namespace: the kernel counts by user."""
-
-    def to_dict(self) -> dict[str, int]:
-        return asdict(self)
+    """Threads at once. The kernel counts them by user, so they are limited only if the worker has a user of its own."""
 
 
 def apply(limits: Limits, *, counted_alone: bool) -> None:
     """Set the limits of this process, for good. `counted_alone`: its user has no other process in its namespace."""
-    import resource  # of POSIX alone
+    import resource  # only POSIX has it
 
     bounds = [
         (resource.RLIMIT_AS, limits.memory_bytes),
@@ -47,11 +44,11 @@ def apply(limits: Limits, *, counted_alone: bool) -> None:
         bounds.append((resource.RLIMIT_NPROC, limits.threads))
     for kind, value in bounds:
         _, hard = resource.getrlimit(kind)
-        least = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (least, least))
+        lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (lower, lower))
 
 
 def _counts_by_namespace() -> bool:
-    """Before Linux 5.14 the processes that a user has outside its namespace counted too."""
+    """Whether the kernel counts processes by namespace: before Linux 5.14, those outside counted too."""
     version = re.match(r"(\d+)\.(\d+)", os.uname().release)
     return version is not None and (int(version[1]), int(version[2])) >= (5, 14)

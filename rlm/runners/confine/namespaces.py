@@ -1,7 +1,7 @@
-"""Enter namespaces of its own: a file system view, process ids and a network.
+"""Enter new namespaces: an own view of the file system, own process ids, and an empty network.
 
-Root makes them directly, and the worker becomes a user of its own. Any other user makes a user namespace first, in
-which it has the rights.
+Root makes them directly, and the worker then becomes a user of its own. Any other user makes a user namespace too,
+inside which it has the rights to make the others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from rlm.runners.confine import system
 from rlm.runners.confine.limits import Limits
@@ -16,7 +18,7 @@ from rlm.runners.confine.view import DEVICES, FolderView
 
 _ALL = system.CLONE_NEWNS | system.CLONE_NEWPID | system.CLONE_NEWNET | system.CLONE_NEWIPC | system.CLONE_NEWUTS
 _FIRST_ID = 700_000_000
-"""The first id of the users that workers of root become: far from ids in use."""
+"""The first user id for workers of root: far from ids in use."""
 _NOBODY = 65534
 
 
@@ -27,13 +29,13 @@ def enter() -> None:
         system.unshare(_ALL)
         return
     system.unshare(_ALL | system.CLONE_NEWUSER)
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{_NOBODY} {user} 1")
-    _write("/proc/self/gid_map", f"{_NOBODY} {group} 1")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{_NOBODY} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{_NOBODY} {group} 1")
 
 
 def build_view(view: FolderView, limits: Limits) -> None:
-    """In the first process of the namespaces: mount Python's files read-only, an empty /tmp, and nothing else."""
+    """Mount Python's files read-only, an empty /tmp, and nothing else. For the first process of the namespaces."""
     system.mount("none", "/", None, system.MS_REC | system.MS_PRIVATE)
     quiet = system.MS_NOSUID | system.MS_NODEV
     system.mount("tmpfs", "/tmp", "tmpfs", quiet, "mode=755,size=1m")
@@ -42,7 +44,7 @@ def build_view(view: FolderView, limits: Limits) -> None:
     system.pivot_root("/tmp", "/tmp/old")
     os.chdir("/")
     system.mount("tmpfs", "/new", "tmpfs", quiet, "mode=755,size=1m")
-    os.mkdir("/new/tmp")  # before Python's files: they may lie below it
+    os.mkdir("/new/tmp")  # before Python's files, which may be below it
     room = f"mode=1777,size={limits.disk_bytes},nr_inodes=10000"
     system.mount("tmpfs", "/new/tmp", "tmpfs", quiet | system.MS_NOEXEC, room)
     for path in view.readable:
@@ -61,30 +63,25 @@ def build_view(view: FolderView, limits: Limits) -> None:
 
 
 def become_nobody() -> None:
-    """Give up root for good. Others are in a user namespace, where dropping capabilities is enough."""
+    """Give up the rights of root for good. Other users are in a user namespace, and only drop their capabilities."""
     if os.geteuid() == 0:
         os.setgroups([])
-        for number in (_FIRST_ID + os.getppid() % 1_000_000 + _random_offset(), _NOBODY):
-            try:
+        # Random, since the process id of each worker is the first of its namespace.
+        own = _FIRST_ID + os.getppid() % 1_000_000 + int.from_bytes(os.urandom(3), "big")
+        for number in (own, _NOBODY):
+            with suppress(OSError):  # not an id of the container that this runs in
                 os.setresgid(number, number, number)
                 os.setresuid(number, number, number)
                 break
-            except OSError:  # not an id of the container that this runs in
-                continue
         if os.geteuid() == 0:
             raise system.SystemFailed("cannot become an ordinary user")
 
 
 def check_readable(view: FolderView) -> None:
-    """Raise SystemFailed where an ordinary user cannot read Python's files."""
+    """Raise SystemFailed if this process, as an ordinary user, cannot read Python's files."""
     for path in view.readable:
         if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
             raise system.SystemFailed(f"{path} cannot be read by an ordinary user")
-
-
-def _random_offset() -> int:
-    """Tells workers apart: each has the first process id of its namespace."""
-    return int.from_bytes(os.urandom(3), "big")
 
 
 def _bind(path: str, *, writable: bool) -> None:
@@ -97,34 +94,22 @@ def _bind(path: str, *, writable: bool) -> None:
         with open(new, "x"):
             pass
     system.mount(old, new, None, system.MS_BIND | system.MS_REC)
-    for place in _mounts_at(new):
-        # In a user namespace the flags that a mount has must stay; ST_* and MS_* are the same numbers up to noexec.
-        present = os.statvfs(place).f_flag & (system.MS_NOSUID | system.MS_NODEV | system.MS_NOEXEC | _TIMES)
-        present = _times_of(present)
+    for mounted in _mounts_at(new):
         flags = system.MS_NOSUID if writable else system.MS_NOSUID | system.MS_NODEV | system.MS_RDONLY
-        system.mount("none", place, None, system.MS_REMOUNT | system.MS_BIND | present | flags)
+        system.mount("none", mounted, None, system.MS_REMOUNT | system.MS_BIND | _flags_to_keep(mounted) | flags)
 
 
-_TIMES = os.ST_NOATIME | os.ST_NODIRATIME | os.ST_RELATIME
-
-
-def _times_of(flags: int) -> int:
-    """Access time flags for mount(2): ST_RELATIME is 4096 there, MS_RELATIME is 1 << 21."""
-    return flags & ~os.ST_RELATIME | ((1 << 21) if flags & os.ST_RELATIME else 0)
+def _flags_to_keep(mounted: str) -> int:
+    """The flags of a mount, for mount(2). In a user namespace, a mount must keep them."""
+    present = os.statvfs(mounted).f_flag
+    # All flags but this one have the same number in statvfs(3) and mount(2).
+    kept = system.MS_RELATIME if present & os.ST_RELATIME else 0
+    return kept | present & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME)
 
 
 def _mounts_at(path: str) -> Sequence[str]:
     """The mount at a path and the mounts below it."""
     with open("/old/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        places = [re.sub(r"\\(\d{3})", _unescape, line.split(" ")[4]) for line in file]
+        # An octal number encodes a blank or a backslash.
+        places = [re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), line.split(" ")[4]) for line in file]
     return [place for place in places if place == path or place.startswith(path + "/")]
-
-
-def _unescape(octal: re.Match[str]) -> str:
-    """Decode an octal number, which encodes a blank or a backslash."""
-    return chr(int(octal[1], 8))
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w") as file:
-        file.write(text)

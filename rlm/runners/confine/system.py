@@ -1,4 +1,4 @@
-"""The system calls that Python has no function for in 3.11, through `ctypes`. Linux on x86_64 and aarch64."""
+"""Call the kernel where Python 3.11 has no function for it, through `ctypes`. Linux on x86_64 and aarch64."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import errno
 import os
 import platform
 
-CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
-MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+MS_BIND, MS_REC, MS_PRIVATE, MS_RELATIME = 4096, 16384, 1 << 18, 1 << 21
 MNT_DETACH = 2
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 24, 38
@@ -24,11 +24,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class SystemFailed(OSError):
-    """A system call said no."""
+    """A system call failed."""
 
 
 def machine() -> str:
-    """The machine type. Raises SystemFailed for one that the tables here lack."""
+    """The machine type. Raises SystemFailed if this module has no numbers of system calls for it."""
     name = platform.machine()
     if name not in _PIVOT_ROOT:
         raise SystemFailed(f"no table of system calls for {name}")
@@ -36,6 +36,7 @@ def machine() -> str:
 
 
 def _check_result(what: str, result: int) -> int:
+    """The result of a call of the C library. Raises SystemFailed for a negative one."""
     if result < 0:
         number = ctypes.get_errno()
         raise SystemFailed(number, f"{what}: {os.strerror(number)}")
@@ -72,11 +73,11 @@ def pivot_root(new: str, old: str) -> None:
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities from all sets, so that none can come back."""
+    """Drop all capabilities for good."""
     for capability in range(64):
         try:
             prctl("drop from the bounding set", PR_CAPBSET_DROP, capability)
-        except SystemFailed:  # after the last one that this kernel knows, or not ours to drop: then we hold none
+        except SystemFailed:  # this kernel knows no more, or the process may not drop any: then it has none
             break
     try:
         prctl("clear ambient capabilities", PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
@@ -91,7 +92,7 @@ def no_new_privileges() -> None:
 
 
 def no_huge_pages() -> None:
-    """Disable huge pages: one that is unmapped but for 4 KiB keeps 2 MiB, which no limit counts."""
+    """Disable huge pages: one of which only 4 KiB are still mapped keeps 2 MiB, which no limit counts."""
     try:
         prctl("no huge pages", PR_SET_THP_DISABLE, 1)
     except SystemFailed as exc:
@@ -104,5 +105,5 @@ def die_with_parent() -> None:
 
 
 def hide_memory() -> None:
-    """Let no process of this user look into this one, or into its children, through `/proc` and `ptrace`."""
+    """Keep other processes of this user from reading this one and its children through `/proc` and `ptrace`."""
     prctl("not dumpable", PR_SET_DUMPABLE, 0)

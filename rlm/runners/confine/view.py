@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-_LOADER = ("/lib", "/lib64", "/usr/lib64")
-"""Where the C library lies, or links to there. `/usr/lib` holds much that is no library on systems that have a folder
-for each machine, so that folder is shown alone."""
+_C_LIBRARY = ("/lib", "/lib64", "/usr/lib64")
+"""The folders of the C library, or links to them. `/usr/lib` is shown only if it has no folder for the machine's type,
+since it contains much else."""
 _FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo")
 _lock = threading.Lock()
-"""Until Python 3.13 `sysconfig` fills its table in view of other threads, which find it half full."""
+"""Until Python 3.13, other threads see the table of `sysconfig` while one fills it."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 SCRATCH = "/tmp/volume"
-"""Where a path leads that is a worker's own to write below: in its /tmp, within the limit of that."""
+"""The folder for files that a worker may write below another path, a link to here. In /tmp, whose limit holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class FolderView:
     readable: tuple[str, ...]
     """Files and folders."""
     links: tuple[tuple[str, str], ...]
-    """Path and target of symbolic links next to them, as `/lib` is on most systems."""
+    """Symbolic links, each a path and its target, as `/lib` is one on most systems."""
     import_path: tuple[str, ...]
     """`sys.path` of the worker."""
 
     def with_scratch(self, path: str) -> FolderView:
-        """The view with `path` as a link to `SCRATCH`; as it is where the path, or one below it, is taken."""
+        """The view with `path` as a link to `SCRATCH`; unchanged if the path, or one below it, is already in it."""
         taken = (*self.readable, *DEVICES, "/tmp", *(link for link, _ in self.links))
         if any(f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/") for other in taken):
             return self
@@ -43,37 +43,40 @@ class FolderView:
 
 
 def python_view(packages: tuple[str, ...] = ("rlm",)) -> FolderView:
-    """The files of this interpreter: its standard library, its site-packages, and these packages at any place."""
+    """The view of this interpreter: its standard library, its site-packages, and the folders of `packages`."""
     with _lock:
         paths = sysconfig.get_paths()
-    compiled = sysconfig.get_config_var("DESTSHARED")  # the folder of modules in C, also for a virtual environment
-    library = [path for path in (paths["stdlib"], compiled) if path and os.path.isdir(path)]
+    c_modules = sysconfig.get_config_var("DESTSHARED")  # also for a virtual environment
+    user_site = sysconfig.get_paths(f"{os.name}_user")["purelib"]
+    site = [paths["purelib"], paths["platlib"], *([user_site] if user_site in sys.path else [])]
+    library = [path for path in (paths["stdlib"], c_modules, *site) if path and os.path.isdir(path)]
     homes = [_home(name) for name in packages]
-    site = [path for path in (paths["purelib"], paths["platlib"]) if os.path.isdir(path)]
-    user = sysconfig.get_paths(f"{os.name}_user")["purelib"]
-    if user in sys.path and os.path.isdir(user):
-        site.append(user)
     python = os.path.realpath(sys.executable)
-    wanted = [python, *library, *site, *(str(home) for home in homes)]
-    shared = sysconfig.get_config_var("LIBDIR")
-    name = sysconfig.get_config_var("INSTSONAME")
-    if shared and name and os.path.exists(os.path.join(shared, name)):
-        wanted.append(os.path.join(shared, name))
-    links = []
-    machine = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"
-    for path in (*_LOADER, machine if os.path.isdir(machine) else "/usr/lib"):
+    folder, name = (sysconfig.get_config_var(variable) or "" for variable in ("LIBDIR", "INSTSONAME"))
+    shared_library = [os.path.join(folder, name)] if folder and name else []
+    others = [path for path in (*shared_library, *_FILES) if os.path.exists(path)]
+    c_library, links = _find_c_library()
+    readable = [python, *library, *map(str, homes), *others, *c_library]
+    import_path = [*(str(home.parent) for home in homes), *library]
+    return FolderView(
+        python,
+        tuple(_drop_nested(dict.fromkeys(map(os.path.realpath, readable)))),
+        tuple(links),
+        tuple(dict.fromkeys(map(os.path.realpath, import_path))),
+    )
+
+
+def _find_c_library() -> tuple[list[str], list[tuple[str, str]]]:
+    """The folders of the C library, and the links to folders, each a path and its target."""
+    of_machine = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"
+    folders: list[str] = []
+    links: list[tuple[str, str]] = []
+    for path in (*_C_LIBRARY, of_machine if os.path.isdir(of_machine) else "/usr/lib"):
         if os.path.islink(path):
             links.append((path, os.readlink(path)))
         elif os.path.isdir(path):
-            wanted.append(path)
-    wanted += [path for path in _FILES if os.path.exists(path)]
-    import_path = [*(str(home.parent) for home in homes), *library, *site]
-    return FolderView(
-        python,
-        tuple(_drop_nested(dict.fromkeys(os.path.realpath(path) for path in wanted))),
-        tuple(links),
-        tuple(dict.fromkeys(os.path.realpath(path) for path in import_path)),
-    )
+            folders.append(path)
+    return folders, links
 
 
 def _home(package: str) -> Path:
@@ -84,5 +87,5 @@ def _home(package: str) -> Path:
 
 
 def _drop_nested(paths: dict[str, None]) -> list[str]:
-    """The paths without those below another one."""
+    """The paths that are not below another of them."""
     return [path for path in paths if not any(path != other and path.startswith(other + "/") for other in paths)]

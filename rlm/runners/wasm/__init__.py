@@ -1,7 +1,7 @@
 """Run cells in CPython compiled to WebAssembly, under Node: the runner `wasm`.
 
-The worker is the one of `subprocess`, in a module that has memory and a channel and nothing else: `node.mjs` says what
-is taken from it. Node's permission model stands behind that: it reads the folder of Pyodide alone.
+The worker is the one of `subprocess`, in a module that has memory, a channel and nothing else: `node.mjs` removes the
+rest. As a second wall, Node's permission model lets the process read only the folders of Pyodide and `ws`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any, Unpack
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners.channel import ChannelClosed, Message
+from rlm.runners.piped_process import PipedProcess
 from rlm.runners.pyodide import HOME, find_folder, what_is_missing
 from rlm.runners.remote import START_SECONDS, RemoteRunner, SharedOptions, packages_of
-from rlm.runners.started import take_channel, wait_for_exit
 from rlm.runners.wasm.snapshot import load_snapshot
 
 MEMORY_BYTES = 2 << 30
@@ -32,15 +32,17 @@ DISK_BYTES = 64 << 20
 _HEAP_MIB = 512
 """JavaScript heap for Pyodide's own objects and file names, in MiB."""
 _LIBRARIES = ("cachetools",)
-"""Python's that a context's package imports in a worker."""
+"""Other packages that a context's package imports in a worker."""
 _IMPORTED_AHEAD = ("rlm.runners.wasm.inside", "tempfile")
-"""Modules in addition to those that the server of a context names."""
+"""Modules of a snapshot, in addition to those that the server of a context names."""
 _PAGE_BYTES = 64 << 10
 _PROGRAM = Path(__file__).with_name("node.mjs")
 
 
 class WasmRunner(RemoteRunner):
     """Runs cells in a WebAssembly module."""
+
+    name = "wasm"
 
     def __init__(
         self,
@@ -55,100 +57,89 @@ class WasmRunner(RemoteRunner):
 
         Raises RunnerUnavailable.
         """
-        super().__init__(WasmPlace(pyodide, memory_bytes, packages_of(context)), context, subcalls, **shared)
-
-
-class WasmPlace:
-    """Starts modules."""
-
-    name = "wasm"
-
-    def __init__(self, pyodide: str | os.PathLike[str] | None, memory_bytes: int, packages: tuple[str, ...]) -> None:
         self._pyodide = pyodide
         self._memory_bytes = memory_bytes
-        self._packages = packages
+        self._packages = packages_of(context)
+        super().__init__(context, subcalls, **shared)
 
-    def start(self, modules: Sequence[str] = ()) -> tuple[NodeProcess, Mapping[str, Any]]:
-        """A module that begins with a snapshot; the first of a version makes it, where it can be kept.
-
-        Raises RunnerUnavailable.
-        """
+    def launch(self, modules: Sequence[str]) -> tuple[NodeProcess, Mapping[str, Any]]:
         if lacks := what_is_missing(self._pyodide):
             raise RunnerUnavailable(f"runner 'wasm': {lacks}")
-        node, folder = shutil.which("node") or "node", find_folder(self._pyodide)
-        archive = _pack((*self._packages, *_LIBRARIES))
-        ahead = json.dumps([*_IMPORTED_AHEAD, *modules])
-        depends_on = (
-            _version(node).encode(), (folder / "package.json").read_bytes(), _PROGRAM.read_bytes(), archive,
-            ahead.encode(),
-        )  # fmt: skip
-
-        def make() -> bytes:
-            process, (_, made) = self._launch(node, folder, {"modules": json.loads(ahead)}, archive, b"")
-            process.end()
-            return bytes(made)
-
-        kept = os.path.expanduser(HOME)  # not absolute where the user has no home
-        snapshot = load_snapshot(Path(kept, "snapshots"), depends_on, make) if os.path.isabs(kept) else b""
-        process, (hello, _) = self._launch(node, folder, {}, archive, snapshot)
-        return process, hello
-
-    def _launch(
-        self, node: str, folder: Path, given: Mapping[str, Any], archive: bytes, snapshot: bytes
-    ) -> tuple[NodeProcess, Message]:
-        """A process, and its first message. Raises RunnerUnavailable."""
-        popen = subprocess.Popen(
-            self.command(node, folder),
-            env={"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {},
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        process = NodeProcess(popen)
-        try:
-            process.channel.send({**given, "archive": len(archive)}, [archive, snapshot], seconds=START_SECONDS)
-            first = process.channel.receive(START_SECONDS)
-        except (ChannelClosed, ChannelAbuse):
-            first = None  # its stderr tells more
-        except BaseException:
-            process.end()
-            raise
-        if first is None:
-            raise RunnerUnavailable(f"runner 'wasm': {process.end(gone=True)}")
-        return process, first
-
-    def command(self, node: str, folder: Path) -> list[str]:
-        """The command line of Node. It holds the program itself, which needs no right to a file then."""
-        folders = (folder, folder.parent / "ws")  # which Pyodide imports under Node
-        readable = [f"--allow-fs-read={each}{os.sep}*" for each in folders]
-        return [
-            node, _permission_flag(node), *readable, "--no-warnings", "--disallow-code-generation-from-strings",
-            f"--max-old-space-size={_HEAP_MIB}", f"--wasm-max-mem-pages={self._memory_bytes // _PAGE_BYTES}",
-            "--input-type=module", "--eval", _PROGRAM.read_text("utf-8"), str(folder), str(DISK_BYTES),
-        ]  # fmt: skip
+        return start_module(find_folder(self._pyodide), self._memory_bytes, self._packages, modules)
 
 
-class NodeProcess:
-    """Node with a module, and its channel."""
+def start_module(
+    folder: Path, memory_bytes: int, packages: tuple[str, ...], modules: Sequence[str]
+) -> tuple[NodeProcess, Mapping[str, Any]]:
+    """A module that begins with a snapshot of one that has imported `modules`, and the fields of its hello.
 
-    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
-        self._popen = popen
-        self._ended: str | None = None
-        self.channel = take_channel(popen)
+    The first start of a version makes the snapshot, where it can be kept. Raises RunnerUnavailable.
+    """
+    node = shutil.which("node") or "node"
+    command = node_command(node, folder, memory_bytes)
+    archive = _pack((*packages, *_LIBRARIES))
+    ahead = [*_IMPORTED_AHEAD, *modules]
+    depends_on = (
+        _version(node).encode(), (folder / "package.json").read_bytes(), _PROGRAM.read_bytes(), archive,
+        json.dumps(ahead).encode(),
+    )  # fmt: skip
 
-    def end(self, *, gone: bool = False) -> str:
-        """Kill it."""
-        if self._ended is None:
-            self.channel.close()
-            by_itself = gone and wait_for_exit(self._popen)
-            self._popen.kill()
-            said = self._popen.communicate()[1].decode("utf-8", "replace")
-            errors = [line.strip() for line in said.splitlines() if "Error" in line or "error" in line]
-            complaint = errors[-1][:300] if errors else ""
-            self._ended = (complaint or f"exit status {self._popen.returncode}") if by_itself else "ended"
-        return self._ended
+    def make() -> bytes:
+        process, (_, snapshot) = _launch(command, folder, {"modules": ahead}, archive, b"")
+        process.end()
+        return bytes(snapshot)
+
+    kept = os.path.expanduser(HOME)  # not absolute where the user has no home
+    snapshot = load_snapshot(Path(kept, "snapshots"), depends_on, make) if os.path.isabs(kept) else b""
+    process, (hello, _) = _launch(command, folder, {}, archive, snapshot)
+    return process, hello
+
+
+def _launch(
+    command: list[str], folder: Path, fields: Mapping[str, Any], archive: bytes, snapshot: bytes
+) -> tuple[NodeProcess, Message]:
+    """A process, and its first message. Raises RunnerUnavailable."""
+    popen = subprocess.Popen(
+        command,
+        env={"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {},
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    process = NodeProcess(popen)
+    try:
+        process.channel.send({**fields, "archive": len(archive)}, [archive, snapshot], seconds=START_SECONDS)
+        first = process.channel.receive(START_SECONDS)
+    except (ChannelClosed, ChannelAbuse):
+        first = None  # its stderr tells more
+    except BaseException:
+        process.end()
+        raise
+    if first is None:
+        raise RunnerUnavailable(f"runner 'wasm': {process.end(gone=True)}")
+    return process, first
+
+
+def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
+    """The command line of Node. It contains the program itself, which then needs no right to a file."""
+    folders = (folder, folder.parent / "ws")  # which Pyodide imports under Node
+    readable = [f"--allow-fs-read={each}{os.sep}*" for each in folders]
+    return [
+        node, _permission_flag(node), *readable, "--no-warnings", "--disallow-code-generation-from-strings",
+        f"--max-old-space-size={_HEAP_MIB}", f"--wasm-max-mem-pages={memory_bytes // _PAGE_BYTES}",
+        "--input-type=module", "--eval", _PROGRAM.read_text("utf-8"), str(folder), str(DISK_BYTES),
+    ]  # fmt: skip
+
+
+class NodeProcess(PipedProcess):
+    """A process of Node with a module."""
+
+    def describe_exit(self) -> str:
+        """The last error that it printed, or else its exit status."""
+        errors = [line[:300] for line in self.stderr_lines if "Error" in line or "error" in line]
+        return errors[-1] if errors else super().describe_exit()
 
 
 @cache
@@ -160,7 +151,7 @@ def _permission_flag(node: str) -> str:
     """Node's option for its permission model, by its version. Raises RunnerUnavailable."""
     major, minor = (int(part) for part in _version(node).lstrip("v").split(".")[:2])
     if (major, minor) < (20, 12):
-        raise RunnerUnavailable(f"runner 'wasm': this is Node {_version(node)}: it needs 20.12 or newer")
+        raise RunnerUnavailable(f"runner 'wasm' needs Node 20.12 or newer, this is {_version(node)}")
     is_stable = major >= 24 or (major == 22 and minor >= 13)
     return "--permission" if is_stable else "--experimental-permission"
 

@@ -22,45 +22,49 @@ ABSENT = ("google_crc32c", "zstandard")
 """Compiled libraries that check and compress stored data; the host does that."""
 _NAP_SECONDS = 0.05
 _JAVASCRIPT = ("js", "pyodide", "pyodide_js", "_pyodide", "_pyodide_core", "asyncio")
-"""Modules that hold objects of JavaScript; asyncio has Pyodide's event loop."""
+"""Packages that contain objects of JavaScript; asyncio contains Pyodide's event loop."""
 _plain_asyncio: dict[str, ModuleType] = {}
-"""Its modules without that loop, if they were imported ahead."""
+"""The modules of asyncio without that loop, if they were imported ahead."""
 
 
 class OneThreadLink(WorkerLink):
-    """A link of a process with one thread, whose reads block."""
+    """The link of a process with one thread, whose reads block."""
 
     def interrupted(self) -> bool:
-        """Whether the host wants the running cell to end, as far as has been read."""
+        """Whether the host wants the running cell to end, by the messages that were read so far."""
         return self._is_interrupted
 
 
-class AskedThread(worker.MainThread):
-    """Runs cells where no timer rings: Python's steps ring the alarm some fifty times a second."""
+class PolledThread(worker.MainThread):
+    """Runs cells where the system has no timer: Python's steps raise the signal some fifty times a second."""
 
-    _rings_at = 0.0
+    _due_at = 0.0
 
     def _set_timer(self, seconds: float) -> None:
-        self._rings_at = time.monotonic() + seconds
+        self._due_at = time.monotonic() + seconds
 
-    def _ring(self, number: int, frame: FrameType | None) -> None:
-        if time.monotonic() >= self._rings_at:
-            super()._ring(number, frame)
+    def _on_timer(self, number: int, frame: FrameType | None) -> None:
+        if time.monotonic() >= self._due_at:
+            super()._on_timer(number, frame)
 
 
 class _Sleep(selectors.SelectSelector):
+    """A selector without files, which only waits."""
+
     def select(self, timeout: float | None = None) -> list[Any]:
         time.sleep(_NAP_SECONDS if timeout is None else max(0.0, min(timeout, _NAP_SECONDS)))
         return []
 
 
 class _Absent(ModuleType):
+    """A module that is not there; it can be imported, but not used."""
+
     def __getattr__(self, name: str) -> Any:
         raise ImportError(f"{self.__name__} is not in the sandbox")
 
 
 def import_ahead(modules: Iterable[str]) -> None:
-    """Import what workers need, before the memory of the module is kept for them."""
+    """Import what workers need, for a snapshot of this module's memory."""
     _leave_out_absent()
     for name in modules:
         importlib.import_module(name)
@@ -71,7 +75,7 @@ def import_ahead(modules: Iterable[str]) -> None:
 
 
 def main() -> None:
-    """Run the worker over /dev/channel; from its opening on the module can ask for nothing but files and clocks."""
+    """Run the worker over /dev/channel. Once that is open, the module can ask only for files and clocks."""
     _leave_out_absent()
     _reseed()
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
@@ -79,11 +83,11 @@ def main() -> None:
     forget_javascript()
     channel = os.open("/dev/channel", os.O_RDWR)
     link = OneThreadLink(channel, os.dup(channel))
-    worker.main(link, AskedThread(link), {"confinement": "wasm"})
+    worker.main(link, PolledThread(link), {"confinement": "wasm"})
 
 
 def forget_javascript() -> None:
-    """Leave no object of JavaScript and no way to get one. Raises RuntimeError where one is left."""
+    """Remove all objects of JavaScript and all ways to get one. Raises RuntimeError if one is left."""
     import js  # type: ignore[import-not-found]
 
     kind = type(js)
@@ -91,7 +95,7 @@ def forget_javascript() -> None:
     _take_modules(_JAVASCRIPT)
     del js
     _use_plain_asyncio()
-    for holder in gc.get_objects():  # the collector does not track the objects themselves
+    for holder in gc.get_objects():  # the collector tracks what refers to them, not the objects themselves
         if type(holder) is dict:
             for key in [key for key, value in list(holder.items()) if issubclass(type(value), kind)]:
                 del holder[key]
@@ -108,10 +112,10 @@ def _leave_out_absent() -> None:
 
 
 def _reseed() -> None:
-    """Seed the generators of chance: the memory of a module may be a copy that others got, too."""
-    for each in gc.get_objects():
-        if isinstance(each, random.Random):
-            each.seed()
+    """Seed random generators again: other workers may have begun with a copy of the same memory."""
+    for generator in gc.get_objects():
+        if isinstance(generator, random.Random):
+            generator.seed()
 
 
 def _take_modules(packages: tuple[str, ...]) -> dict[str, ModuleType]:
@@ -120,7 +124,7 @@ def _take_modules(packages: tuple[str, ...]) -> dict[str, ModuleType]:
 
 
 def _use_plain_asyncio() -> None:
-    """Give asyncio, without Pyodide's patches, a loop of timers and callbacks: there are no sockets, and no threads."""
+    """Use asyncio without Pyodide's patches, with a loop that has timers and callbacks, but no sockets or threads."""
     sys.modules.update(_plain_asyncio)
     import asyncio
 

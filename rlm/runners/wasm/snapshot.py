@@ -1,8 +1,8 @@
-"""Keep the memory of a module that has imported what a worker needs: a worker begins with a copy of it.
+"""Keep a snapshot of the memory of a module that has imported what a worker needs, so that workers start faster.
 
-A snapshot holds public code and no context; it is made by a process that runs no code of a model, with an empty
-environment. Its name is a digest of all that it depends on, its first bytes are a digest of the rest: a damaged one is
-rebuilt.
+A snapshot contains public code and no context. A process with an empty environment makes it, and runs no code of a
+model. The name of its file is a digest of its inputs. Its first bytes are a digest of the rest; a damaged snapshot is
+made again.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 MOST_KEPT = 4
-"""Snapshots, of 31 MB each, that the folder holds: of the versions and kinds of contexts used last."""
+"""The most snapshots in the folder, of 31 MB each: those used last."""
 _SUFFIX = ".snapshot"
 _DIGEST_BYTES = sha256().digest_size
 _making = threading.Lock()
 
 
 def load_snapshot(folder: Path, depends_on: tuple[bytes, ...], make: Callable[[], bytes]) -> bytes:
-    """The snapshot of these inputs, made if the folder has none; empty if the folder cannot keep one, or none is
-    made."""
+    """The snapshot for these inputs. `make` makes it if the folder has none. Empty if the folder cannot keep one."""
     name = sha256(b"".join(sha256(each).digest() for each in depends_on)).hexdigest()
     path = folder / f"{name}{_SUFFIX}"
     if (found := _read(path)) is not None:
         return found
-    with _making:  # the waiting processes find it
+    with _making:  # a waiting thread then finds the file
         if (found := _read(path)) is not None:
             return found
-        if not _can_write(folder):
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
             return b""
         made = make()
         with suppress(OSError):  # a full disk: the next start makes it again
@@ -40,18 +41,18 @@ def load_snapshot(folder: Path, depends_on: tuple[bytes, ...], make: Callable[[]
         return made
 
 
-def drop_snapshots(folder: Path, most: int = MOST_KEPT) -> None:
-    """Remove all but the ones used last, including the half-written file of a killed process."""
+def _drop_old(folder: Path) -> None:
+    """Remove all snapshots but those used last, including files that a killed process left half-written."""
     found = []
     for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(FileNotFoundError):  # another process drops them, too
             found.append((path.stat().st_mtime_ns, path))
-    for _, path in sorted(found, reverse=True)[most:]:
+    for _, path in sorted(found, reverse=True)[MOST_KEPT:]:
         path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> bytes | None:
-    """The content of the file; None where it is missing or damaged."""
+    """The content of the file; None if it is missing or damaged."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -60,14 +61,6 @@ def _read(path: Path) -> bytes | None:
         os.utime(path)  # it is in use
     body = data[_DIGEST_BYTES:]
     return body if sha256(body).digest() == data[:_DIGEST_BYTES] else None
-
-
-def _can_write(folder: Path) -> bool:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -80,4 +73,4 @@ def _write(path: Path, data: bytes) -> None:
         except BaseException:
             os.unlink(file.name)
             raise
-    drop_snapshots(path.parent)
+    _drop_old(path.parent)

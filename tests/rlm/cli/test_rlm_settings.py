@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from monocontext.cli.settings import config_path
-from rlm.cli.asking import choose_models, limits, model_choice, with_settings
+from rlm.cli.asking import choose_models, complete_model_flags, limits, with_settings
 from rlm.cli.commands import app
 from rlm.cli.compile import _has_model
 
@@ -34,7 +34,7 @@ def write(text: str) -> None:
 
 def choice(**given: str) -> tuple[Any, ...]:
     """Model, sub-model, and the endpoints of both, of a command line with these flags."""
-    who = model_choice(**{**NONE, **given})  # type: ignore[arg-type]
+    who = complete_model_flags(**{**NONE, **given})  # type: ignore[arg-type]
     return tuple(who[name] for name in ("model", "sub_model", "base_url", "sub_base_url"))
 
 
@@ -130,7 +130,7 @@ def test_a_run_asks_whom_the_file_names(endpoint: Any, anthropic_endpoint: Any, 
     assert (result.exit_code, result.stdout) == (0, "yes\n"), result.output
     assert [each[-1]["model"] for each in anthropic_endpoint.requests] == ["claude-a"]
     assert [each["model"] for each in endpoint.requests] == ["small"]
-    with_preset = choose_models(model_choice(**{**NONE, "preset": "openai"}))  # type: ignore[arg-type]
+    with_preset = choose_models(complete_model_flags(**{**NONE, "preset": "openai"}))  # type: ignore[arg-type]
     assert with_preset["sub_model"] == "gpt-5.4-mini"
 
 

@@ -160,7 +160,7 @@ def test_keywords_that_need_backend_beside_them(options: dict[str, Any], named: 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"environment": "daytona"}, "runner="),
+        ({"environment": "daytona"}, "there are 'local', 'subprocess'"),
         ({"environment_kwargs": {"setup_code": "x"}}, "custom_tools"),
         ({"backend_kwargs": {"nonsense": 1}}, "model_name"),
         ({"other_backends": ["openai", "openai"]}, "sub_lm"),

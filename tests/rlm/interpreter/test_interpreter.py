@@ -124,7 +124,7 @@ def test_results(tmp_path: Path) -> None:
         interp.execute("import sys; print('hello', end=' '); sys.stdout.write('y' * 300)")
         assert interp.execute("print(get_last_execution()['stdout_preview'])") == "hello " + "y" * 194
         assert interp.execute("add_buffer('b', 1); add_buffer('b', 2); print(get_buffer('b'))") == "[1, 2]"
-        with pytest.raises(ValueError, match="name of one"):
+        with pytest.raises(ValueError, match="needs a Python name"):
             interp.execute("", {"not a name": 1})
 
 

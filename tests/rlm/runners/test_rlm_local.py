@@ -294,7 +294,7 @@ def test_closing_leaves_no_thread_and_no_source(runner_of: Make) -> None:
     before = len(ours())
     runner = runner_of()
     runner.run("1")
-    name = next(name for name in linecache.cache if name.startswith(runner._files))
+    name = next(name for name in linecache.cache if name.startswith(runner._file_prefix))
     runner.close()
     while len(ours()) > before and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -15,10 +15,18 @@ from typing import Any
 import pytest
 
 from rlm.context.excerpt import shorten
-from rlm.runners.capture import Router
+from rlm.runners.capture import Buffer, Router
 from rlm.runners.local import LocalRunner
 
 Make = Callable[..., LocalRunner]
+
+
+def test_a_buffer_without_room_keeps_no_text() -> None:
+    buffer = Buffer(0)
+    for _ in range(3):
+        buffer.write("x" * 1000)
+    assert buffer.text() == "\n... [3,000 characters omitted] ...\n"
+    assert "".join(buffer._tail) == ""
 
 
 def test_output_keeps_head_and_tail_and_states_what_was_omitted(runner_of: Make) -> None:

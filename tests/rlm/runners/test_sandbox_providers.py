@@ -127,5 +127,5 @@ def test_lines_carry_bytes_through_echo_and_greetings(piece: int) -> None:
 
 @pytest.mark.parametrize("text", [">not base64\n", "x" * (1 << 20)])
 def test_what_is_no_line_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match="a line that"):
+    with pytest.raises(ValueError, match=r"a line (that|of more)"):
         list(LineDecoder(FROM_WORKER).decode(text))

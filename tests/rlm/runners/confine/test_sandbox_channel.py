@@ -180,15 +180,18 @@ def test_text_beside_the_surrogates_is_none() -> None:
 # -- a runner with a worker that lies ----------------------------------------------------------------------------------
 
 
-class Liar:
-    """A place whose workers follow the protocol until a cell comes, and then send what they like."""
+class Liar(RemoteRunner):
+    """A runner whose workers follow the protocol until a cell comes, and then send what they like."""
 
     name = "liar"
 
-    def __init__(self, lie: Callable[[socket.socket], None], protocol: int = PROTOCOL) -> None:
+    def __init__(
+        self, lie: Callable[[socket.socket], None], context: object = "c", *, protocol: int = PROTOCOL, **options: Any
+    ) -> None:
         self._lie, self._protocol = lie, protocol
+        super().__init__(context, SubCalls(ScriptedLM(str.upper), Usage()), **options)
 
-    def start(self, modules: Sequence[str]) -> tuple[Any, Mapping[str, Any]]:
+    def launch(self, modules: Sequence[str]) -> tuple[Any, Mapping[str, Any]]:
         ours, theirs = socket.socketpair()
         fd = ours.detach()
 
@@ -220,7 +223,7 @@ class Liar:
 
 
 def run_with(lie: Callable[[socket.socket], None], **options: Any) -> Any:
-    runner = RemoteRunner(Liar(lie), "c", SubCalls(ScriptedLM(str.upper), Usage()), **options)
+    runner = Liar(lie, **options)
     try:
         return runner.run("1")
     finally:
@@ -282,8 +285,8 @@ def test_what_the_worker_asks_of_a_context_is_bounded_before_it_is_read() -> Non
 
     bomb = b"[" + b"[]," * (HEAD_BYTES // 3) + b"1]"
     lie = framed({"op": "context", "id": 1}, bomb)
-    runner = RemoteRunner(Liar(lambda enemy: enemy.sendall(lie)), Lazy(), SubCalls(ScriptedLM(str.upper), Usage()))
-    with pytest.raises(ChannelAbuse, match="asks the text with"):
+    runner = Liar(lambda enemy: enemy.sendall(lie), Lazy())
+    with pytest.raises(ChannelAbuse, match="sent a context request of"):
         runner.run("1")
     runner.close()
 
@@ -303,7 +306,7 @@ def test_a_silent_worker_is_given_up_after_the_cells_time() -> None:
 
 def test_a_worker_of_another_version_is_refused() -> None:
     with pytest.raises(RunnerUnavailable, match="protocol 99"):
-        RemoteRunner(Liar(lambda enemy: None, protocol=99), "c", SubCalls(ScriptedLM(str.upper), Usage()))
+        Liar(lambda enemy: None, protocol=99)
 
 
 # -- what confines, as data --------------------------------------------------------------------------------------------

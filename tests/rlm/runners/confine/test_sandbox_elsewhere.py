@@ -17,7 +17,7 @@ from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
-from rlm.runners.docker import DockerPlace, DockerRunner
+from rlm.runners.docker import DockerRunner, docker_command
 from rlm.runners.modal import ModalRunner
 
 ROOT = Path(__file__).parents[4]
@@ -63,7 +63,7 @@ def test_a_container_runs_cells_and_is_killed_by_name(tmp_path: Path) -> None:
 
 
 def test_docker_is_asked_for_walls() -> None:
-    words = DockerPlace(Limits(), "image", "docker", ("--runtime=runsc",)).command("docker", "name")
+    words = docker_command("docker", "name", "image", ("--runtime=runsc",), Limits())
     line = " ".join(words)
     for wanted in ("--network none", "--read-only", "--cap-drop ALL", "--user 65534:65534", "--runtime=runsc image"):
         assert wanted in line
@@ -73,7 +73,7 @@ def test_docker_is_asked_for_walls() -> None:
 def test_what_docker_says_is_the_reason(tmp_path: Path) -> None:
     with pytest.raises(RunnerUnavailable, match="docker: no such image"):
         DockerRunner("c", calls(), image="the-image", program=docker_at(tmp_path, broken=True))
-    with pytest.raises(RunnerUnavailable, match="no program 'nodocker'"):
+    with pytest.raises(RunnerUnavailable, match="needs the program 'nodocker'"):
         DockerRunner("c", calls(), program="nodocker")
 
 

@@ -33,7 +33,7 @@ def sandbox() -> Iterator[Make]:
 def interrupted_in(runner: Any, code: str) -> None:
     """Run a cell that says by a sub-call that it has begun, and is interrupted a little later."""
     began = threading.Event()
-    runner._functions["llm_query"] = lambda prompt, model=None: began.set() or "begun"
+    runner._requests.functions["llm_query"] = lambda prompt, model=None: began.set() or "begun"
 
     def interrupt() -> None:
         began.wait(60)

@@ -21,7 +21,7 @@ from rlm.calls.usage import Usage
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners import make_runner
 from rlm.runners.pyodide import FOLDER, find_folder, what_is_missing
-from rlm.runners.wasm import DISK_BYTES, WasmPlace, WasmRunner
+from rlm.runners.wasm import DISK_BYTES, WasmRunner, node_command, start_module
 from rlm.runners.wasm.snapshot import MOST_KEPT, load_snapshot
 
 SECRET = "planted-secret-4711"
@@ -273,7 +273,7 @@ def test_behind_it_node_has_no_files_no_programs_and_no_code_of_text(tmp_path: P
     ours = Path(rlm.runners.wasm.__file__).with_name("node.mjs").read_text()
     node = rlm.runners.wasm.shutil.which("node")
     assert node
-    command = WasmPlace(None, 512 << 20, ()).command(node, find_folder(None))
+    command = node_command(node, find_folder(None), 512 << 20)
     command = [BEHIND if word == ours else word for word in command]
     assert BEHIND in command
     command += [files[0], str(tmp_path / "x")]
@@ -354,15 +354,14 @@ def test_a_user_without_a_home_starts_without_a_snapshot(tmp_path: Path, monkeyp
     assert find_folder(None) == Path("/~/.monocontext/node_modules/pyodide")
     begun_with: list[bytes] = []
 
-    def launch(place: WasmPlace, *given: Any) -> tuple[None, tuple[dict[str, object], bytes]]:
+    def launch(*given: Any) -> tuple[None, tuple[dict[str, object], bytes]]:
         begun_with.append(given[-1])
         return None, ({}, b"made")
 
-    monkeypatch.setattr(WasmPlace, "_launch", launch)
-    monkeypatch.setattr(rlm.runners.wasm, "what_is_missing", lambda folder: "")
+    monkeypatch.setattr(rlm.runners.wasm, "_launch", launch)
     monkeypatch.setattr(rlm.runners.wasm, "_version", lambda node: "v22.13.0")
     (tmp_path / "package.json").write_text("{}")
-    WasmPlace(tmp_path, 1 << 30, ("rlm",)).start()
+    start_module(tmp_path, 1 << 30, ("rlm",), ())
     assert begun_with == [b""]
     assert [file.name for file in tmp_path.iterdir()] == ["package.json"]
 

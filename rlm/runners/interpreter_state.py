@@ -1,4 +1,4 @@
-"""Repair a cell's changes to its interpreter, or find that later cells cannot run in it."""
+"""Repair what a cell changed in its interpreter, or find that later cells cannot run in it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from rlm.runners.capture import Router
 _IS_WASM = sys.platform == "emscripten"
 
 
-class Interpreter:
-    """The interpreter of a worker as it was before the first cell."""
+class InterpreterState:
+    """The state of a worker's interpreter before the first cell."""
 
     def __init__(self) -> None:
         self._builtins: dict[str, Any] = dict(vars(builtins))
         self._modules = frozenset(name for name, module in sys.modules.items() if module is not None)
         lists: list[list[Any]] = [sys.path, sys.meta_path, sys.path_hooks]
-        self._lists = [(each, tuple(each)) for each in lists]
+        self._lists = [(paths, tuple(paths)) for paths in lists]
         self._recursion_limit = sys.getrecursionlimit()
         self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
 
     def repair(self) -> None:
-        """Restore what can be restored without a loss: builtins, module search paths, limits, tracing."""
+        """Restore builtins, module search paths, the recursion limit and streams; end tracing."""
         if sys.getrecursionlimit() < self._recursion_limit:
             sys.setrecursionlimit(self._recursion_limit)
         vars(builtins).update(self._builtins)
-        for some, before in self._lists:
-            some.extend([each for each in before if each not in some])
+        for paths, before in self._lists:
+            paths.extend([each for each in before if each not in paths])
         sys.settrace(None)
         sys.setprofile(None)
         gc.enable()
@@ -42,7 +42,7 @@ class Interpreter:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
     def is_lost(self) -> bool:
-        """Whether modules are blocked, or too many are gone, or no file can be opened."""
+        """Whether a module is blocked, over a quarter of the modules are gone, or no file can be opened."""
         blocked = any(name in sys.modules and sys.modules[name] is None for name in self._modules)
         gone = sum(name not in sys.modules for name in self._modules)
         if blocked or gone > len(self._modules) // 4:

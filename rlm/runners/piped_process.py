@@ -1,0 +1,65 @@
+"""Talk to a worker over the standard streams of its process, and wait for the end of a process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
+
+if TYPE_CHECKING:
+    from rlm.runners.template import Forked
+
+_END_SECONDS = 20.0
+
+
+class PipedProcess:
+    """A process whose standard input and output are the channel to its worker."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        """Takes the streams of `popen`, which must be pipes."""
+        assert popen.stdin
+        assert popen.stdout
+        read_fd, write_fd = os.dup(popen.stdout.fileno()), os.dup(popen.stdin.fileno())
+        popen.stdout.close()
+        popen.stdin.close()
+        popen.stdin = popen.stdout = None
+        self._popen = popen
+        self._how_ended = ""
+        self.channel = Channel(read_fd, write_fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES)
+        self.stderr_lines: list[str] = []
+        """The lines on its stderr, once it has ended."""
+
+    def end(self, *, gone: bool = False) -> str:
+        """Kill it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
+        if not self._how_ended:
+            self.channel.close()
+            by_itself = gone and wait_for_exit(self._popen)
+            if not by_itself:
+                self.kill()
+            try:
+                stderr = self._popen.communicate(timeout=_END_SECONDS)[1]
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                stderr = self._popen.communicate()[1]
+            self.stderr_lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines()]
+            self._how_ended = self.describe_exit() if by_itself else "ended"
+        return self._how_ended
+
+    def kill(self) -> None:
+        """Make the process end."""
+        self._popen.kill()
+
+    def describe_exit(self) -> str:
+        """How the process ended by itself, in a few words."""
+        return f"exit status {self._popen.returncode}"
+
+
+def wait_for_exit(popen: subprocess.Popen[bytes] | Forked) -> bool:
+    """Whether a process whose channel has closed ends by itself within a second."""
+    try:
+        popen.wait(1.0)
+    except subprocess.TimeoutExpired:
+        return False
+    return True

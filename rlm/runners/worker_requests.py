@@ -1,0 +1,153 @@
+"""Answer the requests of a worker while its cell runs: calls of the host's functions, and reads of the context.
+
+A request that may wait (a model call, storage) runs on a thread of its own; any other is answered at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from rlm.context import protocol
+from rlm.context.protocol import ContextServer
+from rlm.errors import ChannelAbuse, LLMError
+from rlm.runners.channel import HEAD_BYTES, Channel, ChannelClosed, Message
+from rlm.runners.indexed import IndexedServer, can_serve
+from rlm.runners.values import decode_value, is_data, pack, split_texts
+
+MOST_REQUESTS = 64
+"""The most requests of a worker at once; an honest one has at most 32."""
+MOST_BYTES = 128 << 20
+"""The most bytes of those requests together."""
+SEND_SECONDS = 30.0
+"""A worker that does not read a message in this time is lost."""
+_ERROR_CHARACTERS = 10_000
+
+
+def make_context_server(context: object) -> ContextServer | None:
+    """The object that reads `context` for a worker; None if a worker gets a copy, or the context cannot be read so."""
+    server = protocol.make_server(context)
+    if server is None and not is_data(context) and can_serve(context):
+        return IndexedServer(context)
+    return server
+
+
+class WorkerRequests:
+    """Answers requests on threads of its own. For use by one thread of the host."""
+
+    def __init__(
+        self, context: object, functions: Mapping[str, Callable[..., Any]], server: ContextServer | None
+    ) -> None:
+        """`functions`: all that a worker may call, by name."""
+        self.functions = dict(functions)
+        self._context = context
+        self._server = server
+        self._lock = threading.Lock()
+        self._count = self._bytes = 0
+        self._failure: BaseException | None = None
+
+    def raise_failure(self) -> None:
+        """Raise the exception that ended one of the threads, if there is one: ChannelAbuse, or not an Exception."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def handle(self, channel: Channel, message: Message) -> None:
+        """Answer a request on `channel`, now or in a thread. Raises ChannelAbuse for anything but a valid request."""
+        head, body = message
+        number = head.get("id")
+        if type(number) is not int or not 0 < number < 1 << 62:
+            raise ChannelAbuse("the worker sent a request without a number")
+        match head.get("op"):
+            case "context" if self._server:
+                is_ready = _is_ready(self._server, body)
+                answer = partial(_answer_context, channel, number, self._server, bytes(body))
+                if is_ready:
+                    answer()
+                    return
+            case "call":
+                answer = partial(_answer_call, channel, number, *self._decode_call(head, body))
+            case op:
+                raise ChannelAbuse(f"the worker sent an unknown message: {str(op)[:50]!r}")
+        self._run_in_thread(answer, len(body))
+
+    def _decode_call(
+        self, head: dict[str, Any], body: memoryview
+    ) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+        given = decode_value(head.get("given"), split_texts(head.get("texts"), body), self._context)
+        name = head.get("name")
+        match given:
+            case [[*args], dict(options)] if isinstance(name, str) and name in self.functions:
+                return self.functions[name], args, options
+        raise ChannelAbuse(f"the worker called an unknown function: {str(name)[:50]!r}")
+
+    def _run_in_thread(self, answer: Callable[[], None], size: int) -> None:
+        with self._lock:
+            self._count += 1
+            self._bytes += size
+            if self._count > MOST_REQUESTS or self._bytes > MOST_BYTES:
+                raise ChannelAbuse(f"the worker has more than {MOST_REQUESTS} requests, or {MOST_BYTES:,} bytes, open")
+
+        def run() -> None:
+            try:
+                answer()
+            except BaseException as exc:  # `raise_failure` raises it in the thread that waits for the cell
+                self._failure = exc
+            finally:
+                with self._lock:
+                    self._count -= 1
+                    self._bytes -= size
+
+        # A daemon: a model call may take ten minutes, and the process must be able to end.
+        threading.Thread(target=run, name="rlm-worker-call", daemon=True).start()
+
+
+def _is_ready(server: ContextServer, request: memoryview) -> bool:
+    """Whether an answer takes no waiting. Raises ChannelAbuse for a request that no honest worker sends."""
+    if len(request) > HEAD_BYTES:  # it is parsed as JSON, like the head of a message
+        raise ChannelAbuse(f"the worker sent a context request of {len(request):,} bytes: at most {HEAD_BYTES:,}")
+    try:
+        return server.ready(bytes(request))
+    except server.bad_request as exc:
+        raise ChannelAbuse(f"the worker sent a bad request: {exc}") from None
+
+
+def _answer_context(channel: Channel, number: int, server: ContextServer, request: bytes) -> None:
+    try:
+        head, body = dict[str, Any](), server.answer(request)
+    except server.bad_request as exc:
+        raise ChannelAbuse(f"the worker sent a bad request: {exc}") from None
+    except Exception as exc:
+        head, body = {"error": _encode_error(exc)}, b""
+    _send(channel, number, head, body)
+
+
+def _answer_call(
+    channel: Channel, number: int, function: Callable[..., Any], args: list[Any], options: dict[str, Any]
+) -> None:
+    """Send the result of a function. Exceptions in a list, as a batch returns them, are sent apart."""
+    head: dict[str, Any] = {}
+    try:
+        value = function(*args, **options)
+        if isinstance(value, list) and any(isinstance(item, Exception) for item in value):
+            head["errors"] = [(at, _encode_error(item)) for at, item in enumerate(value) if isinstance(item, Exception)]
+            value = [None if isinstance(item, Exception) else item for item in value]
+        body = pack(value)
+    except Exception as exc:
+        head, body = {"error": _encode_error(exc)}, b""
+    _send(channel, number, head, body)
+
+
+def _encode_error(exc: Exception) -> list[str]:
+    """The name of an exception, LLMError for its subclasses, and its message."""
+    name = "LLMError" if isinstance(exc, LLMError) else type(exc).__name__
+    return [name, str(exc)[:_ERROR_CHARACTERS]]
+
+
+def _send(channel: Channel, number: int, head: dict[str, Any], body: bytes) -> None:
+    try:
+        channel.send({**head, "id": number}, [body], seconds=SEND_SECONDS)
+    except ChannelClosed:
+        pass  # the worker is gone; the thread that waits for the cell notices it too
