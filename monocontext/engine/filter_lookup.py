@@ -160,7 +160,7 @@ class FilterLookup:
     """
 
     elsewhere: Callable[[Query, bool], Runs | None] | None = None
-    """Looks up a query, and `within_line`, in filters outside of this text, with requests of its own. Returns the
+    """Looks up a query, and `within_line`, in filters outside of this text, with separate requests. Returns the
     candidate frames; None if the filters cannot tell."""
 
     def __init__(self, table: FrameTable, fetcher: Fetcher):
@@ -270,7 +270,7 @@ class FilterLookup:
             self._fetcher.cache.put(("hits", query, within_line, first), hits)
 
     def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
-        """Whether `narrow` would send requests of its own. A thread that holds the lock may not wait for them."""
+        """Whether `narrow` would send its own requests. A thread that holds the lock may not wait for them."""
         return self.elsewhere is not None and query is not None and self._remembered(query, within_line) is None
 
     def _useless(self, query: Query | None, frames: int) -> str:
@@ -286,7 +286,7 @@ class FilterLookup:
     def _pages_to_fetch_with_rows(self, start: int, stop: int) -> list[FetchItem]:
         """The index pages that a search in characters [start, stop) will need, if none of them is in memory.
 
-        They are requested together with the rows, so that the offsets of candidates are known at once. None if there
+        They are requested together with the rows, so the offsets of candidates are known at once. None if there
         are many or unknown pages, if round trips cost nothing, or if so short a search may use no filter.
         """
         frames = (stop - start) * self._table.frames // max(self._table.characters, 1)

@@ -42,7 +42,7 @@ class ReadLog:
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
         """Make a mark; return it, and the ranges read since the mark of an earlier call, sorted and merged.
 
-        No ranges for None; for a mark that is no longer kept, those that still are.
+        No ranges for None; since the oldest kept mark for an older one.
         """
         global marks_made
         with self._lock:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 FIRST_BATCH_BYTES = 1 << 20
 """A scan begins with this much ahead, and then has at most as much ahead as it has used. Most `find`s of a model end
-early, and such a one has read at most twice the text that it looked at."""
+early: one has then read at most twice the text that it looked at."""
 WAVE_GROWTH = 4
 """The multiple of the used text that a scan has ahead if one wave carries it: 20 MB then take four round trips."""
 FIRST_CANDIDATES_BYTES = 2 << 20

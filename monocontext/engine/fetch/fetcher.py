@@ -204,13 +204,6 @@ class Fetcher:
         assert fetch.values is not None
         return fetch.values[key]
 
-    def wait_for_frame(self, number: int, fetch: Fetch, token: Token) -> FrameText:
-        """A fetched frame, which counts as used."""
-        text: FrameText = self.wait(number, fetch, token)
-        if not text.used:
-            self.use(text)
-        return text
-
     def _wait_or_hedge(self, is_ready: Callable[[], bool]) -> None:
         """Wait until `is_ready()`, or until a request is late; then send late requests a second time."""
         if not self.workers.wait(is_ready, self.hedging.next_due if self.hedging else None):
@@ -238,8 +231,8 @@ class Fetcher:
 
     @change
     def act(self, step: Callable[[], T]) -> T | None:
-        """Run a step that changes what is wanted, send the requests that may start then, and return its result. None
-        for a closed reader, which runs no step."""
+        """Run a step that changes the plan of requests, send those that may start then, and return its result. A closed
+        reader runs no step, and returns None."""
         self.resume()
         if self.is_closed:
             return None
@@ -372,7 +365,7 @@ class Fetcher:
         self.workers.notify()
 
     def _withdraw_abandoned(self) -> None:
-        """Within a change: withdraw the requests that interrupted calls left behind."""
+        """Within a change: withdraw the requests of interrupted calls."""
         if self.scheduler.left:
             for fetch in self.scheduler.withdraw_abandoned():
                 self._tell_ended(fetch)
@@ -387,7 +380,7 @@ class Fetcher:
             self._send(started, is_first)
 
     def _send(self, fetches: Iterable[Fetch], is_first: bool) -> None:
-        """Within a change: have attempts carried out by threads, or leave them to callers."""
+        """Within a change: submit attempts to threads, or leave them to callers."""
         now, sent = self.workers.now(), []
         for fetch in fetches:
             request, job = fetch.request, partial(self._run, fetch, now)
@@ -418,7 +411,7 @@ class Fetcher:
     # -- running an attempt ----------------------------------------------------------------------------------------
 
     def _run(self, fetch: Fetch, began: float) -> None:
-        """In a worker: run one attempt, keep its values, and start what may start after it. Never raises."""
+        """In a worker: run one attempt, keep its values, and start the requests that may follow. Never raises."""
         values: dict[Hashable, Any] = {}
         error: BaseException | None = None
         try:
@@ -450,7 +443,7 @@ class Fetcher:
 
     @change
     def _finish(self, fetch: Fetch, values: dict[Hashable, Any], error: BaseException | None, began: float) -> None:
-        """Keep the values of an attempt that has ended, wake its callers, and start what may start after it."""
+        """Keep the values of an attempt that has ended, wake its callers, and start the requests that may follow."""
         if isinstance(error, StoreFailure) and error.refusals:
             self._apply_backpressure(error.refusals, began)
         if fetch.done:

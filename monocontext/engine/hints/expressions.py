@@ -53,7 +53,7 @@ class Expressions:
         self.trace = trace
         self.names = names
         self.is_draft = False
-        """Whether the program is incomplete, so that all of it is in doubt."""
+        """Whether the program is incomplete, and all of it in doubt."""
         self._depth = 0
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Expressions:
         return self.names.get(name, Module(name) if name in _NAMED else UNKNOWN)
 
     def forget(self, names: Iterable[str]) -> None:
-        """Make these names unknown, except those that hold a text."""
+        """Make these names unknown, except texts."""
         for name in names:
             if not isinstance(self.names.get(name), TextValue):
                 self.names[name] = UNKNOWN
