@@ -101,11 +101,8 @@ class Reader:
         self.unwanted, self.under_way = fetcher.unwanted, fetcher.under_way
         self.table = table = FrameTable(manifest, fetcher)
         self.frame = table.frame
-        self.all_frames_have, self.frames_without, self.is_in_memory = (
-            table.all_frames_have,
-            table.frames_without,
-            table.is_in_memory,
-        )
+        self.all_frames_have, self.frames_without = table.all_frames_have, table.frames_without
+        self.is_in_memory, self.locate = table.is_in_memory, table.locate
         self._filters = FilterLookup(table, fetcher)
         # A caller that carries out requests itself, or one at a time, would wait for speculative requests.
         is_alone = isinstance(workers, InlineWorkers) or workers.max_running < 2
@@ -156,10 +153,6 @@ class Reader:
         m = self.manifest
         return TextInfo(self.url, m.generation, m.characters, m.text_bytes, m.lines, m.stored_bytes)
 
-    def locate(self, character: int) -> Frame:
-        """The frame that holds a character of the text (at most 1 GET, for its index page)."""
-        return self.table.locate(character)
-
     @property
     def is_closed(self) -> bool:
         return self.fetcher.is_closed
@@ -187,17 +180,13 @@ class Reader:
         if text is not None:
             return text.slice(start - text.frame.start, stop - text.frame.start)
         if texts := self._cached_texts(start, stop):
-            first, last = texts[0], texts[-1]
-            pieces = [text.slice(0, text.frame.characters) for text in texts[1:-1]]
-            head = first.slice(start - first.frame.start, first.frame.characters)
-            return "".join([head, *pieces, last.slice(0, stop - last.frame.start)])
+            return "".join([text.part(start, stop) for text in texts])
         ahead = self.ahead
         fresh, late = ahead.fresh, ahead.late
         numbers, pieces = [], []
-        for piece in self.frames(start, stop, eager=True):
-            frame = piece.frame
-            numbers.append(frame.number)
-            pieces.append(piece.slice(max(start - frame.start, 0), min(stop, frame.stop) - frame.start))
+        for text in self.frames(start, stop, eager=True):
+            numbers.append(text.frame.number)
+            pieces.append(text.part(start, stop))
         if ahead.fresh != fresh:
             self.fetcher.act(partial(ahead.read, Read(start, stop, numbers[0], numbers[-1]), late))
         return "".join(pieces)
@@ -302,10 +291,8 @@ class Reader:
 
     def _in_memory(self, number: int) -> FrameText | None:
         """A frame, if it is in memory; the cache counts a use of it."""
-        fetcher = self.fetcher
-        with fetcher.lock:
-            if fetcher.is_closed:
-                fetcher.check_open()
+        with self.fetcher.lock:
+            self.fetcher.check_open()
             found = self.cache.get(number)
             if isinstance(found, FrameText):
                 self.stats.hits += 1
