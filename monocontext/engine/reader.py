@@ -32,7 +32,7 @@ from monocontext.engine.text_in_root import Ends, TextInRoot
 from monocontext.format.filters.query import Literal, Query
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
-from monocontext.records import dataclass, replace
+from monocontext.records import replace
 from monocontext.stores.protocol import RangeReader
 
 if TYPE_CHECKING:
@@ -50,18 +50,6 @@ ONE_CANDIDATE_BYTES = 1 << 20
 `find`. With eight, a `find` and a window around its hit moved three to four times the text that they looked at."""
 CACHED_FRAMES = 64
 """The most frames of a slice that is put together at once if all of them are in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextInfo:
-    """The sizes of a text, and the place and generation that it was read from."""
-
-    url: str
-    generation: int
-    characters: int
-    bytes: int
-    lines: int
-    stored_bytes: int
 
 
 class Reader:
@@ -147,11 +135,6 @@ class Reader:
     @property
     def generation(self) -> int:
         return self.manifest.generation
-
-    def describe(self) -> TextInfo:
-        """Sizes of the text (no request)."""
-        m = self.manifest
-        return TextInfo(self.url, m.generation, m.characters, m.text_bytes, m.lines, m.stored_bytes)
 
     @property
     def is_closed(self) -> bool:

@@ -24,7 +24,7 @@ from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.hedging import Hedge, Hedging
 from monocontext.engine.fetch.link import Link
 from monocontext.engine.fetch.listeners import Counting, Listener
-from monocontext.engine.fetch.object_reader import ObjectReader, Places, refuse_foreign
+from monocontext.engine.fetch.object_reader import ObjectReader, Places
 from monocontext.engine.fetch.pools import LOCK
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
@@ -82,19 +82,20 @@ class Fetcher:
         store: RangeReader,
         workers: Workers,
         *,
-        url: str = "",
-        cache_bytes: int = 256 << 20,
-        places: Places = refuse_foreign,
-        stats: Stats | None = None,
-        hedge: Hedge | None = None,
-        round_trip_seconds: float | None = None,
-        kept_bytes: int = 0,
+        url: str,
+        cache_bytes: int,
+        places: Places,
+        stats: Stats | None,
+        hedge: Hedge | None,
+        round_trip_seconds: float | None,
+        kept_bytes: int,
     ):
+        """`kept_bytes`: the part of the cache for frames in their stored form. Other parameters: see
+        `Monocontext.open`."""
         self.url = url
         self.stats = stats or Stats()
         self.cache = Cache(cache_bytes - kept_bytes)
         self.stored = StoredBytes(kept_bytes)
-        """The part of the cache for frames in their stored form."""
         self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)
         pressure = Pressure(workers.max_running)
         self.scheduler = Scheduler(workers.max_running, self.window_bytes, self.stats.prefetch, pressure)

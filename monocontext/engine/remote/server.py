@@ -115,13 +115,13 @@ class ReaderServer:
     # -- operations ------------------------------------------------------------------------------------------------
 
     def _open(self, fields: dict[str, Any]) -> bytes:
-        described = self._reader.describe()
+        reader = self._reader
         return wire.answer(
             {
-                "url": described.url,
-                "generation": described.generation,
-                "characters": described.characters,
-                "final_newline": self._reader.final_newline,
+                "url": reader.url,
+                "generation": reader.generation,
+                "characters": reader.characters,
+                "final_newline": reader.final_newline,
                 "start": self._start,
                 "stop": self._stop,
                 "limit": self._limit,
