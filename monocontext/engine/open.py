@@ -78,12 +78,6 @@ def check_place(place: object) -> None:
         raise TypeError(f"open() takes a URL, a path or a store, not {type(place).__name__}")
 
 
-def check_hedge(hedge: str | None) -> None:
-    """Raise `ValueError` for an unknown rule of `hedge=`."""
-    if hedge is not None and hedge not in RULES:
-        raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
-
-
 def check_prefetch(prefetch: str) -> None:
     """Raise `ValueError` for a word that is not in `Prefetch`."""
     if prefetch not in get_args(Prefetch):
@@ -115,7 +109,8 @@ class ContextHandle:
         self.store_options: StoreOptions = store_options or {}
         self.hedge: Hedge | None = hedge
         self.threads = threads
-        check_hedge(hedge)
+        if hedge is not None and hedge not in RULES:
+            raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
         check_prefetch(prefetch)
         self.prefetch: Prefetch = prefetch
         self.disk = _disk_cache(cache_dir, cache_dir_bytes) if cache_dir is not None else None

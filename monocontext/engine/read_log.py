@@ -21,8 +21,9 @@ text has to be recorded again."""
 class ReadLog:
     """The ranges of characters that were read, with marks between them."""
 
-    def __init__(self, most: int = MOST_RANGES) -> None:
-        self._most = most
+    _most = MOST_RANGES
+
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._settled: deque[list[tuple[int, int]]] = deque(maxlen=KEPT_MARKS)
         self._now: list[tuple[int, int]] = []
@@ -63,8 +64,7 @@ class ReadLog:
 class PieceLog(ReadLog):
     """The pieces that code received, each of at most `MOST_PIECE_CHARACTERS`."""
 
-    def __init__(self) -> None:
-        super().__init__(MOST_PIECES)
+    _most = MOST_PIECES
 
     def add(self, start: int, stop: int) -> None:
         if stop - start <= MOST_PIECE_CHARACTERS:
