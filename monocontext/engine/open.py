@@ -51,7 +51,7 @@ class TextOptions(CacheOptions, total=False):
 
 
 class RootOptions(TypedDict, total=False):
-    """Options of `Monocontext.open` for a context with a place."""
+    """Options of `Monocontext.open` for a text that is opened at a place."""
 
     allow: Iterable[str | os.PathLike[str]]
     """Places outside the context that it may be read from."""

@@ -44,10 +44,10 @@ early: one has then read at most twice the text that it looked at."""
 WAVE_GROWTH = 4
 """The multiple of the used text that a scan has ahead if one wave carries it: 20 MB then take four round trips."""
 FIRST_CANDIDATES_BYTES = 2 << 20
-"""The start for candidates of a search: about six frames, since now and then one is read in vain."""
+"""A search among candidates begins with this much: about six frames, since now and then one is read in vain."""
 ONE_CANDIDATE_BYTES = 1 << 20
-"""The start for a search that ends at the first match: four frames, doubled each time it is repeated, as in a loop of
-`find`. With eight, a `find` and a window around its hit moved three to four times the text that they looked at."""
+"""A search that ends at the first match begins with this much: four frames, doubled each time it is repeated, as in a
+loop of `find`. With eight, a `find` and a window around its hit moved three to four times the text that they used."""
 CACHED_FRAMES = 64
 """The most frames of a slice that is put together at once if all of them are in memory."""
 

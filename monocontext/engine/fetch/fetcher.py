@@ -47,7 +47,8 @@ T = TypeVar("T")
 def change(method: Callable[Concatenate[Fetcher, P], T]) -> Callable[Concatenate[Fetcher, P], T]:
     """Run a method under the lock, and first reset the state if the change before was interrupted.
 
-    A `MonocontextError` is raised before anything is changed, and so is no interruption. Changes may nest.
+    A `MonocontextError` is raised before anything is changed, so it does not count as an interruption. Changes may
+    nest.
 
     On CPython 3.11 to 3.13 `with` on a lock of `_thread` itself neither misses the body's end nor keeps the lock, since
     nothing is interrupted between the lock's C function and the block (tests/faults/test_interrupts.py). This does not

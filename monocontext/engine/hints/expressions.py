@@ -222,7 +222,7 @@ class Expressions:
         return slice(*bounds) if usable else UNKNOWN
 
     def _part(self, value: object, key: object) -> object:
-        """`value[key]`."""
+        """The value of `value[key]`."""
         if isinstance(value, TextValue | LineList) and isinstance(key, int):
             key = slice(key, key + 1 or None)
             if isinstance(value, LineList):
@@ -280,7 +280,7 @@ class Expressions:
     def _call_method(
         self, func: ast.expr, receiver: object, name: str, arguments: list[object], keywords: Names
     ) -> object:
-        """`receiver.name(...)`."""
+        """The value of `receiver.name(...)`."""
         match receiver:
             case TextValue():
                 return reads.text_method(self.trace, receiver, name, arguments or list(keywords.values())[:1])

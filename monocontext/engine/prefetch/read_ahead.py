@@ -339,7 +339,7 @@ class ReadAhead(Listener):
         return plan.skips_used and number in self._used
 
     def _reserve(self, frame: Frame, size_bytes: int, plan: PrefetchPlan) -> bool:
-        """Expect a frame, if there is room for it."""
+        """Reserve room for a frame, and expect it. Returns whether there was room."""
         is_guess = plan.kind is Kind.GUESSED and self.think.is_thinking
         if is_guess and size_bytes > self._allowance_bytes:
             return False
@@ -431,7 +431,7 @@ class ReadAhead(Listener):
                 self.ledger.settle(key)
 
     def _give_up(self, frames: Iterable[int]) -> None:
-        """Expect these frames no longer."""
+        """Stop expecting these frames, and let the cache evict them first."""
         for frame in frames:
             self.ledger.settle(frame)
             self._cache.give_up_first(frame)

@@ -21,7 +21,7 @@ CANDIDATES_BYTES = 8 << 20
 """The most text of a search's candidates that is fetched ahead; a search that reads all of them then fetches the rest.
 """
 FIRST_BYTES = 512 << 10
-"""The most such text for a search that may end at its first match: two frames of the usual size, since one in some is
+"""The same limit for a search that may end at its first match: two frames of the usual size, since the first may be
 read in vain."""
 
 
