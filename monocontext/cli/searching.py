@@ -235,7 +235,7 @@ class _Documents:
     def __init__(self, context: Monocontext, url: str, globs: list[str]):
         self._context = context
         self._documents = context.documents
-        self._whole = Place(url, 0, len(context), 0, context.span.source.reader.describe().bytes)  # type: ignore[attr-defined]
+        self._whole = Place(url, 0, len(context), 0, context.span.source.reader.manifest.text_bytes)  # type: ignore[attr-defined]
         self._folder = plain_folder(url)
         self._wanted = [glob for glob in globs if not glob.startswith("!")]
         self._unwanted = [glob[1:] for glob in globs if glob.startswith("!")]

@@ -5,23 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
+from monocontext.engine.fetch.cache import CachedBytes
 from monocontext.engine.fetch.fetcher import Fetcher
 from monocontext.engine.fetch.requests import FetchItem
 from monocontext.errors import DamagedData
-from monocontext.format.document_names import (
-    bucket_bytes,
-    bucket_of,
-    check_bucket,
-    find_in_bucket,
-    name_hash,
-)
+from monocontext.format.document_names import bucket_bytes, bucket_of, check_bucket, find_in_bucket, name_hash
 from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
-from monocontext.format.documents import (
-    Document,
-    DocumentPage,
-)
+from monocontext.format.documents import Document, DocumentPage
 from monocontext.format.root_directories import Directory, expand_documents
-from monocontext.records import dataclass
 
 MOST_AHEAD = 16
 """The most pages that are fetched at once: 65,536 documents, some 10 MB in memory."""
@@ -101,14 +92,6 @@ class DocumentTable:
         return [found.get(character, self.count) for character in characters]
 
 
-@dataclass(frozen=True, slots=True)
-class _Bucket:
-    """A bucket of a table of names, or a directory of pages, in the cache."""
-
-    body: bytes
-    size_bytes: int
-
-
 def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTable:
     """The documents that a root names (no GET; above 8 million documents 1 for each directory of their pages)."""
     if ref is None:
@@ -125,11 +108,11 @@ def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTabl
 def _directory(ref: Directory, fetcher: Fetcher) -> bytes:
     """The stored bytes of a directory (1 GET)."""
 
-    def decode(body: memoryview) -> _Bucket:
-        return _Bucket(bytes(body), len(body) + 200)
+    def decode(body: memoryview) -> CachedBytes:
+        return CachedBytes(bytes(body), len(body) + 200)
 
     item = FetchItem(("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes, decode)
-    found: _Bucket = fetcher.fetch_one(item)
+    found: CachedBytes = fetcher.fetch_one(item)
     return found.body
 
 
@@ -193,7 +176,7 @@ class _Stored:
 def _bucket_item(table: NameTableRef, bucket: int) -> FetchItem:
     size = bucket_bytes(table)
 
-    def decode(body: memoryview) -> _Bucket:
-        return _Bucket(check_bucket(bytes(body), bucket, table), size + 200)
+    def decode(body: memoryview) -> CachedBytes:
+        return CachedBytes(check_bucket(bytes(body), bucket, table), size + 200)
 
     return FetchItem(("names", table.id, bucket), documents_key(table.id), bucket * size, size, size, decode)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Narrowing
+from monocontext.engine.fetch.cache import CachedBytes
 from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
 from monocontext.format.directories import filters_in
 from monocontext.format.filters.query import Literal, Query, literals
@@ -45,14 +46,6 @@ Runs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FilterBlock:
-    """A block of a filter in the cache."""
-
-    rows: bytes
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class FilterHits:
     """The answer of filters to a query, in the cache: a loop of `find` needs it again and again."""
 
@@ -84,14 +77,14 @@ class _Section:
         directory = self.directory
         assert directory is not None
 
-        def decode(body: memoryview) -> FilterBlock:
+        def decode(body: memoryview) -> CachedBytes:
             entries = filters_in(directory, bytes(body))
             if directory.level > 1:
                 self.parts = _sections(entries, self.first, self.stop, frames)
             else:
                 refs = [ref for ref in entries if isinstance(ref, FilterRef)]
                 self.planner = _planner(refs, frames, self.first, self.stop)
-            return FilterBlock(b"", 200)
+            return CachedBytes(b"", 200)
 
         size = directory.size_bytes
         return FetchItem(("directory", directory.id), directory.key, 0, size, 10 * size, decode)
@@ -145,7 +138,7 @@ class _RowLookup:
         by_layout: dict[FilterLayout, dict[int, bytes]] = {layout: {} for layout in self.rows}
         for (layout, number), item in self.blocks.items():
             if item.key in found:
-                by_layout[layout][number] = found[item.key].rows
+                by_layout[layout][number] = found[item.key].body
         rows: dict[tuple[FilterLayout, int], bytes] = {}
         for layout, numbers in self.rows.items():
             rows |= layout.rows_in(by_layout[layout], numbers)
@@ -160,7 +153,7 @@ class FilterLookup:
     """
 
     elsewhere: Callable[[Query, bool], Runs | None] | None = None
-    """Looks up a query, and `within_line`, in filters outside of this text, with requests of its own. Returns the
+    """Looks up a query, and `within_line`, in filters outside of this text, with separate requests. Returns the
     candidate frames; None if the filters cannot tell."""
 
     def __init__(self, table: FrameTable, fetcher: Fetcher):
@@ -270,7 +263,7 @@ class FilterLookup:
             self._fetcher.cache.put(("hits", query, within_line, first), hits)
 
     def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
-        """Whether `narrow` would send requests of its own. A thread that holds the lock may not wait for them."""
+        """Whether `narrow` would send its own requests. A thread that holds the lock may not wait for them."""
         return self.elsewhere is not None and query is not None and self._remembered(query, within_line) is None
 
     def _useless(self, query: Query | None, frames: int) -> str:
@@ -286,7 +279,7 @@ class FilterLookup:
     def _pages_to_fetch_with_rows(self, start: int, stop: int) -> list[FetchItem]:
         """The index pages that a search in characters [start, stop) will need, if none of them is in memory.
 
-        They are requested together with the rows, so that the offsets of candidates are known at once. None if there
+        They are requested together with the rows, so the offsets of candidates are known at once. None if there
         are many or unknown pages, if round trips cost nothing, or if so short a search may use no filter.
         """
         frames = (stop - start) * self._table.frames // max(self._table.characters, 1)
@@ -357,7 +350,7 @@ class FilterLookup:
             return None
         with self._fetcher.lock:
             entries = {item.key: self._fetcher.cache.peek(item.key) for item in lookup.blocks.values()}
-        found = {key: block for key, block in entries.items() if isinstance(block, FilterBlock)}
+        found = {key: block for key, block in entries.items() if isinstance(block, CachedBytes)}
         if not found or len(found) == len(entries):
             return None
         rows = lookup.rows_in(found)
@@ -432,8 +425,8 @@ class RecordsInMemory:
 def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> FetchItem:
     size = layout.block_bytes
 
-    def decode(body: memoryview) -> FilterBlock:
-        return FilterBlock(layout.check(bytes(body), block), size + 200)
+    def decode(body: memoryview) -> CachedBytes:
+        return CachedBytes(layout.check(bytes(body), block), size + 200)
 
     return FetchItem((key, block), key, offset, size, size, decode, gap_bytes=FILTER_GAP_BYTES)
 

@@ -102,6 +102,11 @@ class FrameText:
         after = bisect_left(marks, stop, first)
         return self._between(first, after)[start - marks[first] : stop - marks[first]]
 
+    def part(self, start: int, stop: int) -> str:
+        """The characters of the frame that are among characters [start, stop) of the text, at least one."""
+        first = self.frame.start
+        return self.slice(max(start - first, 0), min(stop - first, self.frame.characters))
+
     def to_byte(self, character: int) -> int:
         """Byte offset of a character (or of the end)."""
         if self.is_ascii:

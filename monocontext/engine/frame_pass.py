@@ -54,12 +54,9 @@ class FramePass:
             return None
         fetcher = self._fetcher
         frame, found = self._ahead[0]
-        if isinstance(found, Fetch):
-            text = fetcher.wait_for_frame(frame.number, found, self._token)
-        else:
-            text = found
-            if not text.used:
-                fetcher.use(text)
+        text: FrameText = fetcher.wait(frame.number, found, self._token) if isinstance(found, Fetch) else found
+        if not text.used:
+            fetcher.use(text)
         self._ahead.popleft()
         size_bytes = self._memory_bytes(frame)
         self._ahead_bytes -= size_bytes

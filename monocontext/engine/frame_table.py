@@ -136,8 +136,7 @@ class FrameTable:
         if last is not None and last[0] == number and not fetcher.is_closed:
             return last[1]
         with fetcher.lock:
-            if fetcher.is_closed:
-                fetcher.check_open()
+            fetcher.check_open()
             found = fetcher.cache.get(-1 - number)
             if isinstance(found, Page):
                 fetcher.stats.hits += 1
@@ -193,8 +192,7 @@ class FrameTable:
         fetcher = self._fetcher
         missing = []
         with fetcher.lock:
-            if fetcher.is_closed:
-                fetcher.check_open()
+            fetcher.check_open()
             for number in numbers:
                 if fetcher.cache.get(-1 - number) is None:
                     missing.append(number)

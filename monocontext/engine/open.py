@@ -51,7 +51,7 @@ class TextOptions(CacheOptions, total=False):
 
 
 class RootOptions(TypedDict, total=False):
-    """Options of `Monocontext.open` for a context with a place."""
+    """Options of `Monocontext.open` for a text that is opened at a place."""
 
     allow: Iterable[str | os.PathLike[str]]
     """Places outside the context that it may be read from."""
@@ -76,12 +76,6 @@ def check_place(place: object) -> None:
     """Raise `TypeError` for a value that is not a place of a context."""
     if not isinstance(place, str | os.PathLike) and not hasattr(place, "get_range"):
         raise TypeError(f"open() takes a URL, a path or a store, not {type(place).__name__}")
-
-
-def check_hedge(hedge: str | None) -> None:
-    """Raise `ValueError` for an unknown rule of `hedge=`."""
-    if hedge is not None and hedge not in RULES:
-        raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
 
 
 def check_prefetch(prefetch: str) -> None:
@@ -115,7 +109,8 @@ class ContextHandle:
         self.store_options: StoreOptions = store_options or {}
         self.hedge: Hedge | None = hedge
         self.threads = threads
-        check_hedge(hedge)
+        if hedge is not None and hedge not in RULES:
+            raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
         check_prefetch(prefetch)
         self.prefetch: Prefetch = prefetch
         self.disk = _disk_cache(cache_dir, cache_dir_bytes) if cache_dir is not None else None

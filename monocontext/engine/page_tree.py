@@ -16,7 +16,7 @@ from monocontext.format.directories import pages_in
 from monocontext.format.refs import PageDirectory, PageRef
 
 Column = Literal["characters", "frames", "bytes", "newlines", "pages"]
-"""The unit that is counted up to a place in the text."""
+"""The unit in which a place in the text is counted."""
 
 
 class Unopened:

@@ -21,8 +21,9 @@ text has to be recorded again."""
 class ReadLog:
     """The ranges of characters that were read, with marks between them."""
 
-    def __init__(self, most: int = MOST_RANGES) -> None:
-        self._most = most
+    _most = MOST_RANGES
+
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._settled: deque[list[tuple[int, int]]] = deque(maxlen=KEPT_MARKS)
         self._now: list[tuple[int, int]] = []
@@ -42,7 +43,7 @@ class ReadLog:
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
         """Make a mark; return it, and the ranges read since the mark of an earlier call, sorted and merged.
 
-        No ranges for None; for a mark that is no longer kept, those that still are.
+        No ranges for None; since the oldest kept mark for an older one.
         """
         global marks_made
         with self._lock:
@@ -63,8 +64,7 @@ class ReadLog:
 class PieceLog(ReadLog):
     """The pieces that code received, each of at most `MOST_PIECE_CHARACTERS`."""
 
-    def __init__(self) -> None:
-        super().__init__(MOST_PIECES)
+    _most = MOST_PIECES
 
     def add(self, start: int, stop: int) -> None:
         if stop - start <= MOST_PIECE_CHARACTERS:

@@ -32,7 +32,7 @@ from monocontext.engine.text_in_root import Ends, TextInRoot
 from monocontext.format.filters.query import Literal, Query
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
-from monocontext.records import dataclass, replace
+from monocontext.records import replace
 from monocontext.stores.protocol import RangeReader
 
 if TYPE_CHECKING:
@@ -40,28 +40,16 @@ if TYPE_CHECKING:
 
 FIRST_BATCH_BYTES = 1 << 20
 """A scan begins with this much ahead, and then has at most as much ahead as it has used. Most `find`s of a model end
-early, and such a one has read at most twice the text that it looked at."""
+early: one has then read at most twice the text that it looked at."""
 WAVE_GROWTH = 4
 """The multiple of the used text that a scan has ahead if one wave carries it: 20 MB then take four round trips."""
 FIRST_CANDIDATES_BYTES = 2 << 20
-"""The start for candidates of a search: about six frames, since now and then one is read in vain."""
+"""A search among candidates begins with this much: about six frames, since now and then one is read in vain."""
 ONE_CANDIDATE_BYTES = 1 << 20
-"""The start for a search that ends at the first match: four frames, doubled each time it is repeated, as in a loop of
-`find`. With eight, a `find` and a window around its hit moved three to four times the text that they looked at."""
+"""A search that ends at the first match begins with this much: four frames, doubled each time it is repeated, as in a
+loop of `find`. With eight, a `find` and a window around its hit moved three to four times the text that they used."""
 CACHED_FRAMES = 64
 """The most frames of a slice that is put together at once if all of them are in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextInfo:
-    """The sizes of a text, and the place and generation that it was read from."""
-
-    url: str
-    generation: int
-    characters: int
-    bytes: int
-    lines: int
-    stored_bytes: int
 
 
 class Reader:
@@ -101,11 +89,8 @@ class Reader:
         self.unwanted, self.under_way = fetcher.unwanted, fetcher.under_way
         self.table = table = FrameTable(manifest, fetcher)
         self.frame = table.frame
-        self.all_frames_have, self.frames_without, self.is_in_memory = (
-            table.all_frames_have,
-            table.frames_without,
-            table.is_in_memory,
-        )
+        self.all_frames_have, self.frames_without = table.all_frames_have, table.frames_without
+        self.is_in_memory, self.locate = table.is_in_memory, table.locate
         self._filters = FilterLookup(table, fetcher)
         # A caller that carries out requests itself, or one at a time, would wait for speculative requests.
         is_alone = isinstance(workers, InlineWorkers) or workers.max_running < 2
@@ -151,15 +136,6 @@ class Reader:
     def generation(self) -> int:
         return self.manifest.generation
 
-    def describe(self) -> TextInfo:
-        """Sizes of the text (no request)."""
-        m = self.manifest
-        return TextInfo(self.url, m.generation, m.characters, m.text_bytes, m.lines, m.stored_bytes)
-
-    def locate(self, character: int) -> Frame:
-        """The frame that holds a character of the text (at most 1 GET, for its index page)."""
-        return self.table.locate(character)
-
     @property
     def is_closed(self) -> bool:
         return self.fetcher.is_closed
@@ -187,17 +163,13 @@ class Reader:
         if text is not None:
             return text.slice(start - text.frame.start, stop - text.frame.start)
         if texts := self._cached_texts(start, stop):
-            first, last = texts[0], texts[-1]
-            pieces = [text.slice(0, text.frame.characters) for text in texts[1:-1]]
-            head = first.slice(start - first.frame.start, first.frame.characters)
-            return "".join([head, *pieces, last.slice(0, stop - last.frame.start)])
+            return "".join([text.part(start, stop) for text in texts])
         ahead = self.ahead
         fresh, late = ahead.fresh, ahead.late
         numbers, pieces = [], []
-        for piece in self.frames(start, stop, eager=True):
-            frame = piece.frame
-            numbers.append(frame.number)
-            pieces.append(piece.slice(max(start - frame.start, 0), min(stop, frame.stop) - frame.start))
+        for text in self.frames(start, stop, eager=True):
+            numbers.append(text.frame.number)
+            pieces.append(text.part(start, stop))
         if ahead.fresh != fresh:
             self.fetcher.act(partial(ahead.read, Read(start, stop, numbers[0], numbers[-1]), late))
         return "".join(pieces)
@@ -302,10 +274,8 @@ class Reader:
 
     def _in_memory(self, number: int) -> FrameText | None:
         """A frame, if it is in memory; the cache counts a use of it."""
-        fetcher = self.fetcher
-        with fetcher.lock:
-            if fetcher.is_closed:
-                fetcher.check_open()
+        with self.fetcher.lock:
+            self.fetcher.check_open()
             found = self.cache.get(number)
             if isinstance(found, FrameText):
                 self.stats.hits += 1

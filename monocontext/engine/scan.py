@@ -16,7 +16,7 @@ from typing import Any
 NEAR = 2048
 """Characters within which a common literal is found before a call of the C library has begun."""
 FAR = 4 * NEAR
-"""From this many characters on, a call of the C library pays off."""
+"""The number of characters from which on a call of the C library is faster."""
 
 
 def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:

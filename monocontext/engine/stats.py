@@ -1,4 +1,4 @@
-"""Count what a reader does: requests, bytes, hits, waits."""
+"""Count the requests, bytes, hits and waits of a reader."""
 
 from __future__ import annotations
 

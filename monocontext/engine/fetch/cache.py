@@ -25,25 +25,17 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from functools import wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import ref
 
 from cachetools import Cache as BaseCache
 from cachetools import LRUCache
 
+from monocontext.engine.frame import FrameText
 from monocontext.records import NamedTuple, dataclass, field
 
 MOST_BYTES = 4
 """Maximum bytes per character of a `str`."""
-
-
-class Decodable(Protocol):
-    """A frame whose decoded text may be kept."""
-
-    whole: str | None
-    """The decoded text while it is kept."""
-    spent: int
-    """The work that slices spent on decoding it since."""
 
 
 @dataclass(slots=True)
@@ -52,9 +44,9 @@ class DecodedTexts:
 
     size_bytes: int = 0
     """A `str` takes one, two or four bytes a character, depending on its largest character."""
-    _kept: OrderedDict[Hashable, tuple[Decodable, int]] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[Hashable, tuple[FrameText, int]] = field(default_factory=OrderedDict)
 
-    def keep(self, key: Hashable, frame: Decodable, whole: str) -> None:
+    def keep(self, key: Hashable, frame: FrameText, whole: str) -> None:
         self.drop(key)
         size_bytes = sys.getsizeof(whole)
         self._kept[key] = frame, size_bytes
@@ -94,6 +86,14 @@ class Sized(Protocol):
     def size_bytes(self) -> int: ...
 
 
+@dataclass(frozen=True, slots=True)
+class CachedBytes:
+    """Verified bytes that are not decoded further, such as a block of a filter."""
+
+    body: bytes
+    size_bytes: int
+
+
 class _OnProbation(NamedTuple):
     entry: Sized
     size_bytes: int
@@ -101,27 +101,19 @@ class _OnProbation(NamedTuple):
     """The number of entries that had arrived at its first use."""
 
 
-class Recoverable(Protocol):
-    """An object whose state an interrupted change may leave inconsistent."""
-
-    _is_dirty: bool
-    """Whether a change is running, or the last one was interrupted."""
-
-    def _recover(self) -> None:
-        """Make the state consistent again."""
-        ...
-
-
-M = TypeVar("M", bound=Recoverable)
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def change(method: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
-    """Run a method, and before it repair the state if the change before was interrupted."""
+def change(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Run a method, and before it repair the state if the change before was interrupted.
+
+    The object has `_is_dirty`, which is false between changes, and `_recover()`, which makes its state consistent
+    again.
+    """
 
     @wraps(method)
-    def changed(self: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def changed(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         if self._is_dirty:
             self._recover()
         self._is_dirty = True
@@ -245,7 +237,7 @@ class Cache:
         return self.used_bytes + MOST_BYTES * characters + 100 <= self.capacity_bytes
 
     @change
-    def keep_decoded(self, key: Hashable, frame: Decodable, whole: str) -> None:
+    def keep_decoded(self, key: Hashable, frame: FrameText, whole: str) -> None:
         """Keep the decoded text of a frame, if the frame is in the cache."""
         if key in self:
             self._decoded.keep(key, frame, whole)

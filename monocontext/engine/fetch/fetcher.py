@@ -24,7 +24,7 @@ from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.hedging import Hedge, Hedging
 from monocontext.engine.fetch.link import Link
 from monocontext.engine.fetch.listeners import Counting, Listener
-from monocontext.engine.fetch.object_reader import ObjectReader, Places, refuse_foreign
+from monocontext.engine.fetch.object_reader import ObjectReader, Places
 from monocontext.engine.fetch.pools import LOCK
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
@@ -47,7 +47,8 @@ T = TypeVar("T")
 def change(method: Callable[Concatenate[Fetcher, P], T]) -> Callable[Concatenate[Fetcher, P], T]:
     """Run a method under the lock, and first reset the state if the change before was interrupted.
 
-    A `MonocontextError` is raised before anything is changed, and so is no interruption. Changes may nest.
+    A `MonocontextError` is raised before anything is changed, so it does not count as an interruption. Changes may
+    nest.
 
     On CPython 3.11 to 3.13 `with` on a lock of `_thread` itself neither misses the body's end nor keeps the lock, since
     nothing is interrupted between the lock's C function and the block (tests/faults/test_interrupts.py). This does not
@@ -82,19 +83,20 @@ class Fetcher:
         store: RangeReader,
         workers: Workers,
         *,
-        url: str = "",
-        cache_bytes: int = 256 << 20,
-        places: Places = refuse_foreign,
-        stats: Stats | None = None,
-        hedge: Hedge | None = None,
-        round_trip_seconds: float | None = None,
-        kept_bytes: int = 0,
+        url: str,
+        cache_bytes: int,
+        places: Places,
+        stats: Stats | None,
+        hedge: Hedge | None,
+        round_trip_seconds: float | None,
+        kept_bytes: int,
     ):
+        """`kept_bytes`: the part of the cache for frames in their stored form. Other parameters: see
+        `Monocontext.open`."""
         self.url = url
         self.stats = stats or Stats()
         self.cache = Cache(cache_bytes - kept_bytes)
         self.stored = StoredBytes(kept_bytes)
-        """The part of the cache for frames in their stored form."""
         self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)
         pressure = Pressure(workers.max_running)
         self.scheduler = Scheduler(workers.max_running, self.window_bytes, self.stats.prefetch, pressure)
@@ -204,13 +206,6 @@ class Fetcher:
         assert fetch.values is not None
         return fetch.values[key]
 
-    def wait_for_frame(self, number: int, fetch: Fetch, token: Token) -> FrameText:
-        """A fetched frame, which counts as used."""
-        text: FrameText = self.wait(number, fetch, token)
-        if not text.used:
-            self.use(text)
-        return text
-
     def _wait_or_hedge(self, is_ready: Callable[[], bool]) -> None:
         """Wait until `is_ready()`, or until a request is late; then send late requests a second time."""
         if not self.workers.wait(is_ready, self.hedging.next_due if self.hedging else None):
@@ -238,8 +233,8 @@ class Fetcher:
 
     @change
     def act(self, step: Callable[[], T]) -> T | None:
-        """Run a step that changes what is wanted, send the requests that may start then, and return its result. None
-        for a closed reader, which runs no step."""
+        """Run a step that changes the plan of requests, send those that may start then, and return its result. A closed
+        reader runs no step, and returns None."""
         self.resume()
         if self.is_closed:
             return None
@@ -372,7 +367,7 @@ class Fetcher:
         self.workers.notify()
 
     def _withdraw_abandoned(self) -> None:
-        """Within a change: withdraw the requests that interrupted calls left behind."""
+        """Within a change: withdraw the requests of interrupted calls."""
         if self.scheduler.left:
             for fetch in self.scheduler.withdraw_abandoned():
                 self._tell_ended(fetch)
@@ -387,7 +382,7 @@ class Fetcher:
             self._send(started, is_first)
 
     def _send(self, fetches: Iterable[Fetch], is_first: bool) -> None:
-        """Within a change: have attempts carried out by threads, or leave them to callers."""
+        """Within a change: submit attempts to threads, or leave them to callers."""
         now, sent = self.workers.now(), []
         for fetch in fetches:
             request, job = fetch.request, partial(self._run, fetch, now)
@@ -418,7 +413,7 @@ class Fetcher:
     # -- running an attempt ----------------------------------------------------------------------------------------
 
     def _run(self, fetch: Fetch, began: float) -> None:
-        """In a worker: run one attempt, keep its values, and start what may start after it. Never raises."""
+        """In a worker: run one attempt, keep its values, and start the requests that may follow. Never raises."""
         values: dict[Hashable, Any] = {}
         error: BaseException | None = None
         try:
@@ -450,7 +445,7 @@ class Fetcher:
 
     @change
     def _finish(self, fetch: Fetch, values: dict[Hashable, Any], error: BaseException | None, began: float) -> None:
-        """Keep the values of an attempt that has ended, wake its callers, and start what may start after it."""
+        """Keep the values of an attempt that has ended, wake its callers, and start the requests that may follow."""
         if isinstance(error, StoreFailure) and error.refusals:
             self._apply_backpressure(error.refusals, began)
         if fetch.done:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 Hedge = Literal["p99", "p95"]
 
 SAMPLES = 1024
-"""Answers that are remembered of each size class: ten beyond the p99, so that it does not jump; after a minute of
-ordinary use they are all new."""
+"""The answers that are remembered of each size class: ten are beyond the p99, so it is steady; after a minute of
+ordinary use all are new."""
 BURST = 4.0
 """The most hedges that may be saved up."""
 _SMALLEST_CLASS_BITS = 16
@@ -168,8 +168,9 @@ class Hedging(Listener):
         return self._classes.setdefault(_class_number(fetch.request.stored_bytes), _SizeClass())
 
     def _late_after(self, number: int) -> float | None:
-        """`late_after` for a size class. If it has few answers, the next larger one decides: what is late among larger
-        bodies is late here too. The filter rows of a first search are 16 small requests, of which the slowest decides.
+        """`late_after` for a size class. If it has few answers, the next larger one decides: a time that is late
+        for larger bodies is late here too. The filter rows of a first search are 16 small requests, of which the
+        slowest decides.
         """
         rule = self._rule
         if self._pressure.is_throttled:

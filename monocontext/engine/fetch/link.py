@@ -33,13 +33,13 @@ _SMALL_BYTES = 64 << 10
 _TRANSFER_BYTES = 2 << 20
 """The least bytes of a busy spell that measure the link; fewer measure round trips."""
 _MEAN_BYTES = 4 << 20
-"""The same for the mean rate."""
+"""The least bytes of a busy spell that count in the mean rate."""
 _WEIGHT = 0.3
 """Weight of the newest measurement in the mean rate."""
 
 
 def wave_bytes(round_trip_seconds: float | None, bytes_per_second: float | None) -> int:
-    """The stored bytes that one wave of requests carries; None for what was not measured yet."""
+    """The stored bytes that one wave of requests carries; None for a quantity that was not measured yet."""
     if round_trip_seconds is None or round_trip_seconds < NEAR_SECONDS:
         return 0
     if bytes_per_second is None:

@@ -22,23 +22,24 @@ class Listener:
     """
 
     def sent(self, fetches: Sequence[Fetch], now: float, is_first: bool) -> None:
-        """Attempts are sent. `is_first`: no other was running."""
+        """Take note that attempts were sent. `is_first`: no other was running."""
 
     def answered(self, fetch: Fetch, blob: Blob, seconds: float | None) -> None:
-        """The store has answered an attempt, `seconds` after it was sent; None for the second read of damaged data."""
+        """Take note of an answer of the store, `seconds` after it was requested; None for a second read after
+        damage."""
 
     def ended(self, fetch: Fetch, now: float, is_last: bool) -> None:
-        """An attempt has succeeded or failed, or a fetch was dropped that no caller wants. `is_last`: no other is
-        running."""
+        """Take note that an attempt has succeeded or failed, or that a fetch was dropped which no caller wants.
+        `is_last`: no other is running."""
 
     def used(self, text: FrameText) -> None:
-        """A caller looks at a frame for the first time since it was fetched."""
+        """Take note of the first use of a frame since it was fetched."""
 
     def forked(self) -> None:
-        """This is the child of a fork: the speculative requests of the parent are not under way here."""
+        """Drop the speculative requests of the parent, in the child of a fork."""
 
     def reset_state(self) -> None:
-        """A change was interrupted, or the reader is closed: nothing is under way."""
+        """Drop all requests: a change was interrupted, or the reader is closed."""
 
 
 @dataclass(slots=True, eq=False)

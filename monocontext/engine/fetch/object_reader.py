@@ -23,7 +23,7 @@ Places = Callable[[str], tuple[RangeReader, str]]
 
 @runtime_checkable
 class InvalidatableStore(RangeReader, Protocol):
-    """A store that may answer from copies of its own."""
+    """A store that may answer from its own copies."""
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
         """Drop the copy of these bytes, under the requested ETag, because it is damaged."""

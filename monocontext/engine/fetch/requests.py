@@ -1,6 +1,6 @@
 """Combine stored items that callers want into ranged GET requests.
 
-Nearby ranges in one object become one request, and long ranges are split so that the parts arrive in parallel. Two
+Nearby ranges in one object become one request, and long ranges are split into parts that arrive in parallel. Two
 ranges a little apart are cheaper as one: a request costs as much as the transfer of about 100 KB.
 """
 
@@ -15,17 +15,18 @@ GAP_BYTES = 128 << 10
 """Read over a gap of up to this size rather than send two requests.
 
 A parallel request costs no round trip, so the gap saves only the request itself: 0.11 ms of the client's CPU, as much
-as it takes to receive 800 KiB. The bytes in the gap delay the data behind them by 1.5 ms at 90 MB/s, a twentieth of the
+as it takes to receive 800 KiB. The bytes in the gap delay the data after them by 1.5 ms at 90 MB/s, a twentieth of the
 30 ms that a request takes near the store.
 """
 WIDER = (1, 2, 4, 8)
 """Factors by which gaps grow while more requests are needed than may run at once: each one less saves a round trip.
 
-Simulated for a third of 2,000 frames behind 150 ms: 1.3 s with gaps of 128 KiB, 0.8 with 256 and 0.5 with 1 MiB, for
-1.2, 1.8 and 2.8 times the bytes. Where one wave carries everything, wider gaps gain nothing (docs/decisions/006).
+Simulated for a third of 2,000 frames with round trips of 150 ms: 1.3 s with gaps of 128 KiB, 0.8 with 256 and 0.5 with
+1 MiB, for 1.2, 1.8 and 2.8 times the bytes. Where one wave carries everything, wider gaps gain nothing
+(docs/decisions/006).
 """
 FILTER_GAP_BYTES = 4 << 10
-"""The same for blocks of a filter: they are small and far apart, and a whole filter is a fifth of the text."""
+"""The gap for blocks of a filter: they are small and far apart, and a whole filter is a fifth of the text."""
 PART_BYTES = 1 << 20
 MAX_PART_BYTES = 8 << 20
 """8 MiB take ~90 ms at the 90 MB/s of one connection, three times the first-byte latency near the store."""

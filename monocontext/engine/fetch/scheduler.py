@@ -6,9 +6,9 @@ Invariants:
 
 - single flight: at any time a key is in at most one fetch that is queued or running
 - a fetch starts only if fewer run than `pressure` allows and its bytes fit the budget, which is reserved before it
-  starts. One fetch is always allowed, so that a text with frames larger than the budget can still be read
+  starts. One fetch is always allowed, so a text with frames larger than the budget can still be read
 - fetches start by priority, then in order of arrival. A caller that wants a fetch queued at a lower priority raises it,
-  so demand never waits behind speculation
+  so demand never waits for speculation
 - a fetch without waiters is dropped if it has not started
 - speculation has half of the connections and half of the budget; the other half is free for demand. A fetch that demand
   adopts counts as demand, and as speculation again if demand leaves before it has started
@@ -116,7 +116,7 @@ class Scheduler:
         self.pressure = pressure or Pressure(max_running)
         """The limit of concurrent requests, lowered while the store throttles."""
         self._budget_bytes = budget_bytes
-        self._most_bytes = max(budget_bytes // FAN_OUT, PART_BYTES)  # so that a small budget still has many under way
+        self._most_bytes = max(budget_bytes // FAN_OUT, PART_BYTES)  # a small budget still has many under way
         self._by_key: dict[Hashable, Fetch] = {}
         self.queue: list[tuple[int, int, Fetch]] = []
         """A heap of the fetches that may start, by priority and arrival; some entries may be obsolete."""

@@ -195,7 +195,8 @@ class _Shared:
         self.jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         """Jobs to run; None ends all threads."""
         self.lock = threading.Lock()
-        """Guards the counts. No code under it allocates what the collector tracks, since a collection may submit."""
+        """Guards the counts. Code under it makes no object that could start a garbage collection, since that may
+        submit."""
         self.threads: set[threading.Thread] = set()
         """At least as many as there are unfinished jobs, up to the most."""
         self.unfinished = 0

@@ -70,7 +70,7 @@ class Workers(Protocol):
 
 
 class _Notifier:
-    """Wakes waiting callers. Each one has a lock of its own, which `notify` releases. An exception in a waiter leaves a
+    """Wakes waiting callers. Each one has its own lock, which `notify` releases. An exception in a waiter leaves a
     lock that the next `notify` drops; after one in the notifier, the waiter looks again by itself."""
 
     def __init__(self) -> None:

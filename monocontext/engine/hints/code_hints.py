@@ -10,7 +10,8 @@ from monocontext.engine.hints.expressions import Names, Unready
 from monocontext.engine.hints.hint import Hint, Needle, Pattern, Ranges
 from monocontext.engine.hints.interpreter import Interpreter
 from monocontext.engine.hints.reads import Trace
-from monocontext.engine.hints.reply import BlockSource, Fences, parse
+from monocontext.engine.hints.reply import Fences
+from monocontext.engine.hints.statements import BlockSource, parse
 from monocontext.engine.hints.values import UNKNOWN, LineList, TextValue, is_plain, plain
 
 MOST_HINTS = 256

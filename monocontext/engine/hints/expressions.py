@@ -53,7 +53,7 @@ class Expressions:
         self.trace = trace
         self.names = names
         self.is_draft = False
-        """Whether the program is incomplete, so that all of it is in doubt."""
+        """Whether the program is incomplete, and all of it in doubt."""
         self._depth = 0
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Expressions:
         return self.names.get(name, Module(name) if name in _NAMED else UNKNOWN)
 
     def forget(self, names: Iterable[str]) -> None:
-        """Make these names unknown, except those that hold a text."""
+        """Make these names unknown, except texts."""
         for name in names:
             if not isinstance(self.names.get(name), TextValue):
                 self.names[name] = UNKNOWN
@@ -222,7 +222,7 @@ class Expressions:
         return slice(*bounds) if usable else UNKNOWN
 
     def _part(self, value: object, key: object) -> object:
-        """`value[key]`."""
+        """The value of `value[key]`."""
         if isinstance(value, TextValue | LineList) and isinstance(key, int):
             key = slice(key, key + 1 or None)
             if isinstance(value, LineList):
@@ -280,7 +280,7 @@ class Expressions:
     def _call_method(
         self, func: ast.expr, receiver: object, name: str, arguments: list[object], keywords: Names
     ) -> object:
-        """`receiver.name(...)`."""
+        """The value of `receiver.name(...)`."""
         match receiver:
             case TextValue():
                 return reads.text_method(self.trace, receiver, name, arguments or list(keywords.values())[:1])

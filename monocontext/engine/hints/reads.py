@@ -114,7 +114,7 @@ def whole(trace: Trace, text: TextValue, *, backward: bool = False) -> None:
 
 
 def text_slice(trace: Trace, text: TextValue, bounds: slice) -> object:
-    """`text[a:b:c]` with known bounds."""
+    """The value of `text[a:b:c]`, with known bounds."""
     start, stop, step = bounds.indices(text.stop - text.start)
     count = len(range(start, stop, step))
     if not count:
@@ -130,7 +130,7 @@ def text_slice(trace: Trace, text: TextValue, bounds: slice) -> object:
 
 
 def text_method(trace: Trace, text: TextValue, name: str, arguments: Sequence[object]) -> object:
-    """A method of a text."""
+    """The value of a method of a text."""
     if name in _SEARCHES and arguments and not (name == "split" and arguments[0] == "\n"):
         _search(trace, text, name, arguments)
     if name in _FOLDS:
@@ -165,7 +165,7 @@ def _chunks(trace: Trace, text: TextValue, size: object) -> object:
 
 
 def contains(trace: Trace, text: TextValue, needle: object) -> object:
-    """`needle in text`."""
+    """The value of `needle in text`."""
     _search(trace, text, "in", [needle])
     return UNKNOWN
 
@@ -190,7 +190,7 @@ def _bounds(text: TextValue, bounds: Sequence[object]) -> tuple[int, int]:
 
 
 def line_slice(trace: Trace, lines: LineList, bounds: slice) -> object:
-    """`lines[a:b]` with known bounds."""
+    """The value of `lines[a:b]`, with known bounds."""
     total = trace.lines if trace.is_all(lines.text) else None
     step = 1 if bounds.step is None else bounds.step
     if bounds.start is None and bounds.stop is None:
@@ -205,7 +205,7 @@ def line_slice(trace: Trace, lines: LineList, bounds: slice) -> object:
 
 
 def line_count(trace: Trace, lines: LineList) -> object:
-    """`len(lines)`."""
+    """The value of `len(lines)`."""
     if not lines.counted:
         whole(trace, lines.text)
     return trace.lines if trace.is_all(lines.text) and trace.lines is not None else UNKNOWN
@@ -214,7 +214,7 @@ def line_count(trace: Trace, lines: LineList) -> object:
 def regex(
     trace: Trace, name: str, pattern: object, arguments: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    """`re.<name>(pattern, ...)` with the arguments after the pattern, or `compiled.<name>(...)`."""
+    """The value of `re.<name>(pattern, ...)` with the arguments after the pattern, or `compiled.<name>(...)`."""
     subject, *rest = arguments[name == "sub" :] or [keywords.get("string")]
     if not isinstance(subject, TextValue):
         return UNKNOWN

@@ -174,7 +174,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 def binary(kind: type[ast.operator], left: object, right: object) -> object:
-    """`left op right`."""
+    """The value of `left op right`, an arithmetic operation."""
     match left, right:
         case ((int() | float()), (int() | float())):
             bits = int(left).bit_length() if isinstance(left, int) else 0
@@ -185,7 +185,7 @@ def binary(kind: type[ast.operator], left: object, right: object) -> object:
 
 
 def compare(kind: type[ast.cmpop], left: object, right: object) -> object:
-    """`left op right`, a bool or `UNKNOWN`."""
+    """The value of `left op right`, a comparison: a bool or `UNKNOWN`."""
     if kind in (ast.Is, ast.IsNot):
         known = left is not UNKNOWN and right is not UNKNOWN and (left is None or right is None)
         return (left is right) == (kind is ast.Is) if known else UNKNOWN

@@ -73,9 +73,7 @@ class Names:
             text = text_of(number)
             if not isinstance(text, FrameText) or not self._look_ups_left:
                 continue
-            first = text.frame.start
-            passage = text.slice(max(start - first, 0), min(stop - first, text.frame.characters))
-            for name in names_in(passage, text.data):
+            for name in names_in(text.part(start, stop), text.data):
                 cost_bytes = cost_of(name)
                 if self._look_ups_left and self._cost_bytes + cost_bytes <= FREE_BYTES + most_cost_bytes:
                     self._look_ups_left -= 1

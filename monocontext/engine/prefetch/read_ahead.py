@@ -117,7 +117,7 @@ class ReadAhead(Listener):
     # -- events of a model: each within a change ---------------------------------------------------------------------
 
     def begin_thinking(self) -> None:
-        """A model is at work, so there is time to read ahead. Calls may overlap; each has its `end_thinking`."""
+        """Read ahead while a model is at work. Calls may overlap; each has its `end_thinking`."""
         now = self._fetcher.workers.now()
         if not self.think.begin(now) or self.prefetch == "off":
             return
@@ -135,8 +135,8 @@ class ReadAhead(Listener):
         self._walk()
 
     def end_thinking(self) -> bool:
-        """The model is done and its code runs, so guesses that have not started are dropped. Returns whether no other
-        call of a model is under way."""
+        """Drop guesses that have not started, since the model is done and its code runs. Returns whether no other call
+        of a model is under way."""
         if not self.think.end(self._fetcher.workers.now()):
             return False
         self._cancel(self.ledger.frames(Kind.GUESSED))
@@ -144,7 +144,7 @@ class ReadAhead(Listener):
         return True
 
     def turn(self) -> None:
-        """A new reply of the model begins: reads that earlier code announced and did not do are no longer expected."""
+        """Drop the reads that earlier code announced and did not do, since a new reply of the model begins."""
         self._plans = [plan for plan in self._plans if plan.kind is not Kind.KNOWN]
         if self.ledger.outstanding_bytes[Kind.KNOWN]:
             left = self.ledger.frames(Kind.KNOWN)
@@ -177,8 +177,8 @@ class ReadAhead(Listener):
     # -- events of a reader ----------------------------------------------------------------------------------------
 
     def read(self, read: Read, late: int) -> None:
-        """Within a change: a caller has read data that was missing or prefetched. `late`: the count of late frames
-        before the read; if it has grown, the caller waited."""
+        """Within a change: plan the reads that may follow one of missing or prefetched data. `late`: the count of late
+        frames before the read; if it has grown, the caller waited."""
         if not self.follows_reads:
             return
         for frame in range(read.first, read.last + 1):
@@ -193,8 +193,8 @@ class ReadAhead(Listener):
         self._walk()
 
     def before_read(self, start: int, stop: int, frame: int) -> None:
-        """A caller is about to wait for these characters of a frame. The two reads that may follow, if this is a binary
-        search, are requested with it, unless this frame itself was requested in that way."""
+        """Request the two reads that may follow one of these characters in a binary search, together with that read.
+        Not if this frame was itself requested in that way."""
         if self.follows_reads and (places := self.streams.halves(start)) and frame not in self._fetcher.scheduler:
             self._fetcher.act(partial(self._guess_reads, places, stop - start))
 
@@ -205,7 +205,7 @@ class ReadAhead(Listener):
         self._walk()
 
     def end_scan(self) -> None:
-        """A pass has ended or was abandoned: its prefetched data stays, and no more is fetched for it."""
+        """Fetch no more for a pass that has ended or was abandoned. Its prefetched data stays."""
         if self._plans:
             self._fetcher.act(self._drop_scan)
 
@@ -216,7 +216,7 @@ class ReadAhead(Listener):
                 return
 
     def hit(self, character: int, frame: int) -> None:
-        """Within a change: a search has found something here, and a window around it is likely read next."""
+        """Within a change: remember a hit of a search, since a window around it is likely read next."""
         if self.hits.found(character):
             self._cache.hold(frame)
             self.names.hit(character, frame)
@@ -339,7 +339,7 @@ class ReadAhead(Listener):
         return plan.skips_used and number in self._used
 
     def _reserve(self, frame: Frame, size_bytes: int, plan: PrefetchPlan) -> bool:
-        """Expect a frame, if there is room for it."""
+        """Reserve room for a frame, and expect it. Returns whether there was room."""
         is_guess = plan.kind is Kind.GUESSED and self.think.is_thinking
         if is_guess and size_bytes > self._allowance_bytes:
             return False
@@ -431,7 +431,7 @@ class ReadAhead(Listener):
                 self.ledger.settle(key)
 
     def _give_up(self, frames: Iterable[int]) -> None:
-        """Expect these frames no longer."""
+        """Stop expecting these frames, and let the cache evict them first."""
         for frame in frames:
             self.ledger.settle(frame)
             self._cache.give_up_first(frame)

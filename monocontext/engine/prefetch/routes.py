@@ -21,8 +21,8 @@ CANDIDATES_BYTES = 8 << 20
 """The most text of a search's candidates that is fetched ahead; a search that reads all of them then fetches the rest.
 """
 FIRST_BYTES = 512 << 10
-"""The same for a search that may end at its first match: two frames of the usual size, since now and then one is read
-in vain."""
+"""The same limit for a search that may end at its first match: two frames of the usual size, since the first may be
+read in vain."""
 
 
 class Routes:

@@ -253,5 +253,5 @@ def _continues_closely(one: Read, other: Read, direction: int) -> bool:
 
 
 def _touch(one: Read, other: Read) -> bool:
-    """Whether two reads touch or overlap, so that the distance of their starts is the step."""
+    """Whether two reads touch or overlap, and so the distance of their starts is the step."""
     return max(one.start, other.start) <= min(one.stop, other.stop)

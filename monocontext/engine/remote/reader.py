@@ -110,10 +110,7 @@ class ServedReader:
             self.log.add(start, stop)
             for text in texts:
                 self._cache.keep_decoded(text)
-        return "".join(
-            text.slice(max(start - text.frame.start, 0), min(stop, text.frame.stop) - text.frame.start)
-            for text in texts or self.frames(start, stop, eager=True)
-        )
+        return "".join(text.part(start, stop) for text in texts or self.frames(start, stop, eager=True))
 
     def within(self, start: int, stop: int) -> FrameText | None:
         """The frame that holds all of characters [start, stop), if it is in memory or worth a message; else None."""

@@ -112,16 +112,16 @@ class ReaderServer:
         for one in passes.values():
             one.close()
 
-    # -- operations ------------------------------------------------------------------------------------------------
+    # -- operations: the text --------------------------------------------------------------------------------------
 
     def _open(self, fields: dict[str, Any]) -> bytes:
-        described = self._reader.describe()
+        reader = self._reader
         return wire.answer(
             {
-                "url": described.url,
-                "generation": described.generation,
-                "characters": described.characters,
-                "final_newline": self._reader.final_newline,
+                "url": reader.url,
+                "generation": reader.generation,
+                "characters": reader.characters,
+                "final_newline": reader.final_newline,
                 "start": self._start,
                 "stop": self._stop,
                 "limit": self._limit,
@@ -185,6 +185,8 @@ class ReaderServer:
         rows = [wire.frame_row(text.frame) for text in texts]
         return wire.answer({"frames": rows, "pass": number}, (text.data for text in texts))
 
+    # -- operations: searches --------------------------------------------------------------------------------------
+
     def _candidates(self, fields: dict[str, Any]) -> bytes:
         start, stop = self._range(fields, _LARGEST)
         query = wire.query_of(fields.get("need"))
@@ -214,6 +216,8 @@ class ReaderServer:
         flag = wire.number(fields, "flag", 1, 1 << 16)
         return wire.answer({"value": self._reader.all_frames_have(flag, start, stop)})
 
+    # -- operations: lines and records of frames -------------------------------------------------------------------
+
     def _line_start(self, fields: dict[str, Any]) -> bytes:
         return wire.answer({"value": self._reader.line_start(wire.number(fields, "line", 0, _LARGEST))})
 
@@ -227,6 +231,8 @@ class ReaderServer:
 
     def _locate(self, fields: dict[str, Any]) -> bytes:
         return wire.answer({"frame": wire.frame_row(self._reader.locate(self._character(fields)))})
+
+    # -- operations: documents -------------------------------------------------------------------------------------
 
     def _documents(self, fields: dict[str, Any]) -> bytes:
         """The places of all documents; none for a part of a text, whose worker must not learn other names."""
@@ -250,6 +256,8 @@ class ReaderServer:
     @property
     def _is_whole(self) -> bool:
         return self._start == 0 and self._stop == self._reader.characters
+
+    # -- operations: reports of the worker ---------------------------------------------------------------------------
 
     def _ran(self, fields: dict[str, Any]) -> bytes:
         """Receive the values of names in the worker's namespace."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.engine.hints.reply import BlockSource, Fences
+from monocontext.engine.hints.reply import Fences
+from monocontext.engine.hints.statements import BlockSource
 from rlm.prompts.replies import parse_reply
 
 TAGS = [

@@ -30,7 +30,7 @@ def test_a_request_id_in_three_places_cold(gigabytes: int, most_gets: int) -> No
     found = [match.start() for match in regex.finditer(REQUEST, context)]
     assert [context[at : at + len(REQUEST)] for at in found] == [REQUEST] * 3
     assert [at // len(FRAME) for at in found] == places
-    stored = context._reader.describe().stored_bytes  # type: ignore[union-attr]
+    stored = context._reader.manifest.stored_bytes  # type: ignore[union-attr]
     assert store.bytes_read < stored / 100
     assert store.gets <= most_gets
     if gigabytes == 10:
