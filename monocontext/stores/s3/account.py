@@ -31,6 +31,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -213,7 +214,6 @@ class Account:
     def __init__(self, environment: Mapping[str, str], profile: str | None) -> None:
         self.settings = Settings(environment, profile)
         self._lock = threading.Lock()
-        self._identity: Identity | None = None
         self._plans: dict[_Key, RequestPlan | None] = {}
 
     def plan(self, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
@@ -226,16 +226,15 @@ class Account:
             if key not in self._plans:
                 try:
                     route = native_route(self.settings, options, bucket)
-                    identity = self._signing_identity() if route.signed else _ANONYMOUS
+                    identity = self._identity if route.signed else _ANONYMOUS
                     self._plans[key] = RequestPlan(route, identity, "")
                 except UnsupportedBySigner as reason:
                     self._plans[key] = learn(options, bucket, str(reason))
             return self._plans[key]
 
-    def _signing_identity(self) -> Identity:
-        if self._identity is None:
-            self._identity = find_identity(self.settings)
-        return self._identity
+    @cached_property
+    def _identity(self) -> Identity:
+        return find_identity(self.settings)
 
     def tls(self) -> SSLContext:
         """The TLS context with the trusted certificates."""
