@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from monocontext.errors import InvalidUrl
-from monocontext.stores.protocol import Store, list_telling
+from monocontext.stores.protocol import Store, list_usable
 
 VOLUMES_VARIABLE = "MONOCONTEXT_VOLUMES"
 _MARKS = ".volumes"
@@ -66,7 +66,7 @@ class Volumes:
         Adds to `left_out` the keys of objects that remain because no verb accepts them.
         """
         mark = self._mark(name)
-        keys = [info.key for info in list_telling(self._store, [] if left_out is None else left_out, f"{name}/")]
+        keys = [info.key for info in list_usable(self._store, [] if left_out is None else left_out, f"{name}/")]
         for key in [*keys, mark]:
             self._store.delete(key)
         return len(keys)

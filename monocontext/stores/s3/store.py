@@ -128,11 +128,11 @@ class S3Store:
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """Yield objects page by page from AWS. From other servers all pages are read first and sorted, since SeaweedFS
         lists folder by folder, `a/b` before `a-b`."""
-        return self.list_telling([], prefix)
+        return self.list_usable([], prefix)
 
-    def list_telling(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-        """Like `list`, and adds to `left_out` the keys that no other verb accepts, such as the `folder/` markers of web
-        consoles."""
+    def list_usable(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
+        """`list`, with the keys that no other verb accepts, such as the `folder/` markers of web consoles, added to
+        `left_out`."""
         url = f"{self.url}/{prefix}"
         with self._client(url) as client:
             ordered = is_aws(client)
