@@ -41,11 +41,11 @@ class NotAContext(NotFound):
 
 
 class AlreadyExists(MonocontextError, FileExistsError):
-    """A create-only or compare-and-swap write found another object in its place."""
+    """A create-only or compare-and-swap write found another object under its key."""
 
 
 class AccessDenied(MonocontextError, PermissionError):
-    """The credentials are missing, wrong, or lack the right."""
+    """The credentials are missing or wrong, or do not permit the operation."""
 
 
 class ForeignObject(AccessDenied):
@@ -53,7 +53,7 @@ class ForeignObject(AccessDenied):
 
 
 class ContextChanged(MonocontextError):
-    """An object was replaced since the text was opened. `refresh()` moves to the newest version."""
+    """An object was replaced after the text was opened. `refresh()` opens the newest version."""
 
 
 class DamagedData(MonocontextError, ValueError):
@@ -61,7 +61,7 @@ class DamagedData(MonocontextError, ValueError):
 
 
 class UnsupportedFormat(DamagedData):
-    """The format is newer, or has a feature that this version lacks."""
+    """A newer version wrote the format, or it has a feature that this version lacks."""
 
 
 class InvalidText(MonocontextError, ValueError):
@@ -73,7 +73,7 @@ class ContextTooLarge(MonocontextError, MemoryError):
 
 
 class Unhashable(ContextTooLarge, TypeError):
-    """A text above `materialize_limit` has no hash, which would have to equal that of the `str`."""
+    """A text above `materialize_limit` has no hash, since that would have to equal the hash of the `str`."""
 
 
 class InvalidUrl(MonocontextError, ValueError):
@@ -81,7 +81,7 @@ class InvalidUrl(MonocontextError, ValueError):
 
 
 class InvalidEntry(MonocontextError, ValueError):
-    """A key, value or lifetime is invalid for a memory. The message says which, and why."""
+    """A key, a value or a lifetime is invalid for a memory. The message says why."""
 
 
 class InvalidParameters(MonocontextError, ValueError):
@@ -97,7 +97,7 @@ class ToolRefusal(MonocontextError):
 
 
 class NotPicklable(MonocontextError, TypeError):
-    """A text in `memory://` belongs to its process and cannot be passed to another one."""
+    """A text in `memory://` cannot be passed to another process."""
 
 
 class ContextClosed(MonocontextError, ValueError):

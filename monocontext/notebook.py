@@ -1,7 +1,7 @@
 """Show contexts, counts and progress bars in notebooks.
 
-A notebook shows the `_repr_html_` of the last value in a cell. Our HTML needs no network, style sheet or script, takes
-the colours of the page, and escapes all outside text.
+A notebook shows the `_repr_html_` of the last value in a cell. This HTML needs no network, style sheet or script, has
+the colours of the page, and escapes all text from outside.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from monocontext.page.coverage import shares_read
 __all__ = ["progress_bar"]
 
 _COLUMNS = 200
-"""Columns of a map. A notebook is about a thousand pixels wide, and each column costs bytes."""
+"""The columns of a map. A notebook is about a thousand pixels wide, and each column costs bytes."""
 _LEVELS = 4
-"""Shades of a column, by the share of it that was read."""
+"""The shades of a column, by the share of it that was read."""
 _BLUE = "#1f8ce6"
 _UPDATE_SECONDS = 0.1
 
 
 @contextmanager
 def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -> Iterator[Callable[..., None]]:
-    """Show a bar; yields the `progress` for `publish`, `append`, `index`, `compact`, `verify` and `gc`.
+    """Show a bar; yields the `progress` argument for `publish`, `append`, `index`, `compact`, `verify` and `gc`.
 
         with progress_bar("upload", total_bytes) as progress:
             publish(path, url, progress=progress)
 
-    With `unit="questions"` it is the `on_progress` for `rlm.batch`. The bar appears in the output of a notebook's cell,
-    or on a terminal; elsewhere nothing is printed. Without a `total` it shows a count and no share.
+    With `unit="questions"` it is the `on_progress` argument for `rlm.batch`. The bar appears in a notebook or on a
+    terminal; elsewhere nothing is printed. Without a `total` it shows a count and no share.
     """
     if _in_notebook():
         with _bar_in_notebook(label, total, unit) as show:
@@ -49,7 +49,7 @@ def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -
 def context_card(
     kind: str, characters: int | None, facts: Iterable[str], ranges: Sequence[tuple[int, int]] | None, note: str = ""
 ) -> str:
-    """HTML for a context: its size, facts, and a map of the `ranges` that were read, or no map if they are None."""
+    """HTML for a context: its size, facts about it, and a map of the `ranges` that were read, if they are given."""
     size = "of unknown length" if characters is None else f"{characters:,} characters"
     lines = [f"<b>{escape(kind)}</b> {size}", _faint(", ".join(facts))]
     if ranges is not None and characters:
@@ -84,10 +84,10 @@ def _map(columns: Sequence[int], text: str) -> str:
                 shade = f"{columns[first] / _LEVELS:.2g}"
                 parts.append(f'<rect x="{first}" width="{i - first}" height="1" fill="{_BLUE}" opacity="{shade}"/>')
             first = i
-    ground = f'<rect width="{len(columns)}" height="1" fill="currentColor" opacity="0.15"/>'
+    background = f'<rect width="{len(columns)}" height="1" fill="currentColor" opacity="0.15"/>'
     return (
         f'<svg role="img" aria-label="{escape(text)}" viewBox="0 0 {len(columns)} 1" preserveAspectRatio="none" '
-        f'style="display:block;width:100%;height:14px">{ground}{"".join(parts)}</svg>'
+        f'style="display:block;width:100%;height:14px">{background}{"".join(parts)}</svg>'
     )
 
 
@@ -115,28 +115,28 @@ def _in_notebook() -> bool:
 @contextmanager
 def _bar_in_notebook(label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
     """Show a bar in the output of a cell, redrawn at most ten times a second."""
-    shown: Any = import_module("IPython.display")
-    began, shown_at, reached = time.monotonic(), 0.0, 0
+    display: Any = import_module("IPython.display")
+    began, shown_at, count = time.monotonic(), 0.0, 0
 
-    def drawn() -> Any:
-        share = "" if not total else f" of {total:,}"
-        text = f"{label}: {reached:,}{share} {unit}, {time.monotonic() - began:.1f} s"
-        bar = [_map(_columns([(0, min(reached, total))] if reached else [], total), text)] if total else []
-        return shown.HTML(_card([*bar, _faint(text)]))
+    def draw() -> Any:
+        of_total = f" of {total:,}" if total else ""
+        text = f"{label}: {count:,}{of_total} {unit}, {time.monotonic() - began:.1f} s"
+        bar = [_map(_columns([(0, min(count, total))] if count else [], total), text)] if total else []
+        return display.HTML(_card([*bar, _faint(text)]))
 
-    handle = shown.display(drawn(), display_id=True)
+    handle = display.display(draw(), display_id=True)
 
     def show(done: int) -> None:
-        nonlocal shown_at, reached
-        reached = done
+        nonlocal shown_at, count
+        count = done
         if time.monotonic() - shown_at >= _UPDATE_SECONDS:
             shown_at = time.monotonic()
-            handle.update(drawn())
+            handle.update(draw())
 
     try:
         yield show
     finally:
-        handle.update(drawn())
+        handle.update(draw())
 
 
 @contextmanager
@@ -144,10 +144,10 @@ def _bar_on_terminal(label: str, total: int | None, unit: str) -> Iterator[Calla
     from rich import progress as rich
     from rich.console import Console
 
-    counted: tuple[rich.ProgressColumn, ...] = (rich.MofNCompleteColumn(),)
+    counts: tuple[rich.ProgressColumn, ...] = (rich.MofNCompleteColumn(),)
     if unit == "bytes":
-        counted = (rich.DownloadColumn(True), rich.TransferSpeedColumn())
-    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), *counted, rich.TimeRemainingColumn())
-    with rich.Progress(*columns, console=Console(stderr=True)) as shown:
-        task = shown.add_task(label, total=total)
-        yield lambda done: shown.update(task, completed=done)
+        counts = (rich.DownloadColumn(True), rich.TransferSpeedColumn())
+    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), *counts, rich.TimeRemainingColumn())
+    with rich.Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda done: progress.update(task, completed=done)

@@ -1,4 +1,4 @@
-"""Types of the options that functions pass on, and checks of their names and values."""
+"""Types of the options that functions pass on, and checks of the names and values of options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class ReachOptions(TypedDict, total=False):
-    """How to reach an S3 server. An option that is None counts as not given."""
+    """Options for the connection to an S3 server. An option that is `None` counts as not given."""
 
     endpoint: str | None
     """The URL of a server other than AWS; by default `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`."""
@@ -27,48 +27,50 @@ class ReachOptions(TypedDict, total=False):
 
 
 class StoreOptions(ReachOptions, total=False):
-    """Options of `open_store`, for `s3://` alone."""
+    """The options of `open_store`. Those of this class are for `s3://` only."""
 
     region: str | None
-    """By default that of the AWS configuration, or `us-east-1` if an endpoint is given and none is configured."""
+    """By default the region of the AWS configuration, or `us-east-1` if there is none and an endpoint is given."""
     transport: Literal["own", "boto3"] | None
     """The client that sends GETs. Boto3 sends all other requests."""
     keep_alive: bool | None
     """`False` closes the connections of our own transport after each call."""
     client: Any
-    """A ready boto3 client, used as it is. It excludes the other options."""
+    """A boto3 client to use instead of all other options."""
 
 
 def validate_options(*options: type, error: type[TypeError] = TypeError) -> Callable[[Function], Function]:
     """Decorate a function: an unknown keyword raises `error`, whose message names the nearest keyword.
 
-    `options` are the TypedDicts of the function's `**options`. Its signature shows their keys as keywords.
+    `options` are the TypedDicts of the function's `**options`. Their keys become keywords in the function's signature.
     """
 
     def decorate(function: Function) -> Function:
         code = function.__code__
-        own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        more = [name for kind in options for name in kind.__annotations__]
-        known = [name for name in (*own, *more) if name not in ("self", "cls")]
+        parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        keys = [key for kind in options for key in kind.__annotations__]
+        known = [name for name in (*parameters, *keys) if name not in ("self", "cls")]
         names = frozenset(known)
 
         @wraps(function)
-        def checked(*arguments: Any, **given: Any) -> Any:
-            for name in given:
+        def checked(*arguments: Any, **keywords: Any) -> Any:
+            for name in keywords:
                 if name not in names:
-                    near = nearest(name, known) or f": options are {', '.join(known)}"
-                    raise error(f"unknown option {name!r}{near}")
-            return function(*arguments, **given)
+                    hint = nearest(name, known) or f": options are {', '.join(known)}"
+                    raise error(f"unknown option {name!r}{hint}")
+            return function(*arguments, **keywords)
 
-        vars(checked)["__wrapped__"] = _Shown(function, options)
+        vars(checked)["__wrapped__"] = _WithOptions(function, options)
         return cast(Function, checked)
 
     return decorate
 
 
-class _Shown:
-    """What `inspect` finds as the wrapped function. Its signature is made at the first use, since `inspect` takes 5 ms
-    to import."""
+class _WithOptions:
+    """The function that `inspect` finds behind a decorated one: its signature has the keys of `options` as keywords.
+
+    The signature is made when it is needed, since `inspect` takes 5 ms to import.
+    """
 
     def __init__(self, function: Callable[..., Any], options: tuple[type, ...]) -> None:
         self.__wrapped__ = function
@@ -78,14 +80,14 @@ class _Shown:
     def __signature__(self) -> Signature:
         from inspect import Parameter, signature
 
-        shown = signature(self.__wrapped__)
-        own = [each for each in shown.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        more = {name: note for kind in self._options for name, note in kind.__annotations__.items()}
+        found = signature(self.__wrapped__)
+        own = [each for each in found.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        annotations = {name: note for kind in self._options for name, note in kind.__annotations__.items()}
         keywords = [
             Parameter(name, Parameter.KEYWORD_ONLY, default=..., annotation=getattr(note, "__forward_arg__", note))
-            for name, note in more.items()
+            for name, note in annotations.items()
         ]
-        return shown.replace(parameters=[*own, *keywords])
+        return found.replace(parameters=[*own, *keywords])
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self.__wrapped__(*arguments, **options)
@@ -104,15 +106,17 @@ def check_int(name: str, value: object, least: int, most: int | None = None) -> 
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Raise as `check_int` does unless an option is None or a number of seconds of at least 0."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, SupportsFloat)):
+    """Raise `TypeError` or `ValueError` unless an option is `None` or a number of seconds of at least 0."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
         raise TypeError(f"{name} must be a number of seconds, not {value!r}")
-    if value is not None and not float(value) >= 0:
+    if not float(value) >= 0:
         raise ValueError(f"{name} must be at least 0, not {value}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of an error message, such as `: did you mean prefetch?`, or an empty string if no name is near."""
+    """The end of an error message, such as `: did you mean prefetch?`; empty if no known name is similar."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(known), 1)

@@ -1,9 +1,9 @@
-"""`dataclass`, `field`, `replace` and `NamedTuple` that define classes faster than the standard library's.
+"""`dataclass`, `field`, `replace` and `NamedTuple` that define classes faster than those of the standard library.
 
 The `dataclass` of the standard library compiles up to six functions for each class, and imports `inspect`. That was a
 quarter of the processor time of an import and a first slice (docs/decisions/022-records.md). This one compiles only
-`__init__`. It supports slots (always), one base, `frozen`, `eq`, `KW_ONLY`, defaults and factories. Its classes are
-dataclasses to `dataclasses.fields`, `asdict` and `is_dataclass`, to type checkers, `copy` and `pickle`. `NamedTuple`
+`__init__`. It supports slots (always), one base, `frozen`, `eq`, `KW_ONLY`, defaults and factories. To type checkers,
+`copy`, `pickle`, and `fields`, `asdict` and `is_dataclass` of `dataclasses`, its classes are dataclasses. `NamedTuple`
 does not compile annotations, which takes `typing.NamedTuple` 2 ms for seven classes.
 """
 
@@ -24,6 +24,8 @@ _MISSING: Any = object()
 
 
 class _Field:
+    """A field of a record. Public as `field`."""
+
     __slots__ = ("annotation", "compare", "default", "factory", "kw_only", "repr")
 
     def __init__(
@@ -50,12 +52,12 @@ def _replace(record: Any, /, **changes: Any) -> Any:
     return record.__class__(**{name: getattr(record, name) for name in names} | changes)
 
 
-class _Original:
-    """A descriptor for `__dataclass_fields__` or `__dataclass_params__` (which Dask reads), made at its first use."""
+class _LazyAttribute:
+    """`__dataclass_fields__` or `__dataclass_params__` (which Dask reads) of a class, made at the first use."""
 
-    def __init__(self, name: str, described: dict[str, _Field], **parameters: bool) -> None:
+    def __init__(self, name: str, fields: dict[str, _Field], **parameters: bool) -> None:
         self.name = name
-        self.described = described
+        self.fields = fields
         self._parameters = parameters
         self._made: Any = None
 
@@ -68,9 +70,9 @@ class _Original:
         """A dataclass of the standard library with the same fields."""
         import dataclasses
 
-        annotations = {name: one.annotation for name, one in self.described.items()}
+        annotations = {name: one.annotation for name, one in self.fields.items()}
         twin: Any = type(cls.__name__, (), {"__annotations__": annotations, "__module__": cls.__module__})
-        for name, one in self.described.items():
+        for name, one in self.fields.items():
             given: dict[str, Any] = {"compare": one.compare, "repr": one.repr, "kw_only": one.kw_only}
             if one.factory is not None:
                 given["default_factory"] = one.factory
@@ -85,12 +87,12 @@ def _fields_of(cls: type) -> dict[str, _Field]:
     for each in cls.__mro__:
         if "__dataclass_fields__" in vars(each):
             found = vars(each)["__dataclass_fields__"]
-            return found.described if isinstance(found, _Original) else {}
+            return found.fields if isinstance(found, _LazyAttribute) else {}
     return {}
 
 
 def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
-    """A new class with the annotated names as slots and the methods of a dataclass."""
+    """A new class like `plain`, with the annotated names as slots and the methods of a dataclass."""
     written = {name: value for name, value in vars(plain).items() if name not in ("__dict__", "__weakref__")}
     own: dict[str, _Field] = {}
     kw_only = False
@@ -103,24 +105,25 @@ def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
         given = written.pop(name, _MISSING)
         own[name] = one = given if isinstance(given, _Field) else _Field(given)
         one.annotation, one.kw_only = annotation, kw_only
-    described = _fields_of(plain.__bases__[0]) | own
+    fields = _fields_of(plain.__bases__[0]) | own
     about = {
-        "__dataclass_fields__": _Original("__dataclass_fields__", described),
-        "__dataclass_params__": _Original("__dataclass_params__", described, frozen=frozen, eq=eq, slots=True),
-        "__match_args__": tuple(name for name, one in described.items() if not one.kw_only),
+        "__dataclass_fields__": _LazyAttribute("__dataclass_fields__", fields),
+        "__dataclass_params__": _LazyAttribute("__dataclass_params__", fields, frozen=frozen, eq=eq, slots=True),
+        "__match_args__": tuple(name for name, one in fields.items() if not one.kw_only),
         "__qualname__": plain.__qualname__,
         "__slots__": tuple(own),
     }
-    cls = type(plain)(plain.__name__, plain.__bases__, _methods(described, frozen, eq) | written | about)
-    cls.__init__ = _initializer(cls, described, frozen)  # type: ignore[misc]
+    cls = type(plain)(plain.__name__, plain.__bases__, _methods(fields, frozen, eq) | written | about)
+    cls.__init__ = _initializer(cls, fields, frozen)  # type: ignore[misc]
     return cls
 
 
-def _initializer(cls: type, described: dict[str, _Field], frozen: bool) -> Any:
+def _initializer(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:
+    """The `__init__` of a record, compiled from its source."""
     scope: dict[str, Any] = {"_MISSING": _MISSING}
     by_place, by_name = ["self"], list[str]()
     body = []
-    for name, one in described.items():
+    for name, one in fields.items():
         parameter = value = name
         if one.factory is not None:
             scope[f"_make_{name}"] = one.factory
@@ -141,13 +144,14 @@ def _initializer(cls: type, described: dict[str, _Field], frozen: bool) -> Any:
     made = scope["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     made.__module__ = cls.__module__
-    made.__annotations__ = {name: one.annotation for name, one in described.items()} | {"return": "None"}
+    made.__annotations__ = {name: one.annotation for name, one in fields.items()} | {"return": "None"}
     return made
 
 
-def _methods(described: dict[str, _Field], frozen: bool, eq: bool) -> dict[str, Any]:
-    compared = attrgetter(*(name for name, one in described.items() if one.compare))
-    shown = [name for name, one in described.items() if one.repr]
+def _methods(fields: dict[str, _Field], frozen: bool, eq: bool) -> dict[str, Any]:
+    """The other methods of a record, by name."""
+    compared = attrgetter(*(name for name, one in fields.items() if one.compare))
+    shown = [name for name, one in fields.items() if one.repr]
 
     def __repr__(self: Any) -> str:
         return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
@@ -191,8 +195,8 @@ def _set_state(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, name, value)
 
 
-class _Tuples(type):
-    """Makes each subclass of `NamedTuple` a named tuple, without compiling annotations as `typing` does."""
+class _NamedTupleType(type):
+    """The metaclass of `NamedTuple`, which makes each subclass a named tuple without compiling its annotations."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], written: dict[str, Any]) -> type:
         annotations = written["__annotations__"]
@@ -208,4 +212,4 @@ class _Tuples(type):
 if not TYPE_CHECKING:
     KW_ONLY = None
     dataclass, field, replace = _dataclass, _Field, _replace
-    NamedTuple = type.__new__(_Tuples, "NamedTuple", (), {})
+    NamedTuple = type.__new__(_NamedTupleType, "NamedTuple", (), {})

@@ -23,7 +23,7 @@ from monocontext.cli.writing import FollowLinks
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
-from monocontext.stores.protocol import ObjectInfo, Store, list_telling, name_left_out
+from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
 from monocontext.stores.regular_file import open_file
 from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
 
@@ -77,7 +77,7 @@ def ls(url: Place, *, s3: S3, as_json: AsJson = False) -> None:
     """List the objects below URL: size in bytes, time, name (1 LIST for each thousand)."""
     any_found, left_out = False, list[str]()
     with _open_store(_place(url, s3), s3) as store:
-        for info in list_telling(store, left_out):
+        for info in list_usable(store, left_out):
             any_found = True
             say_row(_row(info, as_json))
         _note_left_out(store, left_out)
@@ -87,7 +87,7 @@ def ls(url: Place, *, s3: S3, as_json: AsJson = False) -> None:
 
 def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) -> bool:
     """Print a note about objects whose keys no command accepts. Returns whether there are any."""
-    named = name_left_out(left_out, markers=markers)
+    named = describe_left_out(left_out, markers=markers)
     if named:
         note(f"{store.url}: {named}")
     return bool(named)
@@ -176,7 +176,7 @@ def get(
 
 def _fetch_all(store: Store, folder: Path, force: bool) -> None:
     base, any_found, failed, left_out = folder.resolve(), False, 0, list[str]()
-    for info in list_telling(store, left_out):
+    for info in list_usable(store, left_out):
         any_found = True
         path = base / info.key
         try:
@@ -234,7 +234,7 @@ def rm(
     if recursive:
         with _open_store(url, s3) as store:
             left_out = list[str]()
-            keys = [info.key for info in list_telling(store, left_out)]
+            keys = [info.key for info in list_usable(store, left_out)]
             for key in keys:
                 store.delete(key)
             say(f"{store.url}: removed {len(keys):,}")

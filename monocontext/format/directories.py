@@ -58,8 +58,9 @@ def pages_in(ref: PageDirectory, data: bytes, before: PageRef | None) -> tuple[P
     return entries
 
 
-def filters_in(ref: FilterDirectory, data: bytes) -> tuple[FilterRef | FilterDirectory, ...]:
-    """The entries of a directory of filters, without entries of unknown kinds. Raises `DamagedData`."""
+def filters_in(ref: FilterDirectory, data: bytes, before: object = None) -> tuple[FilterRef | FilterDirectory, ...]:
+    """The entries of a directory of filters, without those of unknown kinds. Unlike pages, they do not depend on the
+    entry `before` them. Raises `DamagedData`."""
     parse: Callable[[Any], Any] = filter_directories if ref.level > 1 else filter_refs
     entries: tuple[FilterRef | FilterDirectory, ...] = entries_in(ref, data, parse)
     try:

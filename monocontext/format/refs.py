@@ -199,13 +199,14 @@ def _filter_ref(row: dict[str, Any]) -> FilterRef:
         border_frames=count_of(row["border_frames"]),
         parts=tuple(str(part) for part in row["parts"]),
         seed=count_of(row["seed"]) if kind != FILTER_KINDS[0] else None,
-        columns=tuple((_column(first), count_of(frames)) for first, frames in row["columns"]) if is_edited else None,
+        columns=tuple(map(_column_run, row["columns"])) if is_edited else None,
         width=count_of(row["width"]) if is_edited else None,
     )
 
 
-def _column(value: object) -> int:
-    return UNKNOWN if value == UNKNOWN else count_of(value)
+def _column_run(row: Sequence[object]) -> tuple[int, int]:
+    first, frames = row
+    return UNKNOWN if first == UNKNOWN else count_of(first), count_of(frames)
 
 
 def count_of(value: object) -> int:

@@ -58,6 +58,8 @@ KEPT_FILTERS = 8
 Directory = PageDirectory | FilterDirectory | DocumentDirectory
 Get = Callable[[Directory], bytes]
 Put = Callable[[str, bytes], object]
+Parse = Callable[[Any, bytes, Any], Sequence[Any]]
+"""A function that returns the entries of a directory, given its own entry, its bytes and the entry before those."""
 T = TypeVar("T")
 
 
@@ -69,8 +71,8 @@ def expand(root: Manifest, get: Get) -> Manifest:
     if not root.has_directories:
         return root
     pages, filters = list[PageRef](), list[FilterRef]()
-    _expand_entries(root.pages, lambda ref, before: pages_in(ref, get(ref), before), pages)
-    _expand_entries(root.filter_directories, lambda ref, before: filters_in(ref, get(ref)), filters)
+    _expand_entries(root.pages, pages_in, get, pages)
+    _expand_entries(root.filter_directories, filters_in, get, filters)
     return replace(
         root,
         pages=tuple(pages),
@@ -85,15 +87,15 @@ def expand_documents(ref: DocumentsRef | None, get: Get) -> DocumentsRef | None:
     if ref is None or not isinstance(ref.pages[0], DocumentDirectory):
         return ref
     pages: list[DocumentPageRef] = []
-    _expand_entries(ref.pages, lambda ref, before: document_pages_in(ref, get(ref), before), pages)
+    _expand_entries(ref.pages, document_pages_in, get, pages)
     return replace(ref, pages=tuple(pages))
 
 
-def _expand_entries(entries: Sequence[Any], read: Callable[[Any, Any], Sequence[Any]], found: list[Any]) -> None:
+def _expand_entries(entries: Sequence[Any], parse: Parse, get: Get, found: list[Any]) -> None:
     """Add to `found` the pages or filters that these entries are or name, in order."""
     for entry in entries:
         if level_of(entry):
-            _expand_entries(read(entry, found[-1] if found else None), read, found)
+            _expand_entries(parse(entry, get(entry), found[-1] if found else None), parse, get, found)
         else:
             found.append(entry)
 
@@ -170,21 +172,12 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
         counts = (last.documents, first.start, first.start_newline, last.characters, last.newlines, last.bytes)
         return DocumentDirectory(*_store(entries, put), *counts, len(entries), level + 1)
 
-    def read_pages(ref: PageDirectory, before: PageRef | None) -> Sequence[PageRef]:
-        return pages_in(ref, get(ref), before)
-
-    def read_filters(ref: FilterDirectory, before: object) -> Sequence[FilterRef | FilterDirectory]:
-        return filters_in(ref, get(ref))
-
-    def read_documents(ref: DocumentDirectory, before: DocumentPageRef | None) -> Sequence[DocumentPageRef]:
-        return document_pages_in(ref, get(ref), before)
-
-    pages = _move_entries(root.pages, level, kept_pages, PAGES, page_directory, read_pages)
+    pages = _move_entries(root.pages, level, kept_pages, PAGES, page_directory, pages_in, get)
     refs: tuple[FilterRef | FilterDirectory, ...] = (*root.filter_directories, *root.filters)
-    filters = _move_entries(refs, level, kept_filters, FILTERS, filter_directory, read_filters)
+    filters = _move_entries(refs, level, kept_filters, FILTERS, filter_directory, filters_in, get)
     documents = root.documents
     if documents:
-        moved = _move_entries(documents.pages, level, kept_pages, PAGES, document_directory, read_documents)
+        moved = _move_entries(documents.pages, level, kept_pages, PAGES, document_directory, document_pages_in, get)
         documents = replace(documents, pages=moved)
     return replace(
         root,
@@ -201,12 +194,12 @@ def _move_entries(
     kept: int,
     most: int,
     store: Callable[[Sequence[T]], T],
-    read: Callable[[Any, Any], Sequence[T]],
+    parse: Parse,
+    get: Get,
 ) -> tuple[T, ...]:
     """The entries of a root, with those of a level, except the last `kept`, in directories of at most `most` entries.
 
-    `store` stores a directory and returns its entry; `read` returns the entries of one. The last directory is read and
-    stored again if it is not full.
+    `store` stores a directory and returns its entry. The last directory is stored again if it is not full.
     """
     first = sum(level_of(entry) > level for entry in entries)
     stop = first + sum(level_of(entry) == level for entry in entries[first:]) - kept
@@ -216,7 +209,7 @@ def _move_entries(
     last: Any = higher[-1] if higher else None
     if last is not None and last.level == level + 1 and last.entries < most:
         higher.pop()
-        moved = [*read(last, higher[-1] if higher else None), *moved]
+        moved = [*parse(last, get(last), higher[-1] if higher else None), *moved]
     directories = [store(moved[at : at + most]) for at in range(0, len(moved), most)]
     return (*higher, *directories, *entries[stop:])
 

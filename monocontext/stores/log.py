@@ -30,14 +30,13 @@ DEBUG, INFO, WARNING = 10, 20, 30
 _MOST_NOTES = 1000
 """The size of the queue; when it is full, the oldest events are dropped."""
 _notes: deque[tuple[float, str, int, str, tuple[object, ...]]] = deque(maxlen=_MOST_NOTES)
-
-
+"""Time, thread, level, message and arguments of each event."""
 pending: Collection[object] = _notes
-"""The queue of events. It is nearly always empty, so a thread that reads in a loop checks it before `emit`."""
+"""The same queue for callers. It is nearly always empty, so a thread that reads in a loop tests it before `emit`."""
 
 
 def note(level: int, message: str, *arguments: object) -> None:
-    """Queue an event. It never waits, and any thread may call it under any lock."""
+    """Queue an event. Never waits, so any thread may call it under any lock."""
     if "logging" in sys.modules:  # otherwise nothing can have configured a handler
         _notes.append((time.time(), threading.current_thread().name, level, message, arguments))
 
@@ -50,7 +49,7 @@ def emit() -> None:
 
     logger = logging.getLogger("monocontext")
     if not logger.handlers:
-        logger.addHandler(logging.NullHandler())  # else `logging` prints unwanted warnings to stderr
+        logger.addHandler(logging.NullHandler())  # otherwise `logging` prints warnings to stderr
     while _notes:
         try:
             seconds, thread, level, message, arguments = _notes.popleft()

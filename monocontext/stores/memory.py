@@ -30,7 +30,7 @@ class _StoredObject:
     modified_seconds: float
 
 
-class _Space:
+class _Namespace:
     """The objects under one name."""
 
     def __init__(self) -> None:
@@ -38,13 +38,13 @@ class _Space:
         self.objects: dict[str, _StoredObject] = {}
 
 
-_spaces: dict[str, _Space] = {}
+_namespaces: dict[str, _Namespace] = {}
 # One counter for all objects, so no two versions share an ETag. `next` on it and `dict.setdefault` are atomic.
 _versions = itertools.count(1)
 
 
 class MemoryStore:
-    """Objects under a name. All stores of the process with this name share them."""
+    """Objects under a name, which all stores of the process with this name share."""
 
     is_near = True
     """Requests are not hedged: a second one would be no faster."""
@@ -53,7 +53,7 @@ class MemoryStore:
         address = Address("memory", name, prefix.strip("/"))
         self.url = str(address)
         self._root = address.path + "/" if address.path else ""
-        self._space = _spaces.setdefault(name, _Space())
+        self._namespace = _namespaces.setdefault(name, _Namespace())
 
     def __repr__(self) -> str:
         return f"<MemoryStore {self.url}>"
@@ -81,18 +81,18 @@ class MemoryStore:
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
         path, new = self._root + check_key(key), _StoredObject(bytes(data), f"{next(_versions):x}", time.time())
-        with self._space.lock:
-            old = self._space.objects.get(path)
+        with self._namespace.lock:
+            old = self._namespace.objects.get(path)
             if if_match is not None and old is None:
                 raise not_found_error(self._name(key))
             if old is not None and (if_absent or (if_match is not None and if_match != old.etag)):
                 raise conflict_error(self._name(key), if_match, old.etag)
-            self._space.objects[path] = new
+            self._namespace.objects[path] = new
         return new.etag
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        with self._space.lock:
-            found = [item for item in self._space.objects.items() if item[0].startswith(self._root + prefix)]
+        with self._namespace.lock:
+            found = [item for item in self._namespace.objects.items() if item[0].startswith(self._root + prefix)]
         now = time.time()
         for path, each in sorted(found):
             yield ObjectInfo(path.removeprefix(self._root), len(each.data), each.etag, each.modified_seconds, now)
@@ -103,17 +103,17 @@ class MemoryStore:
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         path = self._root + check_key(key)
-        with self._space.lock:
-            old = self._space.objects.get(path)
+        with self._namespace.lock:
+            old = self._namespace.objects.get(path)
             if old is not None and if_match not in (None, old.etag):
                 raise conflict_error(self._name(key), if_match, old.etag)
-            self._space.objects.pop(path, None)
+            self._namespace.objects.pop(path, None)
 
     def close(self) -> None:
-        """Do nothing: the objects stay under the name."""
+        """Do nothing: the objects stay available under the name."""
 
     def _find(self, key: str) -> _StoredObject:
-        found = self._space.objects.get(self._root + check_key(key))
+        found = self._namespace.objects.get(self._root + check_key(key))
         if found is None:
             raise not_found_error(self._name(key))
         return found
@@ -123,5 +123,5 @@ class MemoryStore:
 
 
 def forget(name: str) -> None:
-    """Drop the objects of `memory://name`; stores that are open keep them."""
-    _spaces.pop(name, None)
+    """Remove the objects of `memory://name`. Stores that are open keep them."""
+    _namespaces.pop(name, None)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AHEAD = 8
-"""Parts submitted ahead. Their results stay in memory until they are consumed, as does the text of a writer."""
+"""The number of parts that are submitted ahead. Their results, or texts of a writer, wait in memory."""
 
 
 def in_order(
@@ -19,8 +19,8 @@ def in_order(
 ) -> Generator[R, None, None]:
     """Yield `work(part)` for each part, in order, with up to `ahead` of them submitted.
 
-    `work` and the parts must be picklable if the workers of the executor are other processes. An error in a part ends
-    the iteration. Then, and when the iterator is closed, parts that have not started are cancelled.
+    `work` and the parts must be picklable if the executor uses other processes. An error in a part ends the iteration.
+    Then, and when the iterator is closed, parts that have not started are cancelled.
     """
     if not callable(getattr(executor, "submit", None)):
         raise TypeError(f"executor must be a concurrent.futures.Executor, not {executor!r}")

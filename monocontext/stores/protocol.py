@@ -55,14 +55,14 @@ class ObjectInfo:
     """The time of the response by the store's clock; 0 if the store does not say."""
 
 
-def list_telling(store: Any, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-    """Like `Store.list`, and adds to `left_out` the keys that no other verb accepts, such as `a//b` or `a/../b`."""
-    listing = getattr(store, "list_telling", None)
-    return iter(listing(left_out, prefix) if listing else store.list(prefix))
+def list_usable(store: Any, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
+    """`Store.list`, with the keys that no other verb accepts, such as `a//b` or `a/../b`, added to `left_out`."""
+    list_usable_of_store = getattr(store, "list_usable", None)
+    return iter(list_usable_of_store(left_out, prefix) if list_usable_of_store else store.list(prefix))
 
 
-def name_left_out(keys: list[str], *, markers: bool) -> str:
-    """A line for users about the keys that `list_telling` left out; empty if there are none.
+def describe_left_out(keys: list[str], *, markers: bool) -> str:
+    """A line for users about the keys that `list_usable` left out; empty if there are none.
 
     `markers` includes keys such as `folder/`, which web consoles create to show a folder.
     """

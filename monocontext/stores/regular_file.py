@@ -14,10 +14,11 @@ from typing import IO
 from monocontext.errors import AccessDenied
 
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
-"""0 on Windows, which has no such flag; the same holds for NO_WAIT."""
+"""Do not follow a symbolic link. 0 on Windows, which has no such flag."""
 NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
+"""Do not wait for a pipe or a device. 0 on Windows."""
 AS_IT_IS: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""Flags for bytes as they are: child processes do not inherit the file, and line ends are not translated."""
+"""Do not let child processes inherit the file, and do not translate line ends."""
 _FLAGS = os.O_RDONLY | AS_IT_IS | NO_WAIT
 KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -31,22 +32,22 @@ KINDS = {
 class Descriptor(int):
     """A file descriptor that is closed at the end of a `with`, by `close`, or with its last reference.
 
-    With a plain int, an interrupt before the code that closes it would leave the file open until the process ends.
+    After an interrupt, a plain int would leave the file open until the process ends.
     """
 
     _is_open = True
 
     def close(self) -> None:
-        """Idempotent."""
+        """Close the file. Idempotent."""
         if self._is_open:
-            # A single call into C: an interrupt between the two steps would leave the file open, or close a number that
-            # belongs to another file by then.
+            # A single call into C: an interrupt between the two steps would leave the file open, or close the same
+            # number again when it belongs to another file.
             deque(map(operator.call, (partial(setattr, self, "_is_open", False), partial(os.close, self))), maxlen=0)
 
     __del__ = close
 
     def detach(self) -> int:
-        """Return the plain number, which the caller must close."""
+        """Give up the descriptor; returns its number, which the caller must close."""
         self._is_open = False
         return int(self)
 
@@ -101,7 +102,7 @@ def read_at(descriptor: int, start: int, length: int) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write all of `data`: one `write` may take less."""
+    """Write all of `data`. A single `write` may write less."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]

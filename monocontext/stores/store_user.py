@@ -1,4 +1,4 @@
-"""The base class of objects over a store, such as a memory: it can open the store at a URL, and then closes it."""
+"""The base class of objects that use a store, such as a memory: it may open the store at a URL, and then closes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monocontext.stores.protocol import Store
 
 
 class StoreUser:
-    """An object over a store. It closes the store if it owns it."""
+    """An object that uses a store, and closes it if it opened it."""
 
     def __init__(self, store: Store, *, owns_store: bool = False) -> None:
         if not callable(getattr(store, "put", None)):
@@ -22,7 +22,7 @@ class StoreUser:
 
     @classmethod
     def _open_at(cls, place: str | os.PathLike[str] | Store, store_options: Mapping[str, Any]) -> Self:
-        """Use the given store, or open one at a URL and own it (no request)."""
+        """Make an object that uses a given store, or opens one at a URL (no request)."""
         if not isinstance(place, str | os.PathLike):
             return cls(place)
         return cls(open_store(place, **store_options), owns_store=True)
@@ -41,6 +41,6 @@ class StoreUser:
         self.close()
 
     def close(self) -> None:
-        """Close the store if it is owned. Idempotent."""
+        """Close the store if this object opened it. Idempotent."""
         if self._owns_store:
             self.store.close()

@@ -7,16 +7,16 @@ import re
 from pathlib import Path
 
 from monocontext.errors import InvalidUrl
-from monocontext.stores.protocol import Store, list_telling
+from monocontext.stores.protocol import Store, list_usable
 
 VOLUMES_VARIABLE = "MONOCONTEXT_VOLUMES"
 _MARKS = ".volumes"
-"""The prefix of markers: an empty object for each volume that `create` made, since a store has no empty prefixes."""
+"""The prefix of an empty object for each volume that `create` made, since a store has no empty prefixes."""
 _NAME = re.compile(r"\w[\w.-]*")
 
 
 def volumes_url(volumes: str | None = None) -> str:
-    """The place of all volumes: `volumes`, else $MONOCONTEXT_VOLUMES, else `~/.monocontext/volumes`."""
+    """The place of all volumes: the argument, else `$MONOCONTEXT_VOLUMES`, else `~/.monocontext/volumes`."""
     return volumes or os.environ.get(VOLUMES_VARIABLE) or str(Path.home() / ".monocontext" / "volumes")
 
 
@@ -29,18 +29,18 @@ def volume_url(name: str, volumes: str | None = None) -> str:
 
 
 def is_volume_name(word: str) -> bool:
-    """Whether a word is a valid name: letters, digits and `-_.`, and the first is neither `.` nor `-`."""
+    """Whether a word is a valid name: letters, digits and `-_.`, with neither `.` nor `-` at the start."""
     return _NAME.fullmatch(word) is not None
 
 
 class Volumes:
-    """The volumes below a place. A volume exists if `create` made it or if it holds a file."""
+    """The volumes below a place. A volume exists if `create` made it, or if it has a file."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def names(self) -> list[str]:
-        """The names of all volumes, sorted (1 LIST for each thousand files)."""
+        """The names of all volumes, sorted (1 LIST for each 1000 files)."""
         found = set()
         for info in self._store.list():
             first, _, below = info.key.partition("/")
@@ -57,16 +57,16 @@ class Volumes:
         )
 
     def create(self, name: str) -> None:
-        """Make an empty volume (1 PUT). Raises `AlreadyExists` if an earlier `create` made it."""
+        """Make an empty volume (1 PUT). Raises `AlreadyExists` if `create` made it before."""
         self._store.put(self._mark(name), b"", if_absent=True)
 
     def remove(self, name: str, left_out: list[str] | None = None) -> int:
-        """Remove a volume and its files; returns the number of files (1 LIST for each thousand, 1 DELETE for each).
+        """Remove a volume and its files; returns the number of files (1 LIST for each 1000, 1 DELETE for each).
 
-        Adds to `left_out` the keys that remain because no verb accepts them.
+        Adds to `left_out` the keys of objects that remain because no verb accepts them.
         """
         mark = self._mark(name)
-        keys = [info.key for info in list_telling(self._store, [] if left_out is None else left_out, f"{name}/")]
+        keys = [info.key for info in list_usable(self._store, [] if left_out is None else left_out, f"{name}/")]
         for key in [*keys, mark]:
             self._store.delete(key)
         return len(keys)
@@ -76,7 +76,7 @@ class Volumes:
 
 
 def _checked(name: str) -> str:
-    """The name. Raises `InvalidUrl` if it is not a valid name."""
+    """Return `name`. Raises `InvalidUrl` if it is not a valid name."""
     if not is_volume_name(name):
-        raise InvalidUrl(f"a volume name must consist of letters, digits and -_., not {name!r}")
+        raise InvalidUrl(f"a volume name must consist of letters, digits and -_. (not . or - first), not {name!r}")
     return name

@@ -20,7 +20,7 @@ from monocontext.options import StoreOptions, validate_options
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
-from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, list_telling, name_left_out
+from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, get_bounded, list_usable
 from monocontext.writing.folder import Folder
 from monocontext.writing.object_parts import PartResult, index_parts
 from monocontext.writing.object_text import ObjectRange, ObjectText, read_objects
@@ -157,8 +157,8 @@ def _objects(
         if isinstance(error, NotAContext):
             raise NotAContext(f"{store.url} holds a context, or another {ROOT_KEY}: index takes plain text") from None
         left_out: list[str] = []
-        infos = list(list_telling(store, left_out))
-        if named := name_left_out(left_out, markers=False):
+        infos = list(list_usable(store, left_out))
+        if named := describe_left_out(left_out, markers=False):
             note(f"{store.url}: {named}")
         if not infos:
             raise NotFound(f"{store.url}: nothing there to index") from None

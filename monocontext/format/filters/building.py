@@ -1,23 +1,21 @@
 """Build search filters from the frames of a text, in bounded memory, and store them.
 
-Frames come in the order of the text, and each becomes a column. Columns are gathered in tiles of some hundred frames,
-and tiles are written to a temporary file. At the end, rows are read across all tiles and stored.
+Frames come in the order of the text, and each becomes a column in a temporary file (`column_file`). At the end, rows
+are read across all columns and stored.
 """
 
 from __future__ import annotations
 
-import math
-import tempfile
-import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.errors import DamagedData, ForeignObject, NotFound
 from monocontext.format.filters.byte_facts import ByteFacts
 from monocontext.format.filters.case_folding import TABLES, fold_bytes
+from monocontext.format.filters.column_file import ColumnFile
 from monocontext.format.filters.frame_column import Column, compute_column, fold_head
-from monocontext.format.filters.grams import HIGHEST, MAX_BITS, MIN_BITS, height, set_rows, shrink_rows
+from monocontext.format.filters.grams import HIGHEST, height, set_rows, shrink_rows
 from monocontext.format.filters.joining import (
     can_join,
     encode_parts,
@@ -40,14 +38,8 @@ LEAST_FRAME_BYTES = 512
 """Smaller frames get no filter: it would be larger than the frames."""
 LEAST_FRAMES = 9
 """A text of fewer frames gets no filter: two requests read all of it."""
-FULL = 0.43
-"""The share of a column's rows that may be set on average. In kernel source, the share of frames that pass without
-containing a rare identifier is 9 % if columns are 49 % full, 2.1 % at 31 %, and 0.7 % at 18 %; each step doubles the
-space. The value is between that of logs, 40 % with 2 ** 17 rows, and that of code, 48 % with 2 ** 15."""
 MERGED_BYTES = 4 << 20
 """An append merges the last filter of a context with its own up to this size."""
-_TILE_FRAMES = 256
-_IN_MEMORY_BYTES = 4 << 20
 
 
 class FilteredText(Protocol):
@@ -79,7 +71,7 @@ class Columns:
         self._waiting_bytes = 0
         self._rows: NDArray[np.uint8] | None = None
         """The rows of the current frame, reused: fresh memory for each frame would cost as much as the grams."""
-        self._groups: list[_Group] = []
+        self._groups: list[ColumnFile] = []
 
     @property
     def frames(self) -> int:
@@ -123,7 +115,7 @@ class Columns:
         if not self._groups or self._groups[-1].frames == GROUP_FRAMES:
             if self._groups:
                 self._groups[-1].flush()
-            self._groups.append(_Group())
+            self._groups.append(ColumnFile())
         self._groups[-1].add(computed)
 
     def store(
@@ -171,106 +163,6 @@ class Columns:
         return (*earlier, *refs)
 
 
-class _Group:
-    """The columns of one filter, most of them in a temporary file: tile after tile, each row by row."""
-
-    def __init__(self) -> None:
-        self.frames = 0
-        self.bits = MIN_BITS
-        """The columns so far need 2 ** bits rows."""
-        self.top_bits = MAX_BITS
-        """Tiles are stored with 2 ** top_bits rows."""
-        self._grams: list[float] = []
-        """The estimated number of distinct grams of each frame."""
-        self._folded_bytes: deque[int] = deque(maxlen=1 << 13)
-        self._tile: list[NDArray[np.uint8]] = []
-        self._tile_frames = 0
-        self._tile_widths: list[int] = []
-        """The width of each tile in the file, in bytes."""
-        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115  (lives as long as the group)
-        # After a conflict with another writer, the next attempt to commit reads the rows again.
-        weakref.finalize(self, self._file.close)
-
-    def add(self, computed: Column) -> None:
-        """Add the column of the next frame. Its rows are overwritten."""
-        import numpy as np
-
-        self._grams.append(_estimate_grams(int(np.count_nonzero(computed.rows[: 1 << MAX_BITS]))))
-        self._folded_bytes.append(computed.folded_bytes)
-        place = self._tile_frames % 8
-        if place == 0:
-            self._tile.append(computed.rows.copy())
-        else:
-            bits = computed.rows.view(np.uint64)  # eight rows at once; a 1 stays in its byte
-            bits <<= np.uint64(place)
-            self._tile[-1] |= computed.rows
-        self._tile_frames += 1
-        self.frames += 1
-        if self._tile_frames == _TILE_FRAMES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the tile to the file. The first tile sets the limit of stored rows: twice its own need."""
-        import numpy as np
-
-        self.bits = _bits_for(self._grams)
-        if not self._tile:
-            return
-        if not self._tile_widths:
-            self.top_bits = min(self.bits + 1, MAX_BITS)
-        tile = shrink_rows(np.stack(self._tile), height(self.top_bits), axis=1)
-        self._file.write(np.ascontiguousarray(tile.T).tobytes())
-        self._tile_widths.append(len(tile))
-        self._tile, self._tile_frames = [], 0
-        self.bits = min(self.bits, self.top_bits)
-
-    @property
-    def folded_bytes(self) -> int:
-        """The folded length of the group's last frames, of enough of them to exceed the reach of any column."""
-        return sum(self._folded_bytes)
-
-    def tail_frames(self, reach: int) -> int:
-        """The number of last frames within `reach` folded bytes of the end: a match may begin there and end after the
-        group."""
-        total = 0
-        for number, size in enumerate(reversed(self._folded_bytes), 1):
-            total += size
-            if total >= reach:
-                return number
-        return self.frames
-
-    def rows(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
-        """Rows [start, stop) of `height(bits)`, packed eight columns a byte."""
-        import numpy as np
-
-        merged_rows = 1 << (self.top_bits - bits)  # stored rows that become one
-        pieces, offset = [], 0
-        for width in self._tile_widths:
-            self._file.seek(offset + start * merged_rows * width)
-            data = self._file.read((stop - start) * merged_rows * width)
-            tile = np.frombuffer(data, np.uint8).reshape(-1, width)
-            pieces.append(shrink_rows(tile, stop - start, axis=0))
-            offset += width * height(self.top_bits)
-        return np.concatenate(pieces, axis=1)
-
-
-def _estimate_grams(set_count: int) -> float:
-    """The most likely number of distinct grams that set `set_count` rows of 2 ** MAX_BITS."""
-    rows = 1 << MAX_BITS
-    return -rows * math.log1p(-min(set_count, rows - 1) / rows)
-
-
-def _bits_for(grams: Sequence[float]) -> int:
-    """The least height at which columns with this many distinct grams are at most `FULL` on average."""
-    import numpy as np
-
-    counts = np.asarray(grams)
-    for bits in range(MIN_BITS, MAX_BITS):
-        if float(np.mean(-np.expm1(-counts / (1 << bits)))) <= FULL:
-            return bits
-    return MAX_BITS
-
-
 def _border_column(
     last_frames: Callable[[], Iterator[bytes]], head: bytes, reach: int
 ) -> tuple[NDArray[np.uint8] | None, int]:
@@ -294,7 +186,7 @@ def _border_column(
     return column, number
 
 
-def _encode_parts(ref: FilterRef, group: _Group, border: NDArray[np.uint8] | None) -> Iterator[bytes]:
+def _encode_parts(ref: FilterRef, group: ColumnFile, border: NDArray[np.uint8] | None) -> Iterator[bytes]:
     """The objects of a new filter, in order."""
     import numpy as np
 
@@ -319,7 +211,7 @@ def _can_merge(tail: FilterRef, ref: FilterRef) -> bool:
 
 
 def _merge(
-    tail: FilterRef, get: Callable[[str], bytes], group: _Group, ref: FilterRef, border: NDArray[np.uint8]
+    tail: FilterRef, get: Callable[[str], bytes], group: ColumnFile, ref: FilterRef, border: NDArray[np.uint8]
 ) -> tuple[FilterRef, Iterator[bytes]]:
     """One filter over the frames of a stored one and of a group that follows them (1 GET for each stored object)."""
     import numpy as np

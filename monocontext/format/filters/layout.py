@@ -99,15 +99,12 @@ class FilterLayout:
 
     def addresses(self, rows: Iterable[int]) -> dict[int, tuple[str, int]]:
         """The blocks with these rows, by number: the key of the object, and the offset of the block in it."""
-        blocks = dict.fromkeys(row // self.rows_per_block for row in rows)
-        keys = self.ref.keys
-        return {
-            block: (keys[block // self.blocks_per_part], block % self.blocks_per_part * self.block_bytes)
-            for block in blocks
-        }
-
-    def block_of(self, row: int) -> int:
-        return row // self.rows_per_block
+        found = {}
+        for row in rows:
+            block = row // self.rows_per_block
+            part, place = divmod(block, self.blocks_per_part)
+            found[block] = self.ref.key(part), place * self.block_bytes
+        return found
 
     def check(self, stored: bytes, block: int) -> bytes:
         """The rows of a stored block, without its checksum. Raises `DamagedData`."""
@@ -135,7 +132,7 @@ class FilterLayout:
         blocks = rows.reshape(-1, self.rows_per_block * self.row_bytes)
         return b"".join(
             block + self.checksum(block, number).to_bytes(CHECKSUM_BYTES, "little")
-            for number, block in enumerate((one.tobytes() for one in blocks), self.block_of(first_row))
+            for number, block in enumerate((one.tobytes() for one in blocks), first_row // self.rows_per_block)
         )
 
     def decode(self, part: int, stored: bytes) -> NDArray[np.uint8]:

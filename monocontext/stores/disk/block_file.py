@@ -6,8 +6,8 @@
     header    JSON: object, etag, offset, length, total_bytes, crc32c (a list, one for each 128 KiB of the body)
     body      the bytes
 
-An incomplete file has a temporary name; one that lost its end in a power cut has the wrong length, and a damaged one a
-wrong checksum. Only the pieces that hold requested bytes are read: 256 KiB for a short read from a file of 8 MiB.
+An incomplete file has a temporary name. A file that lost its end in a power cut has the wrong length, and a damaged one
+a wrong checksum. Only the pieces with requested bytes are read: 256 KiB for a short read from a file of 8 MiB.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from monocontext.stores.protocol import Blob
 from monocontext.stores.regular_file import AS_IT_IS, open_descriptor, open_regular, read_at, write_all
 
 TEMPORARY = ".new-"
-"""Prefix of the names of incomplete files."""
+"""The prefix of the names of incomplete files."""
 _MAGIC = b"MCBLOCK\x01"
 _HEAD = struct.Struct("<8sII")
 _PIECE_BYTES = 128 << 10
@@ -36,11 +36,11 @@ _FIRST_READ_BYTES = 4096
 _MOST_HEADER_BYTES = 1 << 20
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS
 TOUCH_SECONDS = 60.0
-"""The time of last use is updated at most once a minute: a write for each read would be expensive."""
+"""The least age of a time of last use that is updated, since a write for each read would be expensive."""
 
 
 class NotABlock(ValueError):
-    """The file is incomplete, damaged, or belongs to another object."""
+    """The file is incomplete or damaged, or belongs to another object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def write_block(folder: str, object_name: str, offset: int, blob: Blob) -> int:
 
 
 def read_block(path: str, object_name: str, start: int, stop: int) -> Blob:
-    """Read bytes [start, stop) of an object from a file that holds them, and update its time of last use.
+    """Read bytes [start, stop) of an object from its cache file, and update the file's time of last use.
 
     Raises `NotABlock`, and `OSError` such as `FileNotFoundError`.
     """
@@ -106,7 +106,7 @@ def read_block(path: str, object_name: str, start: int, stop: int) -> Blob:
         header, body_at = _read_header(descriptor)
         offset, length = header["offset"], header["length"]
         if header["object"] != object_name or not offset <= start <= stop <= offset + length:
-            raise NotABlock("it holds another object or range")
+            raise NotABlock("it is of another object or range")
         if status.st_size != body_at + length:
             raise NotABlock(f"expected {body_at + length:,} bytes, found {status.st_size:,}")
         first = (start - offset) // _PIECE_BYTES * _PIECE_BYTES
@@ -117,7 +117,8 @@ def read_block(path: str, object_name: str, start: int, stop: int) -> Blob:
             found = google_crc32c.value(bytes(view[at : at + _PIECE_BYTES]))
             if found != (expected := header["crc32c"][(first + at) // _PIECE_BYTES]):
                 raise NotABlock(f"crc32c differs: expected {expected:08x}, found {found:08x}")
-        requested = data if len(data) == stop - start else data[start - offset - first : stop - offset - first]
+        skipped = start - offset - first
+        requested = data if len(data) == stop - start else data[skipped : skipped + stop - start]
         blob = Blob(requested, header["etag"], header["total_bytes"], local=True)
     except NotABlock:
         raise
@@ -134,7 +135,7 @@ def read_block(path: str, object_name: str, start: int, stop: int) -> Blob:
 
 
 def _read_header(descriptor: int) -> tuple[dict[str, Any], int]:
-    """The header of the file, and the offset of its body."""
+    """The header of a file, and the offset of its body. Raises `NotABlock`."""
     begin = read_at(descriptor, 0, _FIRST_READ_BYTES)
     if len(begin) < _HEAD.size:
         raise NotABlock("it has no header")

@@ -1,6 +1,6 @@
 """Cache bytes of a store on disk, for later processes.
 
-    cache_dir/monocontext-1/ab/cdef.../0-1048576     bytes 0 to 1048576 of one object (`block_file`)
+    cache_dir/monocontext-1/ab/cdef.../0-1048576     bytes 0 to 1048576 of an object (`block_file`)
 
 Invariants:
 
@@ -12,8 +12,8 @@ Invariants:
 - a file under its final name is complete; any number of processes may read, write and make room at once
 - after a full disk, or a folder that is not writable, there is one warning, and reads go to the store
 
-Only the owner can read the folder, since it holds the texts. Do not use a cache for texts that must become unreadable
-when a permission ends.
+Only the owner can read the folder, since it contains the texts. Do not use a cache for texts that must become
+unreadable when a permission ends.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from monocontext.stores.disk.block_file import TEMPORARY, ByteRange, NotABlock, 
 from monocontext.stores.protocol import Blob, RangeReader
 
 _FOLDER = "monocontext-1"
-"""The name has the version of the layout, so another version gets another folder."""
+"""The folder of this version of the layout."""
 _NAMED_BY_CONTENT = ("segments/", "index/", "filters/")
 _BATCHES = 16
-"""Room is made for a batch at a time, a sixteenth of the capacity: with 10 GiB the folder is scanned once for 640 MiB
-of writes, which takes 0.2 s for 40,000 files. While it is scanned, other threads may write a batch on top, as an
+"""The capacity has this many batches, and room is made for a batch at a time. With 10 GiB the folder is scanned once
+for 640 MiB of writes, which takes 0.2 s for 40,000 files. During the scan, other threads may write another batch, as an
 overdraft. Each process may exceed the capacity by a batch until it makes room."""
 _HEADER_BYTES = 4096
-"""Room reserved for the header of a file; most headers take some 300 bytes."""
+"""The room that is reserved for the header of a file; most headers take some 300 bytes."""
 _FREE_SHARE = 0.05
 """The share of the disk that stays free."""
 _RETRY_SECONDS = 30.0
-"""How long nothing is written after an attempt to make room failed."""
+"""The time without writes after an attempt to make room failed."""
 _ABANDONED_SECONDS = 3600.0
-"""A temporary file that is older belongs to a dead process."""
+"""The age at which a temporary file is removed, since its writer must be dead."""
 
 
 class DiskCache:
@@ -90,7 +90,10 @@ class DiskCache:
             return None  # another process made room
 
     def _assemble(self, folder: str, name: str, requested: ByteRange) -> Blob | None:
-        """Read from files of other ranges: a scan caches 8 MiB at a time, and a later slice needs one frame of them."""
+        """Read a range from files of other ranges; `None` if some bytes are missing.
+
+        A scan caches 8 MiB at a time, and a later slice may need one frame of these.
+        """
         parts, at, found = [], requested.offset, None
         for stretch in _cover(_list_ranges(folder), requested):
             path, stop = os.path.join(folder, stretch.name), min(stretch.stop, requested.stop)
@@ -106,7 +109,7 @@ class DiskCache:
         return found if len(parts) == 1 else Blob(b"".join(parts), found.etag, found.total_bytes, local=True)
 
     def keep(self, name: str, start: int, blob: Blob) -> None:
-        """Cache bytes from the store. Never raises `OSError`."""
+        """Cache bytes of the object `name` that begin at `start`. Never raises `OSError`."""
         if not self._writes:
             return
         folder, stretch = self._folder(name), ByteRange(start, start + len(blob.data))
@@ -130,7 +133,7 @@ class DiskCache:
             self._turn_off(error)
 
     def forget(self, name: str, start: int, length: int) -> None:
-        """Remove the files that hold any of these bytes."""
+        """Remove the files with any of these bytes of the object `name`."""
         folder = self._folder(name)
         for stretch in _list_ranges(folder):
             if stretch.offset < start + length and stretch.stop > start:
@@ -142,7 +145,7 @@ class DiskCache:
         _remove(path)
 
     def clear(self) -> None:
-        """Remove everything in the cache, data of other stores included.
+        """Remove all files of the cache, those of other stores included.
 
         Raises `OSError` for a file that cannot be removed.
         """
@@ -163,7 +166,7 @@ class DiskCache:
         return os.path.join(self._root, digest[:2], digest[2:])
 
     def _reset(self) -> None:
-        # New locks: a thread that did not survive a fork may have held the old ones.
+        # The locks are new too: a thread that did not survive a fork may have held the old ones.
         self._lock, self._making_room = threading.Lock(), threading.Lock()
         self._room_bytes = 0
         self._pid = os.getpid()
@@ -194,7 +197,7 @@ class DiskCache:
     # -- room ------------------------------------------------------------------------------------------------------
 
     def _reserve_room(self, size_bytes: int) -> bool:
-        """Whether a file of this size may be written; if necessary, makes room for it and for later ones."""
+        """Whether a file of this size may be written. If necessary, makes room for it and for later files."""
         size_bytes += _HEADER_BYTES
         if size_bytes > self.capacity_bytes - self._batch_bytes:
             return False
@@ -211,9 +214,9 @@ class DiskCache:
             with self._lock:
                 before = self._room_bytes
             ahead_bytes = max(self._batch_bytes, size_bytes)
-            left_bytes = min(ahead_bytes, self._make_room(ahead_bytes, spare_bytes))
+            new_bytes = min(ahead_bytes, self._make_room(ahead_bytes, spare_bytes))
             with self._lock:
-                self._room_bytes += left_bytes - before  # other threads may have reserved some meanwhile
+                self._room_bytes += new_bytes - before  # other threads may have reserved some meanwhile
             if self._reserve(size_bytes, self._batch_bytes):
                 return True
             self._not_before = now + _RETRY_SECONDS
@@ -221,7 +224,7 @@ class DiskCache:
         return False
 
     def _reserve(self, size_bytes: int, overdraft_bytes: int) -> bool:
-        """Reserve room for a file, if there is enough or it is at most `overdraft_bytes` short."""
+        """Reserve room for a file if enough is left, or at most `overdraft_bytes` are missing."""
         with self._lock:
             fits = self._room_bytes + overdraft_bytes >= size_bytes
             self._room_bytes -= size_bytes if fits else 0
@@ -232,7 +235,7 @@ class DiskCache:
         return self.capacity_bytes // _BATCHES
 
     def _make_room(self, ahead_bytes: int, spare_bytes: int) -> int:
-        """Remove the least recently used files until `ahead_bytes` fit; returns how many bytes may be written."""
+        """Remove the least recently used files until `ahead_bytes` fit; returns the number of bytes that fit."""
         files = sorted(self._files())
         used_bytes = sum(size for _, size, _ in files)
         most_bytes = min(self.capacity_bytes - self._batch_bytes, used_bytes + spare_bytes)
@@ -244,11 +247,11 @@ class DiskCache:
             try:
                 os.rmdir(os.path.dirname(path))
             except OSError:
-                pass  # it holds files of other ranges
+                pass  # files of other ranges are left
         return most_bytes - used_bytes
 
     def _files(self) -> Iterator[tuple[float, int, str]]:
-        """Yield the time of last use, the size and the path of every file; removes abandoned temporary files."""
+        """Yield the time of last use, the size and the path of each file; removes abandoned temporary files."""
         now = time.time()
         folders = [self._root]
         while folders:
@@ -268,7 +271,7 @@ class DiskCache:
 
 
 class DiskCachedReader:
-    """A range reader over a store: it reads from the disk cache if it can, and caches what it reads from the store."""
+    """A range reader over a store: it reads from the disk cache if possible, and caches bytes of the store."""
 
     def __init__(self, store: RangeReader, disk: DiskCache, place: str, *, is_own: bool) -> None:
         self.store = store

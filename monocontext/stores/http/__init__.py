@@ -1,10 +1,10 @@
 """An HTTP/1.1 client for GETs: it signs, pools connections, receives in place, and resumes a broken body.
 
     client                  one GET with its retries
-    |-- route, responses    endpoints, redirects and signatures; error responses; pure
+    |-- route, responses    endpoints, redirects and signatures; error responses; no I/O
     `-- pool                opens connections and keeps idle ones
         `-- connection      one exchange on a socket, and its timeouts
-            `-- http11      heads and chunked bodies; pure
+            `-- http11      heads and chunked bodies; no I/O
 
 The client knows neither S3 nor botocore. A store supplies an `Origin` (route and credentials) and a `Sink` (which
 checks the response and takes its body). The client uses only the standard library, starts no thread, and holds no lock

@@ -8,7 +8,7 @@ from functools import lru_cache
 from monocontext.records import NamedTuple
 
 MAX_HEAD_BYTES = 64 << 10
-"""The limit for a head, ten times that of S3 servers: an endless head must not fill the memory."""
+"""The largest head, ten times the limit of S3 servers: an endless head must not fill the memory."""
 _MAX_LINE_BYTES = 4 << 10
 _NO_BODY = (204, 304)
 
@@ -22,9 +22,9 @@ class ResponseHead(NamedTuple):
 
     status: int
     headers: Mapping[str, str]
-    """By name in lower case; values of a repeated name are joined by a comma."""
+    """Values by name in lower case. The values of a repeated name are joined by a comma."""
     body_bytes: int | None
-    """Length of the body; `None` if the head does not give it."""
+    """The length of the body; `None` if the head does not give it."""
     is_chunked: bool
     keeps_alive: bool
     """Whether another request may follow on this connection."""
@@ -35,7 +35,7 @@ def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
     lines = [f"{method} {target} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "\r\n"]
     text = "\r\n".join(lines)
     if text.count("\n") != len(lines) or text.count("\r") != len(lines):
-        raise ValueError(f"a line break in the head of a request for {target!r}")
+        raise ValueError(f"the head of a request for {target!r} contains a line break")
     return text.encode("latin-1")
 
 
@@ -71,10 +71,9 @@ def _body_bytes(status: int, headers: Mapping[str, str], is_chunked: bool) -> in
     value = headers.get("content-length")
     if value is None or is_chunked:
         return None
-    # If a proxy and a client took different lengths from one response, they would confuse responses.
-    values = {each.strip() for each in value.split(",")}
-    length = values.pop()
-    if values or not (length.isascii() and length.isdigit() and len(length) < 20):
+    # With two lengths, a proxy and a client could disagree on the end of a response, and so on the next response.
+    length, *others = {each.strip() for each in value.split(",")}
+    if others or not (length.isascii() and length.isdigit() and len(length) < 20):
         raise BadReply(f"expected one Content-Length, found {value[:80]!r}")
     return int(length)
 
@@ -101,7 +100,7 @@ class ChunkDecoder:
         self._expecting = "size"
 
     def feed(self, data: bytes) -> bytes:
-        """The bytes of the body among `data`. Raises `BadReply`."""
+        """Decode the next bytes; returns the bytes of the body in them. Raises `BadReply`."""
         found, at = [], 0
         while at < len(data) and not self.ended:
             if self._expecting == "data":

@@ -1,6 +1,6 @@
 """The route to a bucket, the signature of a request, and the redirects that it may follow.
 
-Signatures are AWS Signature Version 4 for requests without a body. They equal those of botocore byte for byte (tested).
+Signatures are AWS Signature Version 4 for requests without a body, equal to those of botocore byte for byte (tested).
 The signing key of a day is derived once, so a signature takes 8 us instead of botocore's 130.
 
 A signed request follows redirects within the domain of its endpoint only:
@@ -37,11 +37,11 @@ class Credentials:
     access_key: str
     secret_key: str = field(repr=False)
     token: str | None = field(default=None, repr=False)
-    """Session token of temporary credentials."""
+    """The session token of temporary credentials."""
 
 
 def encode_path(key: str) -> str:
-    """The percent-encoded key, as it is sent and signed; letters, digits and `-_.~/` stay."""
+    """The percent-encoded key, as it is sent and signed. Letters, digits and `-_.~/` are not encoded."""
     if _PLAIN(key):
         return key
     from urllib.parse import quote  # 2 ms to import, most of it IP addresses
@@ -62,7 +62,7 @@ class Signer:
     def headers(
         self, method: str, host: str, path: str, query: str, headers: Mapping[str, str], now: float
     ) -> dict[str, str]:
-        """`headers` together with `host` and the headers of the signature, which covers all of them.
+        """All headers of a signed request: `headers`, `host` and those of the signature, which covers the others.
 
         `path` and `query` are percent-encoded, as they are sent. `now` is in seconds since 1970.
         """
@@ -108,19 +108,19 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy; TLS passes through it by CONNECT."""
+    """An HTTP proxy. TLS passes through it by CONNECT."""
 
     host: str
     port: int
     authorization: str | None = field(default=None, repr=False)
-    """Value of `Proxy-Authorization`."""
+    """The value of `Proxy-Authorization`."""
 
     def __str__(self) -> str:
         return f"the proxy {self.host}:{self.port}"
 
 
 class Endpoint(NamedTuple):
-    """The target of a connection: connections to equal endpoints are interchangeable."""
+    """The target of a connection. Connections to equal endpoints are interchangeable."""
 
     scheme: str
     """`http` or `https`."""
@@ -140,22 +140,22 @@ class Endpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How to reach the objects of one bucket."""
+    """The endpoint, the path and the signature of requests for the objects of one bucket."""
 
     endpoint: Endpoint
     path: str
-    """Path before the key, percent-encoded; begins and ends with `/`."""
+    """The path before the key, percent-encoded. It begins and ends with `/`."""
     region: str
     """The region in the signature."""
     service: str = "s3"
     signed: bool = True
     domain: str = ""
-    """The host without a bucket in front; empty if it equals the host. A signed request may be redirected to it, and to
+    """The host without a bucket in front; empty if it is the same. A signed request may be redirected to it, and to
     hosts below it."""
 
 
 class Origin(Protocol):
-    """The route to a bucket and the signer of requests. Each request uses it, so implementations cache both."""
+    """The route to a bucket and the signer of its requests. Each request uses both, so implementations cache them."""
 
     route: Route
 
@@ -164,11 +164,11 @@ class Origin(Protocol):
         ...
 
     def signer(self, route: Route) -> Signer:
-        """A signer with valid credentials. Without credentials it raises an error, which the store translates."""
+        """A signer with valid credentials. Raises an error that the store translates if there are none."""
         ...
 
     def renew(self, refused: Credentials) -> None:
-        """Look for newer credentials, because the server refused these as expired."""
+        """Look for newer credentials after the server refused these as expired."""
         ...
 
 
@@ -182,7 +182,7 @@ _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 
 
 class ForeignRedirect(Exception):
-    """A redirect that is not followed; the message names both places."""
+    """A redirect that must not be followed. The message names both hosts."""
 
 
 def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:

@@ -1,4 +1,4 @@
-"""Accounts: the settings, credentials and routes of one environment and profile, shared by all stores of the process.
+"""Accounts: the credentials and routes of one environment and profile, shared by all stores of the process.
 
 A second store with the same environment, files and profile reads no file and sends no request for credentials. A change
 of a variable or of a file makes a new account; open stores keep theirs.
@@ -13,16 +13,6 @@ This module reads credentials from the environment and the shared files, and lea
 | `credential_process` | botocore | its import, and a process |
 | `~/.aws/config` | this module | reading a file |
 | files of boto 2, container and instance metadata | botocore | its import, and 1 to 3 requests, two seconds at most |
-
-It has the rules for the routes below. Access points, FIPS, dual stack and other partitions raise `UnsupportedBySigner`
-inside, and then botocore is asked for the route.
-
-| endpoint | bucket | URL |
-|---|---|---|
-| none | `a-b-c` | `https://a-b-c.s3.eu-west-1.amazonaws.com/` |
-| none, `path_style` or a dot in the bucket | `a.b` | `https://s3.eu-west-1.amazonaws.com/a.b/` |
-| `http://host:9000/x` | `a` | `http://host:9000/x/a/` |
-| the same, `path_style=False` | `abc` | `http://abc.host:9000/x/` |
 """
 
 from __future__ import annotations
@@ -31,19 +21,20 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from monocontext.records import NamedTuple, replace
 from monocontext.stores.checks import one_line
-from monocontext.stores.http.route import DEFAULT_PORTS, Credentials, Endpoint, Route, Signer
+from monocontext.stores.http.route import Credentials, Route, Signer
+from monocontext.stores.s3.native_route import native_route
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import (
     NoIdentity,
     NothingFound,
     Settings,
     UnsupportedBySigner,
-    find_proxy,
     locate,
     make_tls_context,
     read_environment,
@@ -57,25 +48,6 @@ _NOT_LOADED = object()
 """The credentials of botocore before their first use in a process."""
 _MOST_ACCOUNTS = 64
 _Key = tuple[object, ...]
-_GLOBAL = "us-east-1"
-"""The region of requests if none is configured; its host name contains no region."""
-_AWS_SUFFIXES = (
-    (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
-    (re.compile(r"us-gov-[a-z]+-\d+"), "amazonaws.com"),
-    (re.compile(r"cn-[a-z]+-\d+"), "amazonaws.com.cn"),
-)
-_ANY_REGION = re.compile(r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*")
-_PLAIN_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
-_DOTTED_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*")
-_ALIASES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
-"""Endings of the names of access points and of special buckets."""
-_ENDPOINT = re.compile(
-    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d{1,5}))?"
-    r"(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?"
-)
-AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
-_HOST_NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
-
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
 """Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""
 
@@ -213,29 +185,27 @@ class Account:
     def __init__(self, environment: Mapping[str, str], profile: str | None) -> None:
         self.settings = Settings(environment, profile)
         self._lock = threading.Lock()
-        self._identity: Identity | None = None
         self._plans: dict[_Key, RequestPlan | None] = {}
 
     def plan(self, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
         """The plan for a bucket, made without a request; `None` if our transport cannot reach the bucket.
 
-        If the rules of this module do not suffice, `learn` makes the plan.
+        If `native_route` has no rule, `learn` makes the plan.
         """
         with self._lock:
             key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
             if key not in self._plans:
                 try:
                     route = native_route(self.settings, options, bucket)
-                    identity = self._signing_identity() if route.signed else _ANONYMOUS
+                    identity = self._identity if route.signed else _ANONYMOUS
                     self._plans[key] = RequestPlan(route, identity, "")
                 except UnsupportedBySigner as reason:
                     self._plans[key] = learn(options, bucket, str(reason))
             return self._plans[key]
 
-    def _signing_identity(self) -> Identity:
-        if self._identity is None:
-            self._identity = find_identity(self.settings)
-        return self._identity
+    @cached_property
+    def _identity(self) -> Identity:
+        return find_identity(self.settings)
 
     def tls(self) -> SSLContext:
         """The TLS context with the trusted certificates."""
@@ -328,52 +298,3 @@ def find_origin(options: S3Options, bucket: str, learn: Learn) -> S3Origin | Non
     account = account_of(options.profile)
     plan = account.plan(options, bucket, learn)
     return None if plan is None else S3Origin(options, bucket, learn, account, plan)
-
-
-def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
-    """The route to a bucket, the same as that of botocore. Raises `UnsupportedBySigner`."""
-    settings.check_for_s3()
-    if bucket.endswith(_ALIASES):
-        raise UnsupportedBySigner(f"{bucket} is an access point or a special bucket")
-    region, given = options.region or settings.region(), options.endpoint or settings.endpoint("s3")
-    if given is None:
-        route = _to_aws(bucket, region or _GLOBAL, bool(options.path_style))
-    else:
-        route = _to_server(bucket, given, region or _GLOBAL, options.path_style is False)
-    if proxy := find_proxy(str(route.endpoint)):
-        route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
-    return replace(route, region="", signed=False) if options.anonymous else route
-
-
-def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
-    suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if regions.fullmatch(region)), None)
-    if suffix is None:
-        raise UnsupportedBySigner(f"the region {region}")
-    host = f"s3.{suffix}" if region == _GLOBAL else f"s3.{region}.{suffix}"
-    in_path = path_style or "." in bucket
-    if not (_DOTTED_BUCKET if in_path else _PLAIN_BUCKET).fullmatch(bucket):
-        raise UnsupportedBySigner(f"the bucket name {bucket}")
-    host, path = (host, f"/{bucket}/") if in_path else (f"{bucket}.{host}", "/")
-    return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
-
-
-def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
-    found = _ENDPOINT.fullmatch(url)
-    if found is None:
-        raise UnsupportedBySigner("the endpoint has an unusual form")
-    scheme, path = found["scheme"], found["path"]
-    host = domain = found["host"].strip("[]").lower()
-    if host.endswith(AWS_DOMAINS):
-        raise UnsupportedBySigner("the endpoint belongs to AWS")
-    if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
-        raise UnsupportedBySigner(f"the region {region}")
-    port = int(found["port"] or DEFAULT_PORTS[scheme])
-    if not 0 < port < 65536:
-        raise UnsupportedBySigner("the endpoint has an unusual form")
-    if virtual:
-        if not (_PLAIN_BUCKET.fullmatch(bucket) and _HOST_NAME.fullmatch(host)):
-            raise UnsupportedBySigner(f"the bucket name {bucket} in front of {host}")
-        host, path = f"{bucket}.{host}", f"{path}/"
-    else:
-        path = f"{path}/{bucket}/"
-    return Route(Endpoint(scheme, host, port), path, region, domain=domain)

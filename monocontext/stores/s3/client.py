@@ -3,7 +3,7 @@
 Threads share clients; processes do not. Two processes that read from one inherited socket receive each other's objects
 without an error (reproduced with boto3 over plain HTTP), so each process makes its own clients after a fork.
 
-botocore has more rules for endpoints, styles and signatures than the module `account`. If one of them applies, botocore
+botocore has more rules for endpoints, styles and signatures than `native_route`. If one of them applies, botocore
 prepares and signs a request, and a hook catches it before it is sent: once for each bucket and process. If a handler,
 such as that of moto, intercepts requests of boto3, reads use boto3 as well.
 """
@@ -24,7 +24,8 @@ from monocontext.stores.http.client import Client
 from monocontext.stores.http.pool import MAX_IDLE, Connector, Pool
 from monocontext.stores.http.responses import is_throttling
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
-from monocontext.stores.s3.account import AWS_DOMAINS, BotocoreIdentity, RequestPlan, account_of, find_origin
+from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, account_of, find_origin
+from monocontext.stores.s3.native_route import AWS_DOMAINS
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import parse_proxy
 

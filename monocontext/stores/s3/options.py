@@ -1,4 +1,4 @@
-"""The options of a caller for reaching a bucket."""
+"""The options of a caller for the requests to a bucket, checked."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ TRANSPORTS = ("own", "boto3")
 
 @dataclass(frozen=True, slots=True)
 class S3Options:
-    """How to reach a bucket. Holds no secret: credentials are found as boto3 finds them."""
+    """The options of `open_store` for `s3://`. No secret is part of them: credentials are found as boto3 finds them."""
 
     endpoint: str | None = None
-    """URL of the server; by default the configured one, else AWS."""
+    """The URL of the server; by default the configured one, else AWS."""
     region: str | None = None
-    """By default the configured region; `us-east-1` if an endpoint is given and no region is configured."""
+    """By default the configured region, or `us-east-1` if an endpoint is given and no region is configured."""
     profile: str | None = None
-    """Profile of the AWS configuration."""
+    """A profile of the AWS configuration."""
     path_style: bool | None = None
-    """Whether the bucket is in the path instead of the host; by default for every server but AWS."""
+    """Whether the bucket is in the path instead of the host; by default for all servers but AWS."""
     anonymous: bool = False
-    """Send unsigned requests."""
+    """Whether to send unsigned requests."""
     transport: str = "own"
     """The client for GETs: `own`, the HTTP client of this package, or `boto3`, which sends all other requests."""
     keep_alive: bool = True
-    """Whether connections of the own transport stay open for the next GET, for up to 20 s."""
+    """Whether connections of that client stay open for later GETs, for up to 20 s."""
 
     def __post_init__(self) -> None:
         if self.transport not in TRANSPORTS:
@@ -37,7 +37,7 @@ class S3Options:
 
 
 def _is_url(endpoint: str) -> bool:
-    """Whether an endpoint is a URL of HTTP. Plain host names are recognised without importing `urllib.parse`."""
+    """Whether an endpoint is an HTTP URL. One with a plain host name is recognised without importing `urllib.parse`."""
     scheme, _, place = endpoint.partition("://")
     host, _, port = place.partition(":")
     is_name = place.isascii() and host.replace(".", "").replace("-", "").isalnum()

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 class UnsupportedBySigner(Exception):
-    """A setting, named in the message, that this package does not implement: botocore prepares the request."""
+    """A setting that only botocore implements, so botocore must prepare the request. The message names the setting."""
 
 
 class NoIdentity(Exception):
-    """Credentials cannot be read; the message is one line that names the source and contains no secret."""
+    """Credentials cannot be read. The message is one line that names the source and contains no secret."""
 
 
 class NothingFound(NoIdentity):
-    """No source has credentials; the message names those that were tried."""
+    """No source has credentials. The message names the sources that were tried."""
 
 
 def _check_line(text: object, what: str) -> None:
-    """Raise `NoIdentity` for a value that cannot be sent in a header, because it has a control character."""
-    if isinstance(text, str) and any(ord(sign) < 32 or 127 <= ord(sign) < 160 for sign in text):
+    """Raise `NoIdentity` for a value with a control character, which cannot be sent in a header."""
+    if isinstance(text, str) and any(ord(character) < 32 or 127 <= ord(character) < 160 for character in text):
         raise NoIdentity(f"{what} contains a line break or another control character: remove it")
 
 
@@ -60,7 +60,7 @@ _PROFILE_OF_BOTOCORE = (
     "use_dualstack_endpoint",
     "use_fips_endpoint",
 )
-"""The same settings in a profile, and others that only botocore implements."""
+"""Settings of a profile that only botocore implements."""
 _SENT_IN_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
 _HARMLESS_IN_S3 = frozenset(
     (
@@ -152,7 +152,8 @@ class Settings:
         for name in _PROFILE_OF_BOTOCORE:
             if name in self.profile:
                 raise UnsupportedBySigner(f"{name} is set in the profile {self.profile_name}")
-        for name in (self.profile.get("s3") or {}) if isinstance(self.profile.get("s3"), dict) else ():
+        s3_settings = self.profile.get("s3")
+        for name in s3_settings if isinstance(s3_settings, dict) else ():
             if name not in _HARMLESS_IN_S3:
                 raise UnsupportedBySigner(f"s3.{name} is set in the profile {self.profile_name}")
         if os.path.isdir(os.path.expanduser("~/.aws/models")):
@@ -160,16 +161,16 @@ class Settings:
 
 
 Section = dict[str, Any]
-"""Values by name; the value of an indented block is a dict."""
+"""The values of a section by name. The value of an indented block is a dict."""
 
 
 class SharedFiles:
-    """The content of both files at one moment. A missing file counts as empty."""
+    """The content of both shared files when they were read. A missing file counts as empty."""
 
     def __init__(self, config_path: str, credentials_path: str) -> None:
         self.credentials_path = credentials_path
         self.unreadable: list[str] = []
-        """Files without permission to read: they count as empty, as in botocore, and errors name them."""
+        """Files that may not be read. They count as empty, as in botocore, and error messages name them."""
         config, self.credentials = self._read(config_path), self._read(credentials_path)
         self.config_path = config_path
         self.config_profiles = _named(config, "profile")
@@ -218,6 +219,7 @@ def _parse(text: str, path: str) -> dict[str, Section]:
 
 
 def _value(value: str) -> Any:
+    """A value as it is, or the dict of an indented block."""
     if not value.startswith("\n"):
         return value
     pairs = [line.split("=", 1) for line in map(str.strip, value.splitlines()) if line]
@@ -226,11 +228,11 @@ def _value(value: str) -> Any:
 
 def _named(sections: Mapping[str, Section], kind: str) -> dict[str, Section]:
     """Sections such as `[profile name]` by their name, which may be quoted in the file."""
-    found: dict[str, Section] = {}
     if not sections:
-        return found
-    from shlex import split
+        return {}
+    from shlex import split  # only where there is a file
 
+    found: dict[str, Section] = {}
     for title, section in sections.items():
         if title.startswith(kind):
             try:

@@ -38,10 +38,10 @@ _WORKERS = 4
 
 
 class S3Store:
-    """Objects below a prefix of one bucket. The first request imports boto3.
+    """Objects below a prefix of one bucket. The first request other than a GET imports boto3.
 
-    botocore repeats a conditional `put` whose reply was lost. The second attempt finds the object of the first, so the
-    call raises `AlreadyExists` although it wrote. `protocol.put_own` recognises its own write.
+    botocore repeats a conditional `put` if the response was lost. The second attempt finds the object of the first, so
+    `put` raises `AlreadyExists` although it wrote. `protocol.put_own` recognises its own write.
     """
 
     def __init__(self, bucket: str, prefix: str = "", *, client: Any = None, **options: Any) -> None:
@@ -80,7 +80,7 @@ class S3Store:
         try:
             return self._read(key, None, None, most_bytes)
         finally:
-            if log.pending:  # for ranges, the engine does this
+            if log.pending:  # after ranges, the engine emits events
                 log.emit()
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
@@ -126,13 +126,13 @@ class S3Store:
         return bare_etag(answer.get("ETag"), url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """List page by page from AWS. From other servers all pages are read first and sorted by key: SeaweedFS lists
-        folder by folder, `a/b` before `a-b`."""
-        return self.list_telling([], prefix)
+        """Yield objects page by page from AWS. From other servers all pages are read first and sorted, since SeaweedFS
+        lists folder by folder, `a/b` before `a-b`."""
+        return self.list_usable([], prefix)
 
-    def list_telling(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-        """Like `list`, and adds to `left_out` the keys that no other verb accepts, such as the `folder/` markers of web
-        consoles."""
+    def list_usable(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
+        """`list`, with the keys that no other verb accepts, such as the `folder/` markers of web consoles, added to
+        `left_out`."""
         url = f"{self.url}/{prefix}"
         with self._client(url) as client:
             ordered = is_aws(client)
@@ -172,7 +172,7 @@ class S3Store:
             if not condition or "no bucket" in str(error):
                 raise
         except AlreadyExists:
-            # For an object that is gone, AWS answers 404 and SeaweedFS 412: only another version is an error.
+            # If there is no object, AWS answers 404 and SeaweedFS 412: only another version is an error.
             try:
                 self.head(key)
             except NotFound:
@@ -200,7 +200,7 @@ def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: d
     """Upload `data` in parts, several at once; returns its ETag (2 requests, and 1 for each part of 8 MiB or more).
 
     The object appears with the last request, which has the condition. After an error the upload is aborted. boto3's
-    transfer manager neither returns the ETag of the object nor takes a condition.
+    transfer manager neither returns the ETag of the object nor supports conditions.
     """
     from concurrent.futures import ThreadPoolExecutor  # 3 ms that readers need not pay
 
