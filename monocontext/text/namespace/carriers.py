@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from monocontext.text.namespace.foreign_calls import CALLING_BUILTINS, REAL_BUILTINS
+from monocontext.text.namespace.homes import CALLING_BUILTINS, REAL_BUILTINS
 
 _LAZY = frozenset(dir(builtins)) - {each.__name__ for each in (*REAL_BUILTINS, *CALLING_BUILTINS)}
 

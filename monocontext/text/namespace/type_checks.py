@@ -15,7 +15,8 @@ from types import FrameType
 from typing import Any
 
 from monocontext.text.lazy_kinds import LazyText
-from monocontext.text.namespace.foreign_calls import Foreign, is_foreign_object, real_inside
+from monocontext.text.namespace.foreign_calls import Foreign, real_inside
+from monocontext.text.namespace.homes import is_foreign_object
 from monocontext.text.namespace.lazy_values import is_list, is_mapping, is_small, is_text
 from monocontext.text.str_methods import AT_ONCE, StrLike
 
