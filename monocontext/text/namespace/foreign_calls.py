@@ -4,16 +4,15 @@
     f(x, key=y)     __monocontext__.bind(f, x, key=y)()
     x[key] = y      __monocontext__.at(x)[key] = y
 
-The home of a function decides:
+The home of a function (`homes`) decides what its arguments become:
 
-- **cells and ours**: functions and classes of cells, of this package and of the host. Their arguments stay unchanged.
+- **cells and ours**: functions and classes of cells, of this package and of the host get their arguments unchanged.
 - **carriers**: `list.append`, `dict`, `functools.partial`, `Executor.submit` and others that keep or pass on their
-  arguments. Their arguments stay unchanged too, unless a foreign function is among them, which gets the others in the
-  end.
-- **foreign**: all others. Texts among the arguments become real, also inside lists, tuples and dicts, at several
-  levels. The function gets a copy of the container, and its changes are copied to the original.
+  arguments get them unchanged too, unless one argument is a foreign function, which gets the others in the end.
+- **foreign**: all other functions get a real `str` for each lazy text, also inside lists, tuples and dicts. They get
+  copies of these containers, and their changes are copied to the originals.
 
-Without a lazy text nothing changes: C code makes the call, in the frame that wrote it.
+A call without a lazy text stays the same: C code makes it, in the frame that wrote it.
 """
 
 from __future__ import annotations
@@ -21,68 +20,50 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import _lru_cache_wrapper, partial
-from types import (
-    BuiltinFunctionType,
-    ClassMethodDescriptorType,
-    FunctionType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-    WrapperDescriptorType,
-)
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from monocontext.errors import ContextTooLarge
 from monocontext.text.lazy_kinds import LazyContainer, LazyText
+from monocontext.text.namespace.homes import CARRIERS, home_of, home_of_class, is_foreign
 
 if TYPE_CHECKING:
     from monocontext.text.str_methods import StrLike
 
-REAL_BUILTINS: tuple[Any, ...] = (int, float, complex, ord, bytes, bytearray, eval, exec, compile)
-"""Builtins that need a real `str`. The others carry, or take lazy texts."""
-CALLING_BUILTINS: tuple[Any, ...] = (map, filter, sorted, min, max, iter)
-"""Builtins that may receive a function to call."""
-_TEXTUAL = (str, bytes, bytearray, int, float, complex)
-"""Builtin types whose methods are foreign."""
-_CARRIERS = frozenset({
-    "abc", "asyncio", "bisect", "builtins", "collections", "concurrent", "contextlib", "contextvars", "copy", "copyreg",
-    "dataclasses", "enum", "functools", "heapq", "itertools", "multiprocessing", "operator", "pickle", "queue",
-    "random", "thread", "threading", "tqdm", "types", "typing",
-})  # fmt: skip
-"""Modules whose functions keep or pass on their arguments; `_bisect` counts as `bisect`."""
 _SILENT = frozenset({"logging", "pandas", "polars", "pprint"})
-"""Packages that silently take any object and then give other results than for a `str`, or that hide errors."""
-_CELLS, _OURS = "<cells>", "monocontext"
-
-_Made = tuple[Any, list[Any], dict[str, Any]]
+"""Packages that take any object, and give other results for it than for a `str` or hide errors. A text above the limit
+raises for these."""
+_Call = tuple[Any, list[Any], dict[str, Any]]
+"""A callee, its arguments and its keywords."""
 
 _TEXTS = LazyText.kinds
 _SUSPECTS = LazyText.suspects
 _SHAPES = LazyText.shapes
 _ITERATORS = LazyText.iterators
-_DEEP = 2
-"""Levels of nested containers to search: a table is a dict of lists, or a list of dicts."""
-_SHOWN_DEEP = 4
-"""The levels to search of a value that is shown as text."""
+_DEPTH = 2
+"""The levels of nested containers that are searched: a table is a dict of lists, or a list of dicts."""
+_SHOWN_DEPTH = 4
+"""The levels that are searched of a value that is shown as text."""
 _FEW = 8
-"""Larger containers are searched only for a foreign callee: a list may have a million items."""
+"""The most items of a container that are searched for every callee. Larger ones, which may have a million, are searched
+only for a foreign callee."""
 
 
 class Foreign:
-    """The helper of rewritten code. `host`: functions that the host made for this namespace, which count as ours."""
+    """The object that rewritten code calls to make its calls of functions."""
 
     call: Any = staticmethod(operator.call)
-    """In C, so that a traceback has no frame between the cell and its callee."""
+    """Calls a function. It is written in C, so a traceback has no frame between the cell and its callee."""
 
     def __init__(self) -> None:
         self.host: dict[int, object] = {}
+        """Functions that the host made for this namespace, by `id`. They count as ours."""
         self._targets: dict[type, str] = {}
+        """The home of each class whose objects code assigned into; empty for a class that is not foreign."""
 
-    def prepare(self, *made: Any) -> tuple[Any, ...]:
-        """The callee and arguments to call instead; reads texts that must become real."""
-        for each in made:
+    def prepare(self, *call: Any) -> tuple[Any, ...]:
+        """The callee and arguments to use in place of these. Reads texts that must become real."""
+        for each in call:
             if (kind := type(each)) in _SUSPECTS and (
                 kind in _TEXTS
                 or kind is dict
@@ -91,23 +72,17 @@ class Foreign:
                 or len(each) > _FEW
                 or not _SUSPECTS.isdisjoint(map(type, each))
             ):
-                callee, args, _ = self._real(made, {}, sys._getframe(1).f_globals)
+                callee, args, _ = self._real_call(call, {}, sys._getframe(1).f_globals)
                 return callee, *args
-        return made
+        return call
 
     def bind(self, callee: Any, /, *args: Any, **options: Any) -> Callable[[], Any]:
         """Like `prepare`, for a call with keywords: a callable without arguments."""
-        for each in args:
-            if type(each) in _SUSPECTS:
-                break
-        else:
-            for each in options.values():
-                if type(each) in _SUSPECTS:
-                    break
-            else:  # the call itself refuses what cannot be called, as it would in plain code
-                return partial(callee, *args, **options) if callable(callee) else partial(operator.call, callee)
-        callee, given, options = self._real((callee, *args), options, sys._getframe(1).f_globals)
-        return partial(operator.call, callee, *given, **options)
+        if _SUSPECTS.isdisjoint(map(type, args)) and _SUSPECTS.isdisjoint(map(type, options.values())):
+            # A callee that is not callable raises in the call itself, as in plain code.
+            return partial(callee, *args, **options) if callable(callee) else partial(operator.call, callee)
+        callee, real_args, options = self._real_call((callee, *args), options, sys._getframe(1).f_globals)
+        return partial(operator.call, callee, *real_args, **options)
 
     def at(self, target: Any) -> Any:
         """The object to assign into in place of `target[...]` or `target.name`."""
@@ -115,21 +90,22 @@ class Foreign:
         if (foreign := self._targets.get(kind)) is None:
             if len(self._targets) > 1000:  # bounded: code may make any number of types
                 self._targets.clear()
-            home = _home_of_class(kind, sys._getframe(1).f_globals)
-            self._targets[kind] = foreign = home if _is_foreign(home) else ""
+            home = home_of_class(kind, sys._getframe(1).f_globals)
+            self._targets[kind] = foreign = home if is_foreign(home) else ""
         return _AssignmentTarget(target, foreign) if foreign else target
 
-    def _real(self, made: tuple[Any, ...], options: dict[str, Any], cell: Mapping[str, Any]) -> _Made:
-        callee, *args = made
+    def _real_call(self, call: tuple[Any, ...], options: dict[str, Any], cell: Mapping[str, Any]) -> _Call:
+        """The call with real texts if its callee is foreign. `cell`: the globals of the code that calls."""
+        callee, *args = call
         if id(callee) in self.host:
             return callee, args, options
-        home = _home(callee, cell)
-        if not _is_foreign(home) and not (home in _CARRIERS and self._any_foreign((*args, *options.values()), cell)):
+        home = home_of(callee, cell)
+        if not is_foreign(home) and not (home in CARRIERS and self._any_foreign((*args, *options.values()), cell)):
             return callee, args, options
         return _ForeignCall(home).real(callee, args, options)
 
     def _any_foreign(self, values: Iterable[Any], cell: Mapping[str, Any]) -> bool:
-        return any(callable(each) and id(each) not in self.host and _is_foreign(_home(each, cell)) for each in values)
+        return any(callable(each) and id(each) not in self.host and is_foreign(home_of(each, cell)) for each in values)
 
 
 class _AssignmentTarget:
@@ -159,16 +135,20 @@ class _ForeignCall:
     def __init__(self, home: str):
         self._home = home
         self._texts: dict[int, tuple[StrLike, str]] = {}
+        """Texts and their real ones, by the `id` of the text."""
         self._large: list[StrLike | LazyContainer] = []
+        """Values above the limit, which stay lazy."""
         self._copies: list[tuple[Any, Any]] = []
+        """Containers and their copies with real texts."""
         self._joins = False
+        """Whether the callee is `str.join`."""
 
-    def real(self, callee: Any, args: list[Any], options: dict[str, Any]) -> _Made:
+    def real(self, callee: Any, args: list[Any], options: dict[str, Any]) -> _Call:
         """The callee, arguments and keywords to call instead."""
         self._joins = not self._home and getattr(callee, "__name__", "") == "join"
-        deep = 0 if callee is exec or callee is eval else _DEEP  # their dicts are namespaces
-        args = [self.make_value_real(each, deep) for each in args]
-        options = {name: self.make_value_real(each, deep) for name, each in options.items()}
+        depth = 0 if callee is exec or callee is eval else _DEPTH  # their dicts are namespaces
+        args = [self.make_value_real(each, depth) for each in args]
+        options = {name: self.make_value_real(each, depth) for name, each in options.items()}
         if self._large and (self._home in _SILENT or getattr(callee, "__name__", "") == "format"):
             self.refuse_large(self._home or "format")
         if self._large or self._copies:
@@ -182,15 +162,15 @@ class _ForeignCall:
                 raise large._too_large(what)
             raise large._too_large(what, large._known_length, "give it a slice, context[a:b], or parts in a loop")
 
-    def make_value_real(self, value: Any, deep: int) -> Any:
-        """A value with real texts in it, down to `depth` levels of containers; iterators are used up for functions that
-        keep items."""
+    def make_value_real(self, value: Any, depth: int) -> Any:
+        """The value with real texts, down to `depth` levels of containers. For `str.join` and for packages of `_SILENT`
+        an iterator becomes a list."""
         kind = type(value)
         if kind not in _SUSPECTS:
             return value
         if kind in _TEXTS:
-            return self._real(value)
-        if self._joins and deep == _DEEP and (kind in _SHAPES or kind in _ITERATORS):
+            return self._real_text(value)
+        if self._joins and depth == _DEPTH and (kind in _SHAPES or kind in _ITERATORS):
             value, kind = list(value), list
         elif kind in _SHAPES:
             real = value._materialize()
@@ -203,10 +183,10 @@ class _ForeignCall:
                 return value
             value, kind = list(value), list
         parts = value.values() if kind is dict else value
-        if not deep or (_SUSPECTS.isdisjoint(map(type, parts)) and _SUSPECTS.isdisjoint(map(type, _keys(value)))):
+        if not depth or (_SUSPECTS.isdisjoint(map(type, parts)) and _SUSPECTS.isdisjoint(map(type, _keys(value)))):
             return value
         before = _items(value)
-        after = [self.make_value_real(each, deep - 1) for each in before]
+        after = [self.make_value_real(each, depth - 1) for each in before]
         if "__builtins__" in _keys(value) or not any(map(operator.is_not, before, after)):
             return value
         copy = kind(zip(after[::2], after[1::2], strict=True)) if kind is dict else kind(after)
@@ -214,9 +194,9 @@ class _ForeignCall:
             self._copies.append((value, copy))
         return copy
 
-    def _real(self, text: StrLike) -> Any:
-        if (made := self._texts.get(id(text))) is not None:
-            return made[1]
+    def _real_text(self, text: StrLike) -> Any:
+        if (known := self._texts.get(id(text))) is not None:
+            return known[1]
         real = text._materialize()
         if real is None:
             self._large.append(text)
@@ -228,6 +208,7 @@ class _ForeignCall:
 def _call_with_copies(
     callee: Any, args: list[Any], options: dict[str, Any], copies: list[tuple[Any, Any]], note: str, /, **more: Any
 ) -> Any:
+    """Make the call, copy changes of the copies to the originals, and add the note to an error."""
     before = [(container, copy, _items(copy), _items(container)) for container, copy in copies]
     try:
         return callee(*args, **options, **more)
@@ -236,18 +217,19 @@ def _call_with_copies(
             error.add_note(note)
         raise
     finally:
-        for container, copy, made, kept in before:
+        for container, copy, real_items, lazy_items in before:
             now = _items(copy)
-            if len(now) != len(made) or any(map(operator.is_not, now, made)):
-                _write_back(container, copy, dict(zip(map(id, made), kept, strict=True)))
+            if len(now) != len(real_items) or any(map(operator.is_not, now, real_items)):
+                _write_back(container, copy, dict(zip(map(id, real_items), lazy_items, strict=True)))
 
 
 def _items(container: Any) -> list[Any]:
+    """The items of a list or tuple, or the keys and values of a dict in turn."""
     return [each for pair in container.items() for each in pair] if type(container) is dict else list(container)
 
 
 def _write_back(container: Any, copy: Any, lazy: Mapping[int, Any]) -> None:
-    """Copy the changes of a copy to the original, with the lazy texts in place of their real ones."""
+    """Copy a changed copy to the original. `lazy`: the original items by the `id` of the real ones."""
     if type(container) is dict:
         changed = {lazy.get(id(key), key): lazy.get(id(value), value) for key, value in copy.items()}
         container.clear()
@@ -261,22 +243,18 @@ def _keys(container: Any) -> Iterable[Any]:
 
 
 def real_inside(value: Any) -> Any:
-    """A value to show as text: a list, tuple or dict with lazy texts in it becomes one with real texts. Raises
-    `ContextTooLarge` for a text above the limit, whose `repr` would show no text."""
+    """A list, tuple or dict with real texts in place of lazy ones, to show it as text. Other values stay unchanged.
+    Raises `ContextTooLarge` for a text above the limit, whose `repr` would show no text."""
     if type(value) not in (list, tuple, dict):
         return value
-    made = _ForeignCall("")
-    real = made.make_value_real(value, _SHOWN_DEEP)
-    made.refuse_large("the text of a container")
+    call = _ForeignCall("")
+    real = call.make_value_real(value, _SHOWN_DEPTH)
+    call.refuse_large("the text of a container")
     return real
 
 
-def is_foreign_object(value: Any) -> bool:
-    """Whether a value is one of a library's own classes."""
-    return _is_foreign(_home_of_owner(type(value), {}))
-
-
 def _note_large(large: list[StrLike | LazyContainer]) -> str:
+    """A note for an error of a function that got these values above the limit; empty for none."""
     if not large:
         return ""
     if isinstance(large[0], LazyContainer):
@@ -287,80 +265,3 @@ def _note_large(large: list[StrLike | LazyContainer]) -> str:
         f"It got a lazy text of {characters} characters, more than the limit of one str ({large[0]._limit:,}): "
         "pass a slice, context[a:b], or parts: for piece in context.chunks(): ..."
     )
-
-
-# -- the home of a function ------------------------------------------------------------------------------------------
-
-
-def _is_foreign(home: str) -> bool:
-    return home not in _CARRIERS and home not in (_CELLS, _OURS)
-
-
-def _home(callee: Any, cell: Mapping[str, Any]) -> str:
-    """The top package of a callable; `_CELLS` for code of cells, "" for a function that only reads a `str`."""
-    where = _HOMES.get(type(callee))
-    if where is not None:
-        return where(callee, cell)
-    if isinstance(callee, type):
-        return _home_of_class(callee, cell)
-    called = getattr(type(callee), "__call__", None)  # noqa: B004 - reads the attribute, does not test for it
-    return (
-        _CELLS
-        if isinstance(called, FunctionType) and called.__globals__ is cell
-        else _home_of_owner(type(callee), cell)
-    )
-
-
-def _home_of_function(callee: Any, cell: Mapping[str, Any]) -> str:
-    if callee.__globals__ is cell:
-        return _CELLS
-    wrapped = callee.__dict__.get("__wrapped__")
-    return _top_package(callee.__module__) if wrapped is None else _home(wrapped, cell)
-
-
-def _home_of_method(callee: Any, cell: Mapping[str, Any]) -> str:
-    home = _home(callee.__func__, cell)
-    if home == "collections" and not isinstance(callee.__self__, type):  # `os.environ.get` is that of any mapping
-        return _home_of_owner(type(callee.__self__), cell)
-    return home
-
-
-def _home_of_builtin(callee: Any, cell: Mapping[str, Any]) -> str:
-    owner = callee.__self__
-    if owner is None or type(owner) is ModuleType:
-        return "" if callee in _REAL_FUNCTIONS else _top_package(callee.__module__)
-    return _home_of_owner(owner if isinstance(owner, type) else type(owner), cell)
-
-
-_REAL_FUNCTIONS = frozenset(each for each in REAL_BUILTINS if type(each) is BuiltinFunctionType)
-_HOMES: dict[type, Callable[[Any, Mapping[str, Any]], str]] = {
-    FunctionType: _home_of_function,
-    MethodType: _home_of_method,
-    partial: lambda callee, cell: _home(callee.func, cell),
-    _lru_cache_wrapper: lambda callee, cell: _home(callee.__wrapped__, cell),
-    BuiltinFunctionType: _home_of_builtin,
-    MethodWrapperType: _home_of_builtin,
-    **dict.fromkeys(
-        (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
-        lambda callee, cell: _home_of_owner(callee.__objclass__, cell),
-    ),
-    type: lambda callee, cell: _home_of_owner(callee, cell),
-}
-
-
-def _home_of_owner(kind: type, cell: Mapping[str, Any]) -> str:
-    return "" if kind in _TEXTUAL else _home_of_class(kind, cell)
-
-
-def _home_of_class(kind: type, cell: Mapping[str, Any]) -> str:
-    """The home of a class; for a class of a cell, the home of the base that takes its arguments."""
-    if not kind.__flags__ & 1 << 9 or kind.__module__ != cell.get("__name__", "builtins"):  # Py_TPFLAGS_HEAPTYPE
-        return _top_package(kind.__module__)
-    if isinstance(init := kind.__init__, FunctionType) and init.__globals__ is cell:  # type: ignore[misc]
-        return _CELLS
-    bases = [_top_package(base.__module__) for base in kind.__mro__ if base.__module__ != kind.__module__]
-    return next(filter(_is_foreign, bases), _CELLS)
-
-
-def _top_package(module: object) -> str:
-    return module.partition(".")[0].lstrip("_") if isinstance(module, str) else ""

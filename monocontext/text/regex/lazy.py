@@ -1,11 +1,11 @@
-"""Lazy results of `split` and `sub` for texts too large for one `str`: a lazy list, and a derived text."""
+"""The results of `split` and `sub` for texts too large for one `str`: a lazy list, and a derived text."""
 
 from __future__ import annotations
 
 import re
 from array import array
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from monocontext.errors import ContextTooLarge
@@ -18,17 +18,18 @@ from monocontext.text.splitting import Blocks
 from monocontext.text.str_methods import StrLike
 
 PIECE_CHARACTERS = 1 << 18
-"""Output of `sub` in one piece; more where one window of the text makes more."""
+"""The characters that `sub` makes in one piece; more if one match is replaced by more."""
 
 Replacement = Callable[[re.Match[str], int, int], Any]
-"""(match, base, number) to the replacement of a match: its window's first character, and the matches before it."""
+"""A function (match, base, number) that returns the text for a match in a window that begins at character `base`.
+`number` matches come before it."""
 
 
 class Passes:
-    """Passes of one pattern over one text, from any place that an earlier pass reached.
+    """Makes passes of one pattern over one text, from the beginning or from a place that an earlier pass reached.
 
-    A place is `2 * at + replay`: the matches before character `at` are known, and `replay` says that the last one was
-    empty and ended there (`stream`). 0 is the beginning; places increase.
+    A place is a number, `2 * at + replay`. The matches before character `at` are known, and `replay` is 1 if the last
+    of them was empty and ended there (see `stream`). The beginning is 0, and places increase.
     """
 
     def __init__(self, plan: Plan, text: StrLike):
@@ -39,35 +40,28 @@ class Passes:
         self.end = len(text)
         check(plan, self.end, self._limit)
 
-    def at(self, place: int, *, narrow: bool = False) -> Scan:
-        return Scan(
-            self._plan,
-            self.span,
-            self._limit,
-            place >> 1,
-            self.end,
-            narrow=narrow and not place,
-            replay=bool(place & 1),
-        )
+    def scan_from(self, place: int) -> Scan:
+        """A pass from a place on, over all of the text."""
+        return Scan(self._plan, self.span, self._limit, place >> 1, self.end, replay=bool(place & 1))
 
     def matches(self) -> Iterator[tuple[re.Match[str], int]]:
-        """All matches, with the first character of their windows; search filters may leave out text between them."""
-        scan = self.at(0, narrow=True)
+        """All matches, each with the first character of its window. Frames without a match need not be read."""
+        scan = Scan(self._plan, self.span, self._limit, 0, self.end, narrow=True)
         return ((found, scan.base) for found in scan.hits() if found is not None)
 
 
 class PatternSplit(LazyList):
-    """`re.split(pattern, text)`. An item above the text's limit is a view; `len` costs one pass."""
+    """The items of `re.split(pattern, text)`. An item above the text's limit is a view. `len` costs one pass."""
 
     def __init__(self, passes: Passes, groups: int, most: int):
-        """`most`: the most cuts; 0 for all."""
+        """`most`: the most matches to split at; 0 for all."""
         super().__init__(passes.span)
         self._passes = passes
         self._groups = groups
         self._most = most
 
     def to_list(self, most: int) -> list[Any] | None:
-        """The items as a real list, or None where they are more than `most` characters and items."""
+        """The items as a real list, or None if their characters and their number together are more than `most`."""
         items: list[Any] = []
         for item in self:
             items.append(item)
@@ -77,9 +71,9 @@ class PatternSplit(LazyList):
         return items
 
     def _blocks(self, place: int, first: int) -> Blocks:
-        """Items from a place on; a block ends after a match, with a window of the pass."""
+        """Items from a place on. Each block has the items of one window."""
         cuts = first // (1 + self._groups)
-        scan = self._passes.at(place)
+        scan = self._passes.scan_from(place)
         piece = _Piece(self._passes.text, place >> 1)
         items: list[Any] = []
         for found in scan.hits() if not self._most or cuts < self._most else ():
@@ -101,7 +95,7 @@ class PatternSplit(LazyList):
         yield items, place
 
     def __len__(self) -> int:
-        """Costs one pass, of the frames in which a match may begin."""
+        """The number of items. Costs one pass over the frames in which a match may begin."""
         if self._length < 0:
             number = last = 0
             for number, (found, base) in enumerate(islice(self._passes.matches(), self._most or None), 1):
@@ -114,7 +108,7 @@ class PatternSplit(LazyList):
 
 
 class _Piece:
-    """The text between two matches, collected from the windows; above the limit only its range is kept."""
+    """The text between two matches, collected from windows. Above the limit only its range is kept."""
 
     def __init__(self, text: StrLike, start: int):
         self._text = text
@@ -123,6 +117,7 @@ class _Piece:
         self._parts: list[str] = []
 
     def take(self, scan: Scan, stop: int) -> None:
+        """Add the characters up to `stop`, from the window of the scan."""
         if stop - self.start > self._text._limit:
             self._parts = []
         elif stop > self._stop:
@@ -130,7 +125,7 @@ class _Piece:
         self._stop = max(stop, self._stop)
 
     def text(self, next_start: int) -> str | StrLike:
-        """The piece; the next one begins at `next_start`."""
+        """Return the piece, and begin the next one at `next_start`."""
         whole = self._stop - self.start <= self._text._limit
         text = "".join(self._parts) if whole else self._text._part(self.start, self._stop)
         self.start = self._stop = next_start
@@ -139,7 +134,7 @@ class _Piece:
 
 
 class Substituted:
-    """`re.sub(pattern, replacement, text)` as a derivation; its states are places of `Passes`."""
+    """`re.sub(pattern, replacement, text)` as a `Derivation`. Its states are places of `Passes`."""
 
     keeps_length = False
     keeps_newlines = False
@@ -152,27 +147,27 @@ class Substituted:
         self._replacement = replacement
         self._most = most
         self._done = {0: 0}
-        """Matches replaced before a state."""
+        """The number of matches that are replaced before each state."""
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
         if state > 2 * self._passes.end + 1:
             return
-        scan = self._passes.at(state)
+        scan = self._passes.scan_from(state)
         done, taken = self._done[state], state >> 1
         parts: list[str] = []
         characters = 0
         for found in scan.hits() if not self._most or done < self._most else ():
-            upto = scan.at if found is None else scan.base + found.start()
-            if upto > taken:
-                parts.append(scan.window[taken - scan.base : upto - scan.base])
-                characters += upto - taken
-                taken = upto
+            stop_of_part = scan.at if found is None else scan.base + found.start()
+            if stop_of_part > taken:
+                parts.append(scan.window[taken - scan.base : stop_of_part - scan.base])
+                characters += stop_of_part - taken
+                taken = stop_of_part
             place = 2 * scan.at + scan.replays
             if found is not None:
-                put = self._replacement(found, scan.base, done)
-                if put:
-                    parts.append(put)
-                    characters += len(put)
+                text = self._replacement(found, scan.base, done)
+                if text:
+                    parts.append(text)
+                    characters += len(text)
                 done += 1
                 taken = scan.base + found.end()
                 place = _place_after(found, scan.base)
@@ -199,52 +194,53 @@ class Substituted:
 
 
 def _place_after(found: re.Match[str], base: int) -> int:
+    """The place after a match in a window that begins at character `base`."""
     return 2 * (base + found.end()) + (found.end() == found.start())
 
 
 class FunctionResults:
-    """The results of a replacement function, called once for each match in order, as `re` calls it.
+    """The results of a replacement function, which is called once for each match in order, as `re` does.
 
-    They are kept for later reads, since the function may count or store: `ContextTooLarge` where they are more than the
-    limit, each counting 8 characters more.
+    They are kept for later reads, since a function may count its calls or have other effects. Raises `ContextTooLarge`
+    for results that together have more characters than the limit, where each counts 8 more.
     """
 
     def __init__(self, passes: Passes, function: Callable[[re.Match[str], int], Any], most: int):
-        self._every = splits.CHECKPOINT_EVERY
-        self._joined: list[str] = []
+        self._block_size = splits.CHECKPOINT_EVERY
+        self._blocks: list[str] = []
+        """The results, joined in blocks, which take less memory than a string for each."""
         self._ends: list[array[int]] = []
+        """The end of each result in its block."""
         batch: list[str] = []
         limit = room = passes.text._limit
         self.number = 0
+        """The number of results."""
         for found, base in islice(passes.matches(), most or None):
-            put = function(found, base)
-            if put is not None and not isinstance(put, str):
+            result = function(found, base)
+            if result is not None and not isinstance(result, str):
                 raise TypeError(
-                    f"sequence item {2 * self.number + 1}: expected str instance, {type(put).__name__} found"
+                    f"sequence item {2 * self.number + 1}: expected str instance, {type(result).__name__} found"
                 )
-            batch.append(put or "")
+            batch.append(result or "")
             self.number += 1
             room -= len(batch[-1]) + 8
             if room < 0:
                 raise ContextTooLarge(
-                    f"re.sub: what the function gives for matches up to character {base + found.end():,} is more than "
-                    f"{limit:,} characters (materialize_limit): use a template such as r'<\\1>', or re.sub a part, "
-                    "context[a:b]"
+                    f"re.sub: the results of the function for matches up to character {base + found.end():,} are more "
+                    f"than {limit:,} characters (materialize_limit): use a template such as r'<\\1>', or re.sub a "
+                    "part, context[a:b]"
                 )
-            if len(batch) == self._every:
+            if len(batch) == self._block_size:
                 self._add_block(batch)
                 batch = []
         self._add_block(batch)
 
     def _add_block(self, batch: list[str]) -> None:
-        self._joined.append("".join(batch))
-        ends, at = array("Q"), 0
-        for put in batch:
-            at += len(put)
-            ends.append(at)
-        self._ends.append(ends)
+        self._blocks.append("".join(batch))
+        self._ends.append(array("Q", accumulate(map(len, batch))))
 
     def __call__(self, found: re.Match[str], base: int, number: int) -> str:
-        block, within = divmod(number, self._every)
+        """The result for the match with this number: a `Replacement`."""
+        block, within = divmod(number, self._block_size)
         ends = self._ends[block]
-        return self._joined[block][ends[within - 1] if within else 0 : ends[within]]
+        return self._blocks[block][ends[within - 1] if within else 0 : ends[within]]

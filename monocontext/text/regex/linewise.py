@@ -1,10 +1,11 @@
-r"""Apply patterns to each line of a text by itself, as grep does. Pure.
+r"""Search each line of a text for patterns, as grep does. Pure.
 
-A line ends before `\n` and never contains it, so a line matches as `re` matches that string alone. Of three ways with
-equal results the first that applies is taken:
-- every match has one of a few literals: find those (`bytes.find` runs at 1-10 GB/s), and run the engine on their lines;
-- the pattern cannot tell a line among others from the same line alone: run the engine on all lines at once;
-- else run the engine line by line.
+A line does not contain the `\n` at its end, and matches as `re` matches that string alone. There are three ways to
+search a window of lines, all with the same results. The first that applies is taken:
+- Every match contains one of a few literals, the *anchors*. `find` looks for these at 1-10 GB/s, and `re` searches only
+  their lines.
+- The pattern matches a line among others as it matches that line alone. `re` searches all lines at once.
+- Otherwise `re` searches line by line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
+from itertools import chain
 from typing import Any
 
 from monocontext.engine.scan import find
@@ -26,47 +27,49 @@ from monocontext.text.regex.widths import walk
 from monocontext.text.windows import Window
 
 MOST_ANCHORS = 12
-"""The most literals to find side by side; with more, one pass of the engine is as fast."""
+"""The most anchors. With more, one pass of `re` is as fast."""
 SHORTEST_ANCHOR = 2
-"""Characters below which a literal is in too many lines to be worth finding."""
+"""The fewest characters of an anchor. A shorter literal is in too many lines."""
 FEW_LINES = 16
-"""Lines of a window that are decoded one by one; where more have a literal, the rest is decoded as a whole."""
+"""The most lines of a window that are decoded one by one. If more have an anchor, the rest is decoded as a whole."""
 
 _CASE_MATES = "\u0130\u0131\u017f\u212a"
-"""Characters beyond ASCII that `re.IGNORECASE` takes for ASCII letters: i, i, s, k."""
+"""The characters beyond ASCII that match ASCII letters with `re.IGNORECASE`: i, i, s and k."""
 _CASE_MATES_UTF8 = tuple(mate.encode() for mate in _CASE_MATES)
 
 
 LineMatch = tuple[int, int, str, re.Match[str]]
-"""A line with a match: its first character, in the offsets of the window; the lines between the beginning of the search
-and this one; the line; and the first match in it."""
+"""A line with a match: its first character in the text, the number of lines before it since the beginning of the
+search, the line itself, and the first match in it."""
 
 
 @dataclass(frozen=True)
 class Linewise:
-    """Patterns, any of which makes a line a hit. Raises `ValueError` for one that can only match across lines."""
+    """Patterns to search lines for. A line is a hit if any of them matches. Raises `ValueError` for a pattern that can
+    only match across lines."""
 
     patterns: Sequence[re.Pattern[str]]
     query: Query | None = field(init=False)
-    """The literals that every hit has in its line; None: unknown."""
+    """The literals that the line of every hit has; None if unknown."""
     _anchors: tuple[Literal, ...] = field(init=False)
-    """Every match has one of these; empty: they are not worth finding."""
+    """Literals, one of which every match contains; empty if a search for them is not worth it."""
     _sees_one_line: bool = field(init=False)
-    """The first pattern, the only one, cannot tell a line among others from the same line alone."""
+    """There is one pattern, which matches a line among others as it matches that line alone."""
 
     def __post_init__(self) -> None:
         trees = [tree.parse(pattern) for pattern in self.patterns]
         queries = [None if nodes is None else literals.required(nodes) for nodes in trees]
-        for pattern, query in zip(self.patterns, queries, strict=True):
-            if requires(query, "\n"):
+        for pattern, needed in zip(self.patterns, queries, strict=True):
+            if requires(needed, "\n"):
                 raise ValueError(
                     f"{pattern.pattern!r} needs a newline, but grep matches within a line: look for a part without one"
                 )
         anchors = [_anchors(query) for query in queries]
-        flat = tuple(one for some in anchors for one in some)
+        flat = tuple(chain.from_iterable(anchors))
         is_worth_it = all(anchors) and len(flat) <= MOST_ANCHORS and _shortest(flat) >= SHORTEST_ANCHOR
-        every = tuple(query for query in queries if query is not None)
-        query = None if len(every) < len(queries) or not every else every[0] if len(every) == 1 else AnyOf(every)
+        query: Query | None = None
+        if None not in queries:
+            query = queries[0] if len(queries) == 1 else AnyOf(tuple(each for each in queries if each is not None))
         nodes = trees[0] if len(trees) == 1 else None
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "_anchors", flat if is_worth_it else ())
@@ -75,7 +78,7 @@ class Linewise:
     # -- one line --------------------------------------------------------------------------------------------------
 
     def search(self, line: str, start: int = 0) -> re.Match[str] | None:
-        """The first match at or after `start`; of several that begin at one character, that of the first pattern."""
+        """The first match at or after `start`. Of matches that begin at the same character, the first pattern's."""
         if len(self.patterns) == 1:
             return self.patterns[0].search(line, start)
         found = [match for pattern in self.patterns if (match := pattern.search(line, start))]
@@ -83,11 +86,11 @@ class Linewise:
 
     @property
     def _search_one(self) -> Callable[[str], re.Match[str] | None]:
-        """`search`, without a step in between where there is one pattern."""
+        """`search`, or the method of the only pattern, which is faster."""
         return self.patterns[0].search if len(self.patterns) == 1 else self.search
 
     def finditer(self, line: str) -> Iterator[re.Match[str]]:
-        """Matches that are not empty, left to right, not overlapping."""
+        """The matches that are not empty, from left to right, without overlaps."""
         at = 0
         while at <= len(line) and (match := self.search(line, at)):
             if match.end() > match.start():
@@ -96,84 +99,84 @@ class Linewise:
 
     @property
     def needles(self) -> tuple[str, ...]:
-        """The pattern that `hits` looks for in a window as it is."""
+        """The anchors that `hits` finds in a window as it is, without folding case."""
         return tuple([literal.text for literal in self._anchors if not literal.flags])
 
     # -- many lines ------------------------------------------------------------------------------------------------
 
     def hits(self, window: Window, low: int, high: int) -> Iterator[LineMatch]:
-        r"""The lines with a match among whole lines: positions [low, high) of a window's data, which end in `\n`."""
-        needles = self._needles(window.data)
-        if needles is not None:
-            return self._anchor_hits(window, low, high, needles)
+        r"""The lines with a match in positions [low, high) of a window's data. These are whole lines, with the last
+        `\n`."""
+        searches = self._needles(window.data)
+        if searches is not None:
+            return self._anchor_hits(window, low, high, searches)
         text = window.data[low:high]
         text = text if isinstance(text, str) else str(text, "utf-8")
         start = window.character(low)
         return self._block_hits(text, start) if self._sees_one_line else self._line_hits(text, start)
 
     def may_begin_in(self, part: Any, goes_on: bool) -> bool:
-        """False only if no match begins in a part of a line; `goes_on`: the line does not end with it."""
-        needles = self._needles(part)
-        if needles is None or any(needle in hay for hay, needle in needles):
+        """Whether a match may begin in a part of a line. `goes_on`: the line continues after the part."""
+        searches = self._needles(part)
+        if searches is None or any(needle in hay for hay, needle in searches):
             return True
         if not goes_on:
             return False
-        anchored = zip(self._anchors, needles, strict=True)
+        anchored = zip(self._anchors, searches, strict=True)
         return any(literal.latest > 0 or _overlaps(hay, needle) for literal, (hay, needle) in anchored)
 
     def _needles(self, data: Any) -> list[tuple[Any, Any]] | None:
-        """For each anchor the data to search and the needle; None where only the engine can tell."""
+        """For each anchor the data to search and the needle to find there. None if only `re` can search this data."""
         if not self._anchors:
             return None
         is_text = isinstance(data, str)
         folded: Any = None
-        needles = []
+        searches = []
         for literal in self._anchors:
-            text = literal.text
+            hay, text = data, literal.text
             if literal.flags:
                 folded = _fold_ascii(data) if folded is None else folded
                 if folded is None or not text.isascii():
                     return None
-                text = text.lower()
-            needle = text if is_text else text.encode("utf-8", "surrogatepass")
-            needles.append((folded if literal.flags else data, needle))
-        return needles
+                hay, text = folded, text.lower()
+            searches.append((hay, text if is_text else text.encode("utf-8", "surrogatepass")))
+        return searches
 
-    def _anchor_hits(self, window: Window, low: int, high: int, needles: list[tuple[Any, Any]]) -> Iterator[LineMatch]:
+    def _anchor_hits(self, window: Window, low: int, high: int, searches: list[tuple[Any, Any]]) -> Iterator[LineMatch]:
+        """The first way: find the anchors, and search their lines."""
         data = window.data
         search = self._search_one
         newline = "\n" if isinstance(data, str) else b"\n"
-        searches = [
-            partial(window.find if hay is data else partial(find, hay), needle, stop=high) for hay, needle in needles
-        ]
-        nearest = _nearest(searches)
-        at, number = low, 0  # the beginning of a line, and the lines before it
-        following = low
-        tries = 0
-        while (place := nearest(following)) >= 0:
-            tries += 1
-            if tries > FEW_LINES and not isinstance(data, str):
-                number += data.count(newline, at, following)
-                yield from self._text_hits(str(data[following:high], "utf-8"), window.character(following), number)
+        nearest = _nearest(
+            [partial(window.find if hay is data else partial(find, hay), needle, stop=high) for hay, needle in searches]
+        )
+        counted, number = low, 0  # the beginning of a line, and the number of lines before it
+        next_line = low
+        lines = 0
+        while (place := nearest(next_line)) >= 0:
+            lines += 1
+            if lines > FEW_LINES and not isinstance(data, str):
+                number += data.count(newline, counted, next_line)
+                yield from self._text_hits(str(data[next_line:high], "utf-8"), window.character(next_line), number)
                 return
-            start = data.rfind(newline, following, place) + 1 or following
-            following = data.find(newline, place) + 1
-            line = data[start : following - 1] if isinstance(data, str) else str(data[start : following - 1], "utf-8")
+            start = data.rfind(newline, next_line, place) + 1 or next_line
+            next_line = data.find(newline, place) + 1
+            line = data[start : next_line - 1] if isinstance(data, str) else str(data[start : next_line - 1], "utf-8")
             if match := search(line):
-                number += data.count(newline, at, start)
+                number += data.count(newline, counted, start)
                 yield window.character(start), number, line, match
-                at = start
+                counted = start
 
     def _text_hits(self, text: str, first: int, number: int) -> Iterator[LineMatch]:
-        """The same for whole lines as `str`, after so many others."""
-        needles = self._needles(text)
-        if needles is None:  # a letter beyond ASCII that matches one within
+        """The first way for decoded lines. `number` lines come before them."""
+        searches = self._needles(text)
+        if searches is None:  # the text has a character of `_CASE_MATES`
             found = self._line_hits(text, first)
             yield from ((start, number + before, line, match) for start, before, line, match in found)
             return
         search = self._search_one
-        nearest = _nearest([partial(find, hay, needle) for hay, needle in needles])
-        rfind, count_of = text.rfind, text.count
+        nearest = _nearest([partial(find, hay, needle) for hay, needle in searches])
+        rfind, count = text.rfind, text.count
         at = counted = 0
         while (place := nearest(at)) >= 0:
             start = rfind("\n", at, place) + 1 or at
@@ -181,11 +184,12 @@ class Linewise:
             line = text[start:stop]
             at = stop + 1
             if match := search(line):
-                number += count_of("\n", counted, start)
+                number += count("\n", counted, start)
                 counted = start
                 yield first + start, number, line, match
 
     def _block_hits(self, text: str, first: int) -> Iterator[LineMatch]:
+        """The second way: search all lines at once."""
         pattern = self.patterns[0]
         at = number = 0
         last = len(text) - 1  # the last newline
@@ -201,59 +205,61 @@ class Linewise:
             number += 1
 
     def _line_hits(self, text: str, start: int) -> Iterator[LineMatch]:
-        for number, line in zip(count(), text[:-1].split("\n"), strict=False):
+        """The third way: search line by line."""
+        for number, line in enumerate(text[:-1].split("\n")):
             if match := self.search(line):
                 yield start, number, line, match
             start += len(line) + 1
 
 
 def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
-    """A function that gives the first place that any of the searches finds from a position on; -1: none does.
+    """A function that returns the first place from a position on that any of the searches finds, or -1.
 
-    Positions passed to it must not decrease.
+    The positions passed to it must not decrease.
     """
     if len(searches) == 1:
         return searches[0]
+    # The next place of each search, without the searches that find nothing more.
     ahead = [(-1, search) for search in searches]
 
     def nearest(at: int) -> int:
         found = [(place if place >= at else search(at), search) for place, search in ahead]
-        ahead[:] = [one for one in found if one[0] >= 0]
+        ahead[:] = [(place, search) for place, search in found if place >= 0]
         return min((place for place, _ in ahead), default=-1)
 
     return nearest
 
 
 def _anchors(query: Query | None) -> tuple[Literal, ...]:
-    """A few long literals, one of which is in every match."""
+    """Literals, one of which every match contains: the longest choice, and of equal ones the fewest."""
     match query:
         case None | FrequencyQuery():
             return ()
         case Literal():
             return (query,)
         case All(queries):
-            return max(map(_anchors, queries), key=lambda some: (_shortest(some), -len(some)))
+            return max(map(_anchors, queries), key=lambda anchors: (_shortest(anchors), -len(anchors)))
         case AnyOf(queries):
-            return tuple(literal for one in queries for literal in _anchors(one))
+            return tuple(chain.from_iterable(map(_anchors, queries)))
 
 
-def _shortest(some: Sequence[Literal]) -> int:
-    return min((len(literal.text) for literal in some), default=0)
+def _shortest(anchors: Sequence[Literal]) -> int:
+    return min((len(literal.text) for literal in anchors), default=0)
 
 
 def _sees_one_line(nodes: Seq) -> bool:
-    """Whether the pattern matches no newline, and has no anchors but word boundaries."""
+    r"""Whether the pattern matches no newline, and no position but `\b`, which takes a newline for an end."""
     places = [node for node in walk(nodes) if isinstance(node, At)]
-    return not sees_newline(nodes) and all(_is_word_boundary(place) for place in places)
+    return not sees_newline(nodes) and all(map(_is_word_boundary, places))
 
 
 def _is_word_boundary(place: At) -> bool:
-    r"""Whether this is `\b`, which treats a newline as an end. Not `\B`, which never matches in an empty line."""
+    r"""Whether this is `\b`, not `\B`, which never matches in an empty line."""
     return place.where == "boundary" and tree.build_plain((place,)).match("a") is not None
 
 
 def _fold_ascii(data: Any) -> Any:
-    """The data with ASCII letters lowered, position by position; None where other characters match ASCII letters."""
+    """The data with the same positions and ASCII letters in lower case; None if it has a character of `_CASE_MATES`."""
     if data.isascii():
         return data.lower()
     if any(mate in data for mate in (_CASE_MATES if isinstance(data, str) else _CASE_MATES_UTF8)):

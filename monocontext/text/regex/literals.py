@@ -13,14 +13,14 @@ _UNROLLED = 8
 
 
 def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query | None:
-    """The literals that a text must contain for the pattern to match; None if unknown."""
+    """The literals that a text must contain for the pattern to match; None if unknown. Raises `re.error`."""
     compiled = re.compile(pattern, flags)
     nodes = tree.parse(compiled)
     return None if nodes is None else required(nodes)
 
 
 def required(nodes: Seq) -> Query | None:
-    """The same for a parse tree."""
+    """The literals that every match of a parse tree contains; None if unknown."""
     collector = _Collector(widths.in_characters(nodes))
     collector.sequence(nodes)
     collector.end_run()
@@ -28,22 +28,26 @@ def required(nodes: Seq) -> Query | None:
 
 
 class _Collector:
-    """Walks a sequence and collects runs of adjacent literal characters."""
+    """Walks a sequence of nodes and collects runs of adjacent literal characters."""
 
     def __init__(self, measure: widths.Measure, least: int = 0, most: int = 0):
         self.queries: list[Query] = []
+        """The literals that are found. A match has all of them."""
         self._measure = measure
-        self._least = least
-        self._most = most
-        self._run: list[str] = []  # a pattern may have a million letters: joined once
+        self._least, self._most = least, most
+        """The fewest and the most characters from the start of a match to the next node."""
+        self._run: list[str] = []
+        """The characters of the current run. They are joined once, since a pattern may have a million."""
         self._run_flags = 0
         self._run_at = (0, 0)
+        """The fewest and the most characters from the start of a match to the run."""
 
     def sequence(self, nodes: Seq) -> None:
         for node in nodes:
             self._node(node)
 
     def end_run(self) -> None:
+        """Add the current run to the queries."""
         if self._run:
             self.queries.append(Literal("".join(self._run), self._run_flags, *self._run_at))
         self._run = []
@@ -57,8 +61,8 @@ class _Collector:
             case At():
                 pass
             case Look(ahead, negative, body):
-                if ahead and not negative:
-                    self._add_look_ahead(body)
+                if ahead and not negative and (query := self._collect(body)):
+                    self.queries.append(query)
             case Repeat(low, high, _, body) if low:
                 copies = low if low == high and low <= _UNROLLED else 1
                 for _ in range(copies):
@@ -85,18 +89,15 @@ class _Collector:
         self._run.append(literal)
         self._move(1, 1)
 
-    def _add_look_ahead(self, body: Seq) -> None:
-        """Add what a look-ahead requires at this place."""
-        if query := self._collect(body):
-            self.queries.append(query)
-
     def _collect(self, body: Seq) -> Query | None:
+        """The literals of a body that begins at this place; None if there are none."""
         inner = _Collector(self._measure, self._least, self._most)
         inner.sequence(body)
         inner.end_run()
         return _all(inner.queries)
 
     def _skip(self, node: Node) -> None:
+        """Move to the place after a node."""
         self._move(widths.least_width((node,)), self._measure.of_node(node).width)
 
     def _repeat_width(self, repeat: Repeat, copies: int) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CompiledPattern(Protocol):
-    """The part of a pattern that its matches use."""
+    """The part of `Pattern` that its matches use."""
 
     @property
     def groups(self) -> int: ...
@@ -25,21 +25,21 @@ class CompiledPattern(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The part that all matches of one call share: the pattern, the text and the bounds."""
+    """The arguments of one call, which all of its matches share."""
 
     pattern: CompiledPattern
     text: StrLike
     pos: int
     endpos: int
     sees_outside: bool
-    """Groups may lie outside the match."""
+    """Whether groups may be outside the match."""
 
 
 class Match(metaclass=ABCMeta):
-    """A match in a `Monocontext`. Offsets are those of the whole text; `string` is the text itself, still lazy.
+    """A match in a `Monocontext`. Offsets are those of the whole text. `string` is the text itself, still lazy.
 
-    Groups are real `str`, copied when the match is made: they cost no GET, and keep no window alive. A match of the
-    real `re` is an instance too, for `isinstance`.
+    Groups are real strings, copied when the match is made, so they cost no GET and keep no window in memory. For
+    `isinstance`, a match of the real `re` is an instance too.
     """
 
     __slots__ = ("_base", "_piece", "_spans", "_subject", "lastindex")
@@ -48,9 +48,10 @@ class Match(metaclass=ABCMeta):
     _base: int
     """The character of the text at which the window of the match begins."""
     _spans: tuple[tuple[int, int], ...]
-    """Spans in that window, with the marker group of a rewritten pattern at the end."""
+    """The spans of the match and its groups in that window, and at the end those of the marker group, if there is
+    one."""
     _piece: str
-    """The text of the match, and of groups outside it."""
+    """The text of the match and of groups outside it."""
     lastindex: int | None
 
     __class_getitem__: Any = classmethod(GenericAlias)
@@ -96,7 +97,7 @@ class Match(metaclass=ABCMeta):
         return self._piece[start - first : stop - first]
 
     def group(self, *groups: Any) -> Any:
-        """One group as `str` (or None), several as a tuple; 0 and nothing are the whole match."""
+        """The text of a group, or None; of several groups, a tuple. Without arguments, or with 0, the whole match."""
         if not groups:
             return self._text(0)
         if len(groups) == 1:

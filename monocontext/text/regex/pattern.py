@@ -48,7 +48,7 @@ class Pattern(metaclass=ABCMeta):
     _real: re.Pattern[Any]
     _cached_plan: Plan | None
     _to_end: tuple[Marked | None] | None
-    """The plan of `fullmatch` in a tuple, since it may be None; None until it is made."""
+    """The plan of `fullmatch`, in a tuple since it may be None. None until it is made."""
 
     # -- attributes ------------------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class Pattern(metaclass=ABCMeta):
         return text, number()
 
     def _substitute(self, repl: Any, string: StrLike, count: Any) -> tuple[Any, Callable[[], int]]:
-        """The text, and a function that counts the replacements."""
+        """The text with matches replaced, and a function that returns the number of replacements."""
         low, high = self._bounds(string, 0, sys.maxsize)
         replacement, most = self._replacer(repl, string, high), index(count)
         if string._is_small:
@@ -182,10 +182,14 @@ class Pattern(metaclass=ABCMeta):
         if most < 0:
             return string._part(0, high), lambda: 0
         passes = Passes(self._plan, string)
-        kept = FunctionResults(passes, replacement, most) if callable(repl) else None
-        changes = Substituted(passes, kept or (lambda found, base, number: replacement(found, base)), most)
-        lazy = string._over(Span(Derived(changes), 0, OPEN), (self, "sub", repl, string._snapshot, most))
-        return lazy, lambda: kept.number if kept else sum(1 for _ in islice(passes.matches(), most or None))
+        derived_from = self, "sub", repl, string._snapshot, most
+        if callable(repl):
+            results = FunctionResults(passes, replacement, most)
+            lazy = string._over(Span(Derived(Substituted(passes, results, most)), 0, OPEN), derived_from)
+            return lazy, lambda: results.number
+        changes = Substituted(passes, lambda found, base, number: replacement(found, base), most)
+        lazy = string._over(Span(Derived(changes), 0, OPEN), derived_from)
+        return lazy, lambda: sum(1 for _ in islice(passes.matches(), most or None))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -196,7 +200,7 @@ class Pattern(metaclass=ABCMeta):
         return self._cached_plan
 
     def _is_ruled_out(self, text: StrLike) -> bool:
-        """Whether filters that were asked before say that a text holds no match (no GET)."""
+        """Whether search filters that are in memory tell that the text has no match (no GET)."""
         plan = self._plan
         return (
             plan.query is not None
@@ -214,7 +218,7 @@ class Pattern(metaclass=ABCMeta):
         return min(max(index(pos), 0), size), min(max(index(endpos), 0), size)
 
     def _scan(self, text: StrLike, low: int, high: int, most: int = 0, *, narrow: bool = False) -> Scan:
-        """A pass over the whole range, or up to `most` matches."""
+        """A pass over characters [low, high), of which the caller takes at most `most` matches; 0 for all."""
         return Scan(self._plan, text.span, text._limit, low, high, eager=not most, narrow=narrow)
 
     def _iterate(self, text: StrLike, pos: int, endpos: int) -> Iterator[Match]:
@@ -222,7 +226,8 @@ class Pattern(metaclass=ABCMeta):
         return self._matches(text, text.span, low, high)
 
     def _matches(self, text: StrLike, span: Span, low: int, high: int) -> Iterator[Match]:
-        """`span` is fixed when `finditer` is called: a `refresh` may move the text before the first match is read."""
+        """The matches in characters [low, high) of a span. The span is that of the call to `finditer`, since a
+        `refresh` may move the text before the first match is read."""
         if low > high:
             return
         scan = Scan(self._plan, span, text._limit, low, high, narrow=True)
@@ -242,7 +247,7 @@ class Pattern(metaclass=ABCMeta):
         return template(materialize(repl), self._real)
 
     def _replacer(self, repl: Any, text: StrLike, high: int) -> Callable[[re.Match[str], int], Any]:
-        """A function (match, base) that gives the replacement of a match in a window that begins at `base`."""
+        """A function (match, base) that returns the replacement of a match in a window that begins at `base`."""
         if callable(repl):
             subject = self._subject(text, 0, high)
             return lambda found, base: materialize(repl(make_match(found, base, subject)))

@@ -1,4 +1,4 @@
-"""Plan how to run a pattern over a text that comes in windows, from its parse tree."""
+"""Plan how to run a pattern over a text that is read in windows, from its parse tree."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from monocontext.text.regex.tree import Char, Group, Look, Seq
 from monocontext.text.regex.widths import Stops
 
 BOUND = 1 << 16
-"""Characters that a match may reach for the plain pattern to run in windows with so much overlap. Above it the
-rewritten pattern is cheaper, which says where the window does not suffice."""
-_SHORT = 2
-"""Characters of the shortest literal that is worth finding first: the engine is as fast for one character."""
+"""The most characters by which windows overlap, so that the plain pattern can run in each. If matches reach farther,
+the marked pattern is cheaper."""
+_LEAST_LITERAL = 2
+"""The fewest characters of a literal that is looked for first. For one character the engine is as fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to run one pattern.
+    """How to run one pattern. The defaults are those of a pattern that cannot be parsed.
 
-    The first of `reach`, `stops` and `marked` that is not None is used; with all three None the text must be one `str`.
+    The first of `reach`, `stops` and `marked` that is not None is used. With all three None the text must be one `str`.
     """
 
     real: re.Pattern[str]
-    left: int
-    """Characters before the start of a match that the engine may read; at least 1, so that no window's edge looks like
-    the beginning of the text."""
-    reach: int | None
-    """Characters from the start of a match that decide it."""
-    stops: Stops | None
-    """The same in stops (`widths.Stops`): decides most windows; `marked` decides the others."""
-    marked: Marked | None
-    """The rewritten pattern (`rewrite`), which works in every window but may need a larger one."""
-    literal: Literal | None
+    left: int = 1
+    """The most characters before the start of a match that the engine reads. At least 1, since the engine would take
+    the edge of a window for the beginning of the text."""
+    reach: int | None = None
+    """The most characters from the start of a match on that the engine reads; None if they are more than `BOUND`."""
+    stops: Stops | None = None
+    """The reach in stops (see `widths.Stops`). They decide most windows, and `marked` decides the others."""
+    marked: Marked | None = None
+    """The marked pattern (see `rewrite`). It works in every window, but may need a larger one."""
+    literal: Literal | None = None
     """A literal that every match has."""
-    early_literal: Literal | None
-    """A literal that every match has within the head of the rewritten pattern."""
-    begins_with_literal: bool
-    """The pattern begins with `literal`, so that the engine looks for its first character by itself."""
-    query: Query | None
-    """The literals that every match has, for search filters."""
-    within_line: bool
-    """Neither a match nor its look-around goes over a newline."""
-    is_never_empty: bool
-    """No match is empty."""
-    sees_outside: bool
-    """Groups may lie outside the match: one captures inside look-around."""
+    early_literal: Literal | None = None
+    """A literal that every match has within `marked.head` characters."""
+    begins_with_literal: bool = False
+    """Whether the pattern begins with `literal`. The engine then looks for the first character of it by itself."""
+    query: Query | None = None
+    """The literals that every match has, for search filters; None if unknown."""
+    within_line: bool = False
+    """Whether no match and no look-around goes over a newline."""
+    is_never_empty: bool = False
+    """Whether no match is empty."""
+    sees_outside: bool = True
+    """Whether groups may be outside the match, since one captures inside look-around."""
 
     @property
     def streams(self) -> bool:
-        """Whether it can be run on less than the whole text."""
+        """Whether the pattern can run on less than the whole text."""
         return self.reach is not None or self.stops is not None or self.marked is not None
 
 
@@ -60,21 +60,17 @@ def plan(real: re.Pattern[str]) -> Plan:
     """Plan a pattern. Parses and compiles it a second time (no GET)."""
     nodes = tree.parse(real)
     if nodes is None:
-        return Plan(real, 1, None, None, None, None, None, False, None, False, False, True)
-    marked = None
-    reach: int | None = widths.in_characters(nodes).of(nodes).reach
-    stops = None
-    if reach is None or reach > BOUND:
-        reach = None
-        stops = widths.stops(nodes)
-        marked = _try_mark(nodes, real)
+        return Plan(real)
+    reach = widths.in_characters(nodes).of(nodes).reach
+    is_bounded = reach <= BOUND
+    marked = None if is_bounded else _try_mark(nodes, real)
     query = literals.required(nodes)
     literal = _keep_if_long(longest_literal(query))
     return Plan(
         real=real,
         left=max(1, widths.left_reach(nodes)),
-        reach=reach,
-        stops=stops,
+        reach=reach if is_bounded else None,
+        stops=None if is_bounded else widths.stops(nodes),
         marked=marked,
         literal=literal,
         early_literal=_keep_if_long(longest_literal(query, within=marked.head)) if marked else None,
@@ -87,7 +83,7 @@ def plan(real: re.Pattern[str]) -> Plan:
 
 
 def plan_to_end(real: re.Pattern[str]) -> Marked | None:
-    """The rewritten pattern for `fullmatch`."""
+    """The marked pattern for `fullmatch`; None if there is none."""
     nodes = tree.parse(real)
     return None if nodes is None else _try_mark(nodes, real, to_end=True)
 
@@ -95,12 +91,12 @@ def plan_to_end(real: re.Pattern[str]) -> Marked | None:
 def _try_mark(nodes: Seq, real: re.Pattern[str], *, to_end: bool = False) -> Marked | None:
     try:
         return mark(nodes, real, to_end=to_end)
-    except (Unmarkable, re.error, OverflowError, RecursionError):  # patterns that the compiler refuses are not streamed
+    except (Unmarkable, re.error, OverflowError, RecursionError):  # the last three: the compiler refuses the tree
         return None
 
 
 def _keep_if_long(literal: Literal | None) -> Literal | None:
-    return literal if literal and len(literal.text) >= _SHORT else None
+    return literal if literal and len(literal.text) >= _LEAST_LITERAL else None
 
 
 def _begins_with_character(nodes: Seq) -> bool:
@@ -119,6 +115,7 @@ def sees_newline(nodes: Seq) -> bool:
 
 
 def _sees_outside(nodes: Seq) -> bool:
+    """Whether a group captures inside look-around."""
     return any(
         isinstance(node, Look) and any(isinstance(inner, Group) and inner.number for inner in widths.walk(node.body))
         for node in widths.walk(nodes)

@@ -1,4 +1,4 @@
-"""Run `finditer` only where a required literal is: `str.find` is ten times as fast as the engine."""
+"""Run `finditer` only near a literal that every match has: `str.find` is ten times as fast as `re`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from monocontext.engine.scan import find
 from monocontext.format.filters.query import INFINITE, Literal
 
 _AS_FAST = 2
-"""Characters of a literal up to which the engine finds a pattern that begins with it as fast as `find` does. It always
-does where text is not ASCII: the C library, which helps `find`, does not there."""
+"""`re` finds a pattern that begins with a literal of at most this many characters as fast as `find` does. In text that
+is not ASCII, where `find` cannot use the C library, it does so for any literal."""
 _CROWDED = 200
-"""Characters from one literal to the next, on average, below which jumping costs more than it saves."""
+"""If literals are fewer characters apart than this on average, a search for each takes longer than `finditer`."""
+_TRIES = 64
+"""The number of matches or literals by which that is measured."""
 
 
 def find_matches(
@@ -24,8 +26,11 @@ def find_matches(
     within_line: bool = False,
     begins_with_literal: bool = False,
 ) -> Iterator[re.Match[str]]:
-    """The matches of `pattern.finditer(window, at)`. `within_line`: neither a match nor what it looks at reaches over a
-    newline."""
+    """The matches of `pattern.finditer(window, at)`.
+
+    `literal` is in every match, and with `begins_with_literal` at its start. `is_never_empty`: no match is empty.
+    `within_line`: neither a match nor its look-around goes over a newline.
+    """
     if begins_with_literal and literal and (len(literal.text) <= _AS_FAST or not window.isascii()):
         return pattern.finditer(window, at)
     folded = _fold_for_find(literal, window) if literal else None
@@ -42,7 +47,7 @@ def find_matches(
 
 
 def _fold_for_find(literal: Literal, window: str) -> tuple[str, str] | None:
-    """The window and the literal, folded so that `find` compares as `re` does; None: there is no such form."""
+    """The window and the literal, in lower case if `re` ignores case. None if `find` cannot compare as `re` does."""
     if not literal.flags:
         return window, literal.text
     if window.isascii() and literal.text.isascii():
@@ -53,7 +58,7 @@ def _fold_for_find(literal: Literal, window: str) -> tuple[str, str] | None:
 def _at_literals(
     pattern: re.Pattern[str], window: str, at: int, hay: str, needle: str, offset: int
 ) -> Iterator[re.Match[str]]:
-    """The literal is at a fixed offset in every match: try there only."""
+    """The literal is at a fixed offset in every match: try only there."""
     begin = at
     tries = 0
     found = find(hay, needle, at + offset)
@@ -67,7 +72,7 @@ def _at_literals(
             at = found - offset + 1
             found = find(hay, needle, found + 1)
         tries += 1
-        if tries == 64 and at - begin < tries * _CROWDED:
+        if tries == _TRIES and at - begin < tries * _CROWDED:
             yield from pattern.finditer(window, at)
             return
 
@@ -75,7 +80,7 @@ def _at_literals(
 def _near_literals(
     pattern: re.Pattern[str], window: str, at: int, hay: str, needle: str, literal: Literal
 ) -> Iterator[re.Match[str]]:
-    """The literal is in a known range, or in the match's line: begin where the next one can be reached from."""
+    """The literal is in a known range of each match, or in its line: search from the first place that can reach it."""
     begin = at
     tries = 0
     while (found := find(hay, needle, at + literal.earliest)) >= 0:
@@ -86,6 +91,6 @@ def _near_literals(
         yield match
         at = match.end()
         tries += 1
-        if tries == 64 and at - begin < tries * _CROWDED:
+        if tries == _TRIES and at - begin < tries * _CROWDED:
             yield from pattern.finditer(window, at)
             return

@@ -1,4 +1,4 @@
-"""Make the results of `findall`, `split` and `sub` from a scan: lists and texts, up to the limit."""
+"""Make the results of `findall`, `split` and `sub` from a scan: lists and strings, up to the limit of a text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ def materialize(value: Any) -> Any:
 
 
 def replacement(repl: Any) -> Any:
-    """The replacement for the real `re`, made of one that may be a lazy text, or a function that returns some."""
+    """The replacement in a form that the real `re` takes: it may be a lazy text, or a function that returns one."""
     return (lambda match: materialize(repl(match))) if callable(repl) else materialize(repl)
 
 
 def template(repl: Any, pattern: re.Pattern[str]) -> list[str | int]:
-    """A replacement as literals and group numbers in order. Errors are those of `re`, before any text is read.
+    """A replacement as literals and group numbers in order. Raises the errors of `re`, before any text is read.
 
-    `re` expands it once for a match in which each group holds one character that is nowhere else.
+    `re` expands it for a match whose groups are single characters that are not in `repl`, so the result shows where
+    each group was put.
     """
     pattern.sub(repl, "")
     if not isinstance(repl, str) or "\\" not in repl:
@@ -45,7 +46,7 @@ def template(repl: Any, pattern: re.Pattern[str]) -> list[str | int]:
 
 
 class Tally:
-    """Counts the characters and items of a result, and raises `ContextTooLarge` above the limit."""
+    """Counts the characters and items of a result. Raises `ContextTooLarge` above the limit of the text."""
 
     def __init__(self, what: str, text: StrLike, instead: str):
         self.what = what
@@ -55,6 +56,7 @@ class Tally:
         self._items = 0
 
     def add(self, characters: int, at: int, items: int = 0) -> None:
+        """Count a part of the result, made from the text before character `at`."""
         self._characters += characters
         self._items += items
         if self._characters > self._limit or self._items > self._limit:
@@ -66,24 +68,24 @@ class Tally:
 
 
 def collect(scan: Scan, groups: int, tally: Tally) -> list[Any]:
-    """`findall`."""
+    """The result of `findall`. `groups`: the number of groups of the pattern."""
     result: list[Any] = []
     append = result.append
-    counted = 0
-    characters = 0
+    counted = characters = 0  # items that the tally counts already, and characters that it does not count yet
     log = scan.span.log_received if scan.span.logs_received else None
     for found in scan.hits():
-        if log and found is not None:
-            log(scan.base + found.start(), scan.base + found.end())
         if found is None:
             tally.add(characters, scan.at, len(result) - counted)
             characters, counted = 0, len(result)
-        elif groups < 2:
+            continue
+        if log:
+            log(scan.base + found.start(), scan.base + found.end())
+        if groups < 2:
             item = found[groups] or ""
             characters += len(item)
             append(item)
         else:
-            items = found.groups("")[:groups]  # the rewritten pattern has one more
+            items = found.groups("")[:groups]  # without the marker group of a rewritten pattern
             characters += sum(map(len, items))
             append(items)
     tally.add(characters, scan.at, len(result) - counted)
@@ -91,7 +93,7 @@ def collect(scan: Scan, groups: int, tally: Tally) -> list[Any]:
 
 
 def split_matches(scan: Scan, end: int, groups: int, maxsplit: int, tally: Tally) -> list[Any]:
-    """`split`."""
+    """The result of `split` for a text that ends at `end`."""
     result: list[Any] = []
     pieces = _TextCollector(scan, tally)
     if maxsplit >= 0:
@@ -116,7 +118,7 @@ def split_matches(scan: Scan, end: int, groups: int, maxsplit: int, tally: Tally
 def substitute(
     scan: Scan, end: int, replacement: Callable[[re.Match[str], int], Any], count: int, tally: Tally
 ) -> tuple[str, int]:
-    """`subn`."""
+    """The result of `subn` for a text that ends at `end`."""
     pieces = _TextCollector(scan, tally)
     done = 0
     if count >= 0:
@@ -136,7 +138,7 @@ def substitute(
 
 
 class _TextCollector:
-    """Collects text from the windows of a scan; all before character `done` is collected or left out."""
+    """Collects parts of a text from the windows of a scan. All before character `done` is collected or left out."""
 
     def __init__(self, scan: Scan, tally: Tally):
         self._scan = scan
@@ -145,7 +147,7 @@ class _TextCollector:
         self.done = scan.at
 
     def take(self, stop: int) -> None:
-        """Add the characters up to `stop`, which lies in the window."""
+        """Add the characters up to `stop`, which is in the window."""
         if stop > self.done:
             scan = self._scan
             self._tally.add(stop - self.done, self.done)
@@ -160,6 +162,7 @@ class _TextCollector:
             self.done = end
 
     def put(self, item: Any) -> None:
+        """Add a replacement; None adds nothing, as in `re`."""
         if item is None:
             return
         if not isinstance(item, str):
@@ -168,9 +171,11 @@ class _TextCollector:
         self._parts.append(item)
 
     def merge(self) -> None:
+        """Join the parts, so that they take less memory."""
         self._parts = ["".join(self._parts)]
 
     def text(self) -> str:
+        """Return the parts as one string, and forget them."""
         text = "".join(self._parts)
         self._parts = []
         return text

@@ -1,12 +1,14 @@
-r"""Rewrite a pattern so that it reports when the engine needs text past the end of its window.
+r"""Rewrite a pattern so that its matches tell whether the engine needed text past the end of its window.
 
-Java's matcher calls this `hitEnd`. At each place where the engine would need a character beyond the end, the rewritten
-pattern first takes another way: to the end, through one extra, empty *marker group*, skipping everything after that.
-The engine explores paths in the same order as before, so
-- a match without the marker was found before the engine needed text past the end: any longer text has it too;
-- no match means that none starts there, whatever follows;
-- a match with the marker is undecided: the engine needs a larger window.
-Marking too often costs a second search, marking too rarely would be wrong: in doubt, near the end, it marks.
+Java's matcher calls this `hitEnd`. At each place where the engine would need a character past the end, the rewritten
+pattern first takes another path: to the end of the window, through one extra, empty *marker group*, and past the rest
+of the pattern. The engine tries paths in the same order as before. So a match in a window tells about the whole text:
+- A match without the marker was found before the engine needed text past the end. Any longer text has it too.
+- If there is no match at a place, none starts there, whatever text follows.
+- A match with the marker decides nothing. The engine needs a larger window.
+A marker too many costs a second search, while one too few would give a wrong match. So in doubt, it marks.
+
+How each part of a pattern is rewritten:
 
 - a stretch of bounded reach r:  `(to the end, if fewer than r characters are left; mark | the stretch, the rest)`
 - `X*` of one character:         `(X*+ at the end, mark | X* the rest)`
@@ -14,8 +16,8 @@ Marking too often costs a second search, marking too rarely would be wrong: in d
 - groups, branches, look-ahead, larger repeats: rewritten inside; what follows (a repeated body too) only if not marked
 - `(?!X)`:                       `(?=X rewritten, fails unless marked)` or the original
 
-The stretch of bounded reach that a pattern begins with, its *head*, stays as it is, so that the engine still finds its
-literal prefix or first character quickly. Starts that have fewer characters before the end than that are not decided.
+The *head* of a pattern, the stretch of bounded reach with which it begins, stays as it is, so the engine can still look
+for a literal prefix or a first character. Matches that start with less text than the head before the end are undecided.
 """
 
 from __future__ import annotations
@@ -28,27 +30,27 @@ from monocontext.text.regex.tree import Atomic, Branch, Char, Cond, Fail, Group,
 from monocontext.text.regex.widths import Measure, in_characters, walk
 
 BOUNDED = 1000
-"""The most characters that a stretch may read to be guarded as a whole; it is marked within so many of the end."""
+"""The most characters that a stretch may read. A guard checks that a window has these left, and else marks."""
 
 
 class Unmarkable(Exception):
-    """No rewritten pattern would be exact.
+    """The pattern cannot be rewritten exactly.
 
-    How far an unlimited back-reference, or a look-ahead inside look-behind, reads is unknown. And a group that captures
-    inside a possessive repeat or an atomic group may keep a span of a failed attempt (CPython 3.11 even raises
-    SystemError on it): its span then depends on how the pattern is compiled.
+    Either it is unknown how far the engine reads, for an unlimited back-reference or a look-ahead inside look-behind.
+    Or a group captures inside a possessive repeat or an atomic group. It may keep the span of a failed attempt, which
+    depends on how the pattern is compiled, and for which CPython 3.11 may even raise `SystemError`.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """The rewritten pattern."""
+    """A rewritten pattern."""
 
     pattern: re.Pattern[str]
     marker: int
     """The number of the marker group, which matches where the engine needs text past the end."""
     head: int
-    """Matches that start less than this before the end of the window are undecided."""
+    """The reach of the head. Matches that start fewer characters before the end of the window are undecided."""
 
 
 def mark(nodes: Seq, pattern: re.Pattern[str], *, to_end: bool = False) -> Marked:
@@ -73,15 +75,20 @@ def _captures_without_backtracking(nodes: Seq) -> bool:
 
 
 class _Rewriter:
+    """Rewrites the nodes of one pattern."""
+
     def __init__(self, marker: int, measure: Measure):
         self.marker = marker
         self._measure = measure
         self._in_head = True
-        self._before = 0
+        """Whether the next node belongs to the head."""
+        self._head_width = 0
+        """The most characters that the head matches before the next node."""
         self.head = 0
+        """The reach of the head so far."""
 
     def sequence(self, nodes: Seq) -> Seq:
-        """The rewritten nodes; all of them are skipped or left early when the marker is set on the way."""
+        """The rewritten nodes. Once the marker is set, all nodes after it are skipped."""
         if not nodes:
             return ()
         stretch = self._count_bounded(nodes)
@@ -97,21 +104,21 @@ class _Rewriter:
         return (rewritten, *self._unless_marked(self.sequence(rest)))
 
     def _count_bounded(self, nodes: Seq) -> int:
-        """The number of first nodes that together read at most `BOUNDED` characters."""
-        width = taken = 0
-        for node in nodes:
+        """The number of nodes at the beginning that together read at most `BOUNDED` characters."""
+        width = 0
+        for count, node in enumerate(nodes):
             extent = self._measure.of_node(node)
             if width + extent.reach > BOUNDED:
-                break
+                return count
             width += extent.width
-            taken += 1
-        return taken
+        return len(nodes)
 
     def _guard(self, stretch: Seq, rest: Seq) -> Seq:
+        """Rewrite a stretch of bounded reach: mark if the window has fewer characters left than its reach."""
         extent = self._measure.of(stretch)
         if self._in_head:
-            self.head = max(self.head, self._before + extent.reach)
-            self._before += extent.width
+            self.head = max(self.head, self._head_width + extent.reach)
+            self._head_width += extent.width
             return (*stretch, *self.sequence(rest))
         tail = (*stretch, *self.sequence(rest))
         if not extent.reach:
@@ -120,7 +127,7 @@ class _Rewriter:
         return (Branch(((fewer, *self._mark()), tail)),)
 
     def _rewrite_run(self, repeat: Repeat, rest: Seq) -> Seq:
-        """Rewrite a repeat of one character. Its required copies come first, where they are bounded."""
+        """Rewrite a repeat of one character. If its required copies are bounded, they become a stretch before it."""
         if 0 < repeat.low <= BOUNDED:
             least = repeat.body if repeat.low == 1 else (Repeat(repeat.low, repeat.low, "greedy", repeat.body),)
             high = None if repeat.high is None else repeat.high - repeat.low
@@ -157,15 +164,16 @@ class _Rewriter:
                 raise Unmarkable
 
     def _rewrite_options(self, options: tuple[Seq, ...]) -> tuple[Seq, ...]:
-        """Rewrite the options of a branch; each may go on with the head."""
-        in_head, before = self._in_head, self._before
+        """Rewrite the options of a branch. The head may continue in each of them."""
+        in_head, width = self._in_head, self._head_width
         rewritten = []
         for option in options:
-            self._in_head, self._before = in_head, before
+            self._in_head, self._head_width = in_head, width
             rewritten.append(self.sequence(option))
         return tuple(rewritten)
 
     def _mark(self) -> Seq:
+        """Nodes that match at the end of the window and set the marker."""
         return (tree.end_of_string(), Group(self.marker, 0, 0, ()))
 
     def _unless_marked(self, nodes: Seq) -> Seq:

@@ -1,8 +1,7 @@
 """Turn parse trees of `re` into our nodes and back. Only this file uses the private `re._parser` and `re._compiler`.
 
-CPython 3.11 to 3.13 agree on what this file uses: `parse`, and `compile` of a tree, as `re.Scanner` does. Where an
-import fails, or a tree has an unknown opcode, `parse` returns None, and the pattern counts as one that cannot be
-streamed. Nothing is guessed.
+It uses `parse`, and `compile` for a tree, as `re.Scanner` does; these are the same in CPython 3.11 to 3.13. If an
+import fails, or a tree has an unknown opcode, `parse` returns None, and the pattern cannot be streamed.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ _TYPE_FLAGS = int(re.A | re.L | re.U)
 
 @dataclass(frozen=True, slots=True)
 class Char:
-    """One character of a set: a literal, a class, a dot."""
+    """A node that matches one character: a literal, a class such as `[a-z]`, or a dot."""
 
     raw: Any
-    """The node as `re` has it; opaque elsewhere."""
+    """The node of `re`."""
     literal: str
-    """The character, if it is a plain one; else empty."""
+    """The character, if it is a literal; else empty."""
     flags: int
-    """In force here."""
+    """The flags that are in force at this place."""
 
     @property
     def key(self) -> str:
-        """The same for nodes that match the same characters."""
+        """A string that is equal for nodes that match the same characters."""
         return f"{self.flags}{self.raw}"
 
 
@@ -45,7 +44,7 @@ class Char:
 class Repeat:
     low: int
     high: int | None
-    """None: no limit."""
+    """None for no limit."""
     kind: str
     """`greedy`, `lazy` or `possessive`."""
     body: Seq
@@ -54,9 +53,11 @@ class Repeat:
 @dataclass(frozen=True, slots=True)
 class Group:
     number: int | None
-    """None: does not capture."""
+    """None for a group that does not capture."""
     add: int
+    """Flags that it sets for its body."""
     drop: int
+    """Flags that it clears for its body."""
     body: Seq
 
 
@@ -74,16 +75,17 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A place: an anchor or a word boundary."""
+    """A position: an anchor or a word boundary."""
 
     raw: Any
+    """The node of `re`."""
     where: str
-    """`begin`, `end` (may see a last newline), `end_string` or `boundary`."""
+    """`begin`, `end` (also before a last newline), `end_string` or `boundary`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A back reference: the text of a group, again."""
+    """A back-reference, which matches the text of a group again."""
 
     group: int
     ignore_case: bool
@@ -105,7 +107,7 @@ class Atomic:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """Never matches."""
+    """A node that never matches."""
 
 
 Node = Char | Repeat | Group | Branch | Look | At | Ref | Cond | Atomic | Fail
@@ -117,7 +119,7 @@ class UnknownOpcode(Exception):
 
 
 def parse(pattern: re.Pattern[str]) -> Seq | None:
-    """The tree of a compiled pattern; None when it cannot be had."""
+    """The tree of a compiled pattern; None for a pattern of bytes, or one that this file does not know."""
     if _parser is None or not isinstance(pattern.pattern, str):
         return None
     tree = _raw_tree(pattern)
@@ -128,17 +130,17 @@ def parse(pattern: re.Pattern[str]) -> Seq | None:
 
 
 def any_character() -> Group:
-    """Any character at all, whatever flags are in force."""
+    """A node that matches any character, whatever flags are in force."""
     return Group(None, int(re.S), 0, (Char((_op.ANY, None), "", int(re.S)),))
 
 
 def with_own_flags(char: Char) -> Group:
-    """The character as it matches in its place, for use elsewhere."""
+    """A node that matches the same characters at any place, where other flags may be in force."""
     return Group(None, char.flags & int(re.I | re.S | re.A | re.U), 0, (char,))
 
 
 def end_of_string() -> At:
-    r"""`\Z`: in a window, its end."""
+    r"""The node of `\Z`, which matches at the end of a window."""
     return At((_op.AT, _op.AT_END_STRING), "end_string")
 
 

@@ -1,8 +1,8 @@
-r"""Measure how far a match can reach, from the parse tree: it decides whether a window has enough text.
+r"""Measure how far a match can reach, from the parse tree, to decide whether a window has enough text.
 
-Lengths are counted in a measure: in characters, or in those characters alone that no unlimited repeat can match (its
-*stops*). In stops `(\w+)\s*=.*` is bounded although in characters it is not: for `.*` alone the stops are the newlines.
-All figures are upper bounds over every path that the engine may explore, those included that fail.
+Lengths are counted in characters, or only in *stops*: the characters that no unlimited repeat of the pattern can match.
+`(\w+)\s*=.*` is unlimited in characters, but limited in stops. The stops of `.*`, for example, are the newlines. All
+lengths are upper bounds for every path of the engine, including paths that fail.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from monocontext.text.regex import tree
 from monocontext.text.regex.tree import At, Atomic, Branch, Char, Cond, Fail, Group, Look, Node, Ref, Repeat, Seq
 
 LONG_REPEAT = 1000
-"""A longer repeat counts as unlimited when the stops of a pattern are computed."""
+"""The most copies of a repeat that is not taken for unlimited, when the stops of a pattern are computed."""
 
 _REACH_AT = {"begin": 0, "end": 2, "end_string": 1, "boundary": 1}
 """Characters that an anchor reads to its right: `$` also checks whether a newline is the last character."""
 _PROBE = "".join(map(chr, range(0x250))) + "\u2028\u3000\u4e00"
+"""Frequent characters. A pattern with no stop among these is not searched by stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,9 @@ class Extent:
     """How far a part of a pattern reaches from the start of its match."""
 
     width: int
-    """The most that it consumes."""
+    """The longest match of the part."""
     reach: int
-    """The most that it reads, look-ahead included; at least `width`."""
+    """The most that the engine reads for the part, including look-ahead; at least `width`."""
 
 
 NOTHING = Extent(0, 0)
@@ -38,12 +39,12 @@ NOTHING = Extent(0, 0)
 
 @dataclass
 class Measure:
-    """Extents in one unit; remembers those of groups, for the references to them."""
+    """Computes extents in one unit. It remembers those of groups, for the references to them."""
 
     cost: Callable[[Char], int]
-    """The most that one character of this set counts."""
+    """The most that one character of this node counts."""
     characters: Measure | None = None
-    """The measure that counts all characters; None: this one does."""
+    """The measure that counts all characters; None if this one does."""
     _groups: dict[int, Extent] = field(default_factory=dict)
 
     def of(self, nodes: Seq) -> Extent:
@@ -81,9 +82,10 @@ class Measure:
                 return NOTHING
 
     def _of_ref(self, ref: Ref) -> Extent:
-        """As wide as its group, character for character.
+        """The extent of a back-reference: that of its group.
 
-        Where case is ignored, the characters may be others, and a stop may stand for what is none: all are counted.
+        If case is ignored, its characters may differ from the group's, and be stops where those are not. Then all
+        characters are counted.
         """
         if self.characters is not None:
             whole = self.characters.of_node(ref)
@@ -113,7 +115,7 @@ def in_characters(nodes: Seq) -> Measure:
 
 
 def least_width(nodes: Seq) -> int:
-    """The fewest characters that it consumes."""
+    """The length of the shortest match, in characters."""
     return sum(_least(node) for node in nodes)
 
 
@@ -134,7 +136,7 @@ def _least(node: Node) -> int:
 
 
 def left_reach(nodes: Seq) -> int:
-    """Characters that a pattern reads before its match starts: 1 for anchors and boundaries, more for look-behind."""
+    """The most characters before the start of a match that the engine reads: 1 for anchors, more for look-behind."""
     characters = in_characters(nodes)
     reach = 0
     for node in walk(nodes):
@@ -146,7 +148,7 @@ def left_reach(nodes: Seq) -> int:
 
 
 def walk(nodes: Seq) -> list[Node]:
-    """Every node, outer ones first."""
+    """All nodes of a tree, outer ones first."""
     found: list[Node] = []
     for node in nodes:
         found.append(node)
@@ -170,18 +172,19 @@ def parts(node: Node) -> tuple[Seq, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Stops:
-    """A match that starts at s is decided by the characters up to the `count`-th stop after s, that one included."""
+    """The reach of a pattern in stops. The text up to the `count`-th stop after a place, with that stop, decides
+    whether a match starts at the place."""
 
     stop: re.Pattern[str]
-    """Matches one stop."""
+    """A pattern that matches one stop."""
     count: int
 
     def limit(self, window: str, far: int = INFINITE) -> int:
-        """The first start in the window that is not decided: it has too few stops after it.
+        """The first place in the window with too few stops after it to decide whether a match starts there.
 
-        0 if that is any start, or if the stops are not found within `far` characters of the end.
+        0 if no place has enough, or if there are too few within `far` characters of the end.
         """
-        tail = min(4 * self.count + 4, far)  # many stops are dear, and a few searches of little are not
+        tail = min(4 * self.count + 4, far)  # to find many stops is slow, so search a short tail first
         while True:
             low = max(0, len(window) - tail)
             found = [match.start() for match in self.stop.finditer(window, low)]
@@ -193,7 +196,7 @@ class Stops:
 
 
 def stops(nodes: Seq) -> Stops | None:
-    """The stops of a pattern that has unlimited repeats; None when there are none, or they do not bound it."""
+    """The stops of a pattern with unlimited repeats; None if it has no stops, or reaches over too many."""
     repeated: dict[str, Char] = {}
     for node in walk(nodes):
         if isinstance(node, Repeat) and (node.high is None or node.high > LONG_REPEAT):
@@ -204,6 +207,6 @@ def stops(nodes: Seq) -> Stops | None:
     count = measure.of(nodes).reach
     if count > LONG_REPEAT:
         return None
-    unlike = tuple(Look(True, True, (tree.with_own_flags(char),)) for char in repeated.values())
-    stop = tree.build_plain((*unlike, tree.any_character()))
+    not_repeated = tuple(Look(True, True, (tree.with_own_flags(char),)) for char in repeated.values())
+    stop = tree.build_plain((*not_repeated, tree.any_character()))
     return Stops(stop, count) if stop.search(_PROBE) else None
