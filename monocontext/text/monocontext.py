@@ -284,11 +284,11 @@ class Monocontext(StrLike, Sequence[str]):
     @overload
     def __getitem__(self, key: slice) -> str | Monocontext: ...
     def __getitem__(self, key: SupportsIndex | slice) -> str | Monocontext:
-        """A character, or a slice.
+        """A character, or a slice: a `str` of up to `materialize_limit` characters, above that a view.
 
-        A slice of up to `materialize_limit` characters is a `str`. A longer one is a view, which is equal to it and
-        costs nothing until it is read; a longer one with a step is `ContextTooLarge`. GETs: 1 for an item; for a slice,
-        in parallel, ceil(stored / part) + 1, where part is stored / 16 within 1 and 8 MiB.
+        A view is equal to the slice, and costs nothing until it is read. A slice with a step above the limit raises
+        `ContextTooLarge`. GETs: 1 for an item; for a slice, in parallel, ceil(stored / part) + 1, where part is
+        stored / 16, but at least 1 and at most 8 MiB.
         """
         low, high, data = self._hot
         if isinstance(key, slice):
@@ -310,7 +310,7 @@ class Monocontext(StrLike, Sequence[str]):
                     piece = data[start - low : stop - low]
                     return piece if type(piece) is str else str(piece, "ascii")
                 if size < OPEN // 2:
-                    return self._part(start, max(start, stop))
+                    return self._part(start, stop)
             return self._slice(key)
         if type(key) is int and low <= key < high:
             piece = data[key - low : key - low + 1]
@@ -333,7 +333,7 @@ class Monocontext(StrLike, Sequence[str]):
             return found
         start, stop, step = key.indices(len(self))
         if step == 1:
-            return self._part(start, max(start, stop))
+            return self._part(start, stop)
         positions = range(start, stop, step)
         if not positions:
             return ""
@@ -359,7 +359,7 @@ class Monocontext(StrLike, Sequence[str]):
             end = self._end_after(start or 0)
             return self._part(start or 0, end) if end == OPEN else None
         start, stop, _ = slice(start, stop).indices(self._length_up_to(stop))
-        return self._part(start, max(start, stop))
+        return self._part(start, stop)
 
     def _length_up_to(self, most: int) -> int:
         if self._stop == OPEN and most > 0 and self._source.read(self._start + most - 1, self._start + most):
@@ -423,7 +423,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     def _part(self, start: int, stop: int) -> str | Monocontext:
         if stop - start <= self._limit:
-            return self._read(start, max(start, stop))
+            return self._read(start, stop)
         return self._view(start, stop)
 
     @property
