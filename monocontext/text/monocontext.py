@@ -120,8 +120,8 @@ class Monocontext(StrLike, Sequence[str]):
             if prefix:
                 raise
             raise type(error)(
-                f"Monocontext({bucket[:40]!r}) opens the bucket of that name ({error}); for the text of a str say "
-                f"publish(text, 'memory://name') and Monocontext.open('memory://name')"
+                f"Monocontext() takes the name of a bucket; {bucket[:40]!r} cannot be opened ({error}); for a str: "
+                "publish(text, 'memory://name'), then Monocontext.open('memory://name')"
             ) from None
 
     if TYPE_CHECKING:
@@ -205,9 +205,9 @@ class Monocontext(StrLike, Sequence[str]):
         if shape not in ("text", "list", "dict"):
             raise ValueError(f"shape must be 'text', 'list' or 'dict', not {shape!r}")
         if shape != "text" and unit == "lines":
-            raise ValueError("unit='lines' is a shape of its own: leave out the other")
+            raise ValueError(f"unit='lines' and shape={shape!r} exclude each other: leave one out")
         if unit not in ("characters", "chars", "lines"):
-            raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
+            raise ValueError(f"unit must be 'characters' or 'lines', not {unit!r}")
         cache_bytes = check_int("cache_bytes", cache_bytes, 0)
         materialize_limit = check_int("materialize_limit", materialize_limit, 0)
         store = cast(Store, url) if address is None else store_at(address, store_options)
@@ -475,7 +475,7 @@ class Monocontext(StrLike, Sequence[str]):
 
         reader = self._reader
         if reader is None or not self._is_whole:
-            raise ValueError("documents are those of the whole context, not of a part of it or a text derived from it")
+            raise ValueError("only a whole context has documents, not a part of one or a text derived from one")
         source = DocumentSource(reader, reader.documents)
         return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
@@ -644,7 +644,7 @@ class Monocontext(StrLike, Sequence[str]):
         if not words:
             return explain(self.span, compile_query(query, ignore_case=ignore_case, fixed=fixed).query)
         if not isinstance(query, str) or ignore_case or fixed:
-            raise ValueError("words are one str, and go with neither ignore_case nor fixed")
+            raise ValueError("with words=True, the query must be one str, without ignore_case or fixed")
         return explain_words(self.span, query)
 
     def __repr__(self) -> str:
@@ -794,7 +794,7 @@ class Monocontext(StrLike, Sequence[str]):
             return server.then((*server.steps, (name, arguments), ("view", [self._start, stop])))
         reader = self._reader
         if not isinstance(reader, Reader):
-            raise NotPicklable(f"{self!r} is served by another process")
+            raise NotPicklable(f"{self!r} cannot be served: it comes from another process, which serves it")
         return ReaderServer(reader, self._start, self._stop, limit=self._limit, follower=self._code_prefetcher())
 
     # -- pickles ---------------------------------------------------------------------------------------------------
@@ -807,7 +807,7 @@ class Monocontext(StrLike, Sequence[str]):
         if self._recipe:
             return _derive_again, (self._recipe, self._start, self._stop)
         if self._opened is None:
-            raise NotPicklable(f"{self!r} has no place that another process could open")
+            raise NotPicklable(f"{self!r} cannot be pickled: it has no URL that another process can open")
         return _open_again, (*self._opened.handle(), self.generation, self._start, self._stop, self._limit)
 
     # -- place and lifetime ----------------------------------------------------------------------------------------
@@ -848,7 +848,7 @@ class Monocontext(StrLike, Sequence[str]):
         Earlier views and slices stay on their generation.
         """
         if self._opened is None or not isinstance(self._reader, Reader) or not self._is_whole:
-            raise ValueError("refresh belongs to the text that was opened, not to a part of it")
+            raise ValueError("only the text that was opened can be refreshed, not a part of it")
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
             self._source, self._stop, self._hot, self._last_frame = Stored(reader), reader.characters, _COLD, -1
@@ -894,7 +894,7 @@ def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext
     base, name, *arguments = recipe
     whole = reduce(operator.add, arguments[0]) if name == "join" else getattr(base, name)(*arguments)
     if not isinstance(whole, Monocontext):
-        raise NotPicklable(f"{name}() of this text is small here: pickle the str")
+        raise NotPicklable(f"the result of {name}() is a str here, not a lazy text: pickle str(text) instead")
     return whole.view(start, None if stop == OPEN else stop)
 
 

@@ -351,7 +351,7 @@ def test_open_refuses_and_says_what_to_do() -> None:
     store.put(ROOT_KEY, json.dumps(simple()[0]).encode())
     with pytest.raises(NotAContext, match=r'counts lines: open it with unit="lines".*`monocontext index`'):
         Monocontext.open(store)
-    with pytest.raises(ValueError, match="unit is 'characters' or 'lines', not 'words'"):
+    with pytest.raises(ValueError, match="unit must be 'characters' or 'lines', not 'words'"):
         Monocontext.open(store, unit="words")
 
 
