@@ -509,7 +509,7 @@ class Monocontext(StrLike, Sequence[str]):
         return self._lines
 
     def read(self, start: int, stop: int) -> str:
-        """Characters [start, stop) as a `str`, also to type checkers (GETs: as `context[start:stop]`).
+        """Characters [start, stop), always as a `str` (GETs: as `context[start:stop]`).
 
         Both bounds are required: a text is not a file, whose `read(n)` continues. `ContextTooLarge` above
         `materialize_limit`.
@@ -584,8 +584,8 @@ class Monocontext(StrLike, Sequence[str]):
         - `query`: words in any order and form; `"a phrase"` that a passage must have; `-word` that it must not have;
           `doc:src/*.py` for passages of documents with such names
         - `k`: the most passages
-        - `max_bytes`, `max_seconds`: the text to look at (64 MiB) and the time; the result's `note` says what was left
-          unread
+        - `max_bytes`, `max_seconds`: the most text to look at (64 MiB by default) and the most time; the result's
+          `note` says what was left unread
         - `per_document`: rank documents, each by its best passage
         - `rerank`: a function from a prompt to the reply of a model, such as `llm_query` in a cell. It is called once,
           with the best 50 passages (or `k`, if that is more), and decides their order. Scores stay those of the words
@@ -620,8 +620,8 @@ class Monocontext(StrLike, Sequence[str]):
         """Describe this text: its size, its documents, and headings, definitions, turns or log lines from its head, its
         tail and five frames between. Prints as at most 58 lines.
 
-        GETs: at most 16 for a text of any size: these frames, their index pages, and a page of documents. Of a text
-        whose length is unknown without a pass, only the beginning is described.
+        GETs: at most 16 for a text of any size: these frames, their index pages, and a page of documents. If the
+        length is unknown without a pass, only the beginning is described.
         """
         from monocontext.text.search.outline import outline
 

@@ -45,7 +45,7 @@ class Window:
 
     @classmethod
     def of_frame(cls, text: FrameText, start: int, stop: int) -> Window:
-        """The part of a frame that lies within characters [start, stop) of the text."""
+        """The part of a frame within characters [start, stop) of the text."""
         frame = text.frame
         if start <= frame.start and stop >= frame.start + frame.characters:
             return cls(frame.start, text.data, text, 0, frame.start + frame.characters)
@@ -116,7 +116,7 @@ class Window:
 
 
 def windows_of(frames: Iterable[FrameText], start: int, stop: int, only: Candidates | None) -> Iterator[Window]:
-    """The parts of frames that lie within characters [start, stop); `only`, if given, counts them."""
+    """The parts of frames within characters [start, stop). `only` counts the frames, if it is not None."""
     for text in frames:
         if only is not None:
             only.looked_at()
@@ -144,7 +144,7 @@ def _decode(data: bytes) -> str:
 
 
 def length(units: Any) -> int:
-    """The number of characters that begin in bytes, or of a `str`."""
+    """The number of characters in a `str`, or in bytes of UTF-8."""
     return len(units) if isinstance(units, str) else len(_decode(units))
 
 

@@ -20,7 +20,7 @@ _SHOWN = 3
 _SEARCHED = 100_000
 """Above this many documents, an error suggests no similar names."""
 _MOST_GAP = 1 << 16
-"""The most characters between documents, beyond as many as they have, that are read along with them."""
+"""Documents are read together if the text between them has at most as many characters as they have, plus these."""
 
 
 class Documents(Mapping[str, Text]):

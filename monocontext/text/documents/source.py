@@ -1,4 +1,4 @@
-"""The source of texts that are documents: asks search filters once for all of them, and reads ahead of a loop."""
+"""The source of documents. It looks a query up in search filters once for all documents, and reads ahead of a loop."""
 
 from __future__ import annotations
 
@@ -173,8 +173,8 @@ class DocumentSource(Stored):
         return found
 
     def _answer(self, query: Query, within_line: bool, asker: int) -> Answer | None:
-        """The answer of the filters to a query; None for the first document or range that asks. `asker` is the number
-        of the document, or -1 - start for a range of characters."""
+        """The answer of the filters to a query; None at the first request. `asker` is the number of the document that
+        requests it, or -1 - start for a range of characters."""
         key = query, within_line
         answer = self._answers.get(key)
         if answer is None:
