@@ -37,13 +37,19 @@ class Answer:
         self._found = found
         self._lock = threading.Lock()
         self._ahead: Iterator[FrameText] | None = None
+        """The frames that are being read ahead."""
+        self._reached = 0
+        """The character up to which they have been taken."""
         self._held: list[FrameText] = []
-        self._reached = self._at = self._in_order = 0
+        """Frames of the last document."""
+        self._at = self._in_order = 0
+        """The beginning of the last document, and the number of documents read in order up to it."""
         if found is not None:
             regions = list(found.regions())
             self._starts, self._stops = [region.start for region in regions], [region.stop for region in regions]
             self._first = table.first_ending_after(self._starts)
             self._last = table.first_ending_after([stop - 1 for stop in self._stops])
+            """The numbers of the first and the last document that each region touches."""
 
     def rules_out(self, number: int) -> bool:
         """Whether a document has no match."""
