@@ -33,7 +33,7 @@ class Parameters:
         """A parameter as an int of at least 0. Raises `InvalidRequest` for anything else."""
         value = self.text(name)
         if not (value.isascii() and value.isdigit() and len(value) < 16):
-            raise InvalidRequest(f"{name} must be a whole number")
+            raise InvalidRequest(f"{name} must be a whole number of at most 15 digits, not {value[:20]!r}")
         return int(value)
 
     def number_or_none(self, name: str) -> int | None:

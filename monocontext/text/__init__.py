@@ -1,6 +1,6 @@
 """The text type `Monocontext`, its views, lines and lazy lists, and regular expressions and search over it.
 
-`monocontext.py` holds the class, `str_methods.py` the methods of `str`, `source.py` the sources of characters.
+`monocontext.py` has the class, `str_methods.py` the methods of `str`, `source.py` the sources of characters.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ class CodePrefetcher:
         self._limit = limit
         """The most characters of a text of which `lower()` makes a `str`, and so reads all."""
         self._is_whole = start == 0 and stop == reader.characters
-        self._hints = CodeHints(self._characters, lines=reader.manifest.lines if self._is_whole else None)
+        self._lines = reader.manifest.lines if self._is_whole else None
+        self._hints = CodeHints(self._characters, lines=self._lines)
         self._reply_begins = True
         self._used_bytes = 0
 
@@ -66,8 +67,8 @@ class CodePrefetcher:
     def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
         """Plan the reads of a block of code that runs next. `known` has the values of names that it may use."""
         self._reply_begins = True
-        lines = self._reader.manifest.lines if self._is_whole else None
-        self._prefetch(read_block(tree, self._characters, lines=lines, known=_code_variables(known)), runs_now=True)
+        hints = read_block(tree, self._characters, lines=self._lines, known=_code_variables(known))
+        self._prefetch(hints, runs_now=True)
 
     def ran(self, known: Mapping[str, object]) -> None:
         """Remember the values of names after a block has run, for hints that depend on them."""
@@ -99,7 +100,7 @@ class CodePrefetcher:
             case Whole(backward, reach):
                 yield _search_plan(routes.whole(base, end, backward), "all" if reach == "all" else "first")
             case _:
-                pass  # lines of a part of the text: nothing but a read tells where they are
+                pass  # lines of a part of the text, whose characters only a read can tell
 
     def _match_route(self, pattern: str, flags: int, start: int, stop: int, reach: Reach) -> Frames:
         """The frames that a search for a pattern reads. The pattern is compiled when the route is first walked; an

@@ -243,7 +243,7 @@ class DeepRecurseContext:
                 self._loading.pop(number, None)
 
     def refresh(self) -> None:
-        raise ValueError("a DeepRecurse context has no generations: open it again")
+        raise ValueError("a DeepRecurse context has no generations, so it cannot be refreshed: open it again")
 
     def close(self) -> None:
         with self._lock:

@@ -41,7 +41,7 @@ class _Guarded:
 
     @__class__.setter
     def __class__(self, kind: Any) -> None:
-        raise TypeError("a lazy text keeps its type")
+        raise TypeError("the type of a lazy text cannot be changed")
 
 
 class LazyText(_Guarded):

@@ -62,7 +62,7 @@ class LazyList(Sequence[str], LazyItems):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._recipe is None:
-            raise NotPicklable(f"{self._short_repr()} does not know the text it is part of")
+            raise NotPicklable(f"{self._short_repr()} has no text to be split again from: pickle list(parts)")
         return _make_again, self._recipe
 
     # -- blocks ----------------------------------------------------------------------------------------------------

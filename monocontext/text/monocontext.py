@@ -121,12 +121,12 @@ class Monocontext(StrLike, Sequence[str]):
             if prefix:
                 raise
             instead = (
-                f"for a text in storage say Monocontext.open({bucket!r})"
+                f"for a URL: Monocontext.open({bucket!r})"
                 if "://" in bucket
-                else "for the text of a str say publish(text, 'memory://name') and Monocontext.open('memory://name')"
+                else "for a str: publish(text, 'memory://name'), then Monocontext.open('memory://name')"
             )
             raise type(error)(
-                f"Monocontext({bucket[:40]!r}) opens the bucket of that name ({error}); {instead}"
+                f"Monocontext() takes the name of a bucket; {bucket[:40]!r} cannot be opened ({error}); {instead}"
             ) from None
 
     if TYPE_CHECKING:
@@ -210,9 +210,9 @@ class Monocontext(StrLike, Sequence[str]):
         if shape not in ("text", "list", "dict"):
             raise ValueError(f"shape must be 'text', 'list' or 'dict', not {shape!r}")
         if shape != "text" and unit == "lines":
-            raise ValueError("unit='lines' is a shape of its own: leave out the other")
+            raise ValueError(f"unit='lines' and shape={shape!r} exclude each other: leave one out")
         if unit not in ("characters", "chars", "lines"):
-            raise ValueError(f"unit is 'characters' or 'lines', not {unit!r}")
+            raise ValueError(f"unit must be 'characters' or 'lines', not {unit!r}")
         cache_bytes = check_int("cache_bytes", cache_bytes, 0)
         materialize_limit = check_int("materialize_limit", materialize_limit, 0)
         store = cast(Store, url) if address is None else store_at(address, store_options)
@@ -289,11 +289,11 @@ class Monocontext(StrLike, Sequence[str]):
     @overload
     def __getitem__(self, key: slice) -> str | Monocontext: ...
     def __getitem__(self, key: SupportsIndex | slice) -> str | Monocontext:
-        """A character, or a slice.
+        """A character, or a slice: a `str` of up to `materialize_limit` characters, above that a view.
 
-        A slice of up to `materialize_limit` characters is a `str`. A longer one is a view, which is equal to it and
-        costs nothing until it is read; a longer one with a step is `ContextTooLarge`. GETs: 1 for an item; for a slice,
-        in parallel, ceil(stored / part) + 1, where part is stored / 16 within 1 and 8 MiB.
+        A view is equal to the slice, and costs nothing until it is read. A slice with a step above the limit raises
+        `ContextTooLarge`. GETs: 1 for an item; for a slice, in parallel, ceil(stored / part) + 1, where part is
+        stored / 16, but at least 1 and at most 8 MiB.
         """
         low, high, data = self._hot
         if isinstance(key, slice):
@@ -315,7 +315,7 @@ class Monocontext(StrLike, Sequence[str]):
                     piece = data[start - low : stop - low]
                     return piece if type(piece) is str else str(piece, "ascii")
                 if size < OPEN // 2:
-                    return self._part(start, max(start, stop))
+                    return self._part(start, stop)
             return self._slice(key)
         if type(key) is int and low <= key < high:
             piece = data[key - low : key - low + 1]
@@ -338,7 +338,7 @@ class Monocontext(StrLike, Sequence[str]):
             return found
         start, stop, step = key.indices(len(self))
         if step == 1:
-            return self._part(start, max(start, stop))
+            return self._part(start, stop)
         positions = range(start, stop, step)
         if not positions:
             return ""
@@ -364,7 +364,7 @@ class Monocontext(StrLike, Sequence[str]):
             end = self._end_after(start or 0)
             return self._part(start or 0, end) if end == OPEN else None
         start, stop, _ = slice(start, stop).indices(self._length_up_to(stop))
-        return self._part(start, max(start, stop))
+        return self._part(start, stop)
 
     def _length_up_to(self, most: int) -> int:
         if self._stop == OPEN and most > 0 and self._source.read(self._start + most - 1, self._start + most):
@@ -428,7 +428,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     def _part(self, start: int, stop: int) -> str | Monocontext:
         if stop - start <= self._limit:
-            return self._read(start, max(start, stop))
+            return self._read(start, stop)
         return self._view(start, stop)
 
     @property
@@ -480,7 +480,7 @@ class Monocontext(StrLike, Sequence[str]):
 
         reader = self._reader
         if reader is None or not self._is_whole:
-            raise ValueError("documents are those of the whole context, not of a part of it or a text derived from it")
+            raise ValueError("only a whole context has documents, not a part of one or a text derived from one")
         source = DocumentSource(reader, reader.documents)
         return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
@@ -514,7 +514,7 @@ class Monocontext(StrLike, Sequence[str]):
         return self._lines
 
     def read(self, start: int, stop: int) -> str:
-        """Characters [start, stop) as a `str`, also to type checkers (GETs: as `context[start:stop]`).
+        """Characters [start, stop), always as a `str` (GETs: as `context[start:stop]`).
 
         Both bounds are required: a text is not a file, whose `read(n)` continues. `ContextTooLarge` above
         `materialize_limit`.
@@ -591,8 +591,8 @@ class Monocontext(StrLike, Sequence[str]):
         - `query`: words in any order and form; `"a phrase"` that a passage must have; `-word` that it must not have;
           `doc:src/*.py` for passages of documents with such names
         - `k`: the most passages
-        - `max_bytes`, `max_seconds`: the text to look at (64 MiB) and the time; the result's `note` says what was left
-          unread
+        - `max_bytes`, `max_seconds`: the most text to look at (64 MiB by default) and the most time; the result's
+          `note` says what was left unread
         - `per_document`: rank documents, each by its best passage
         - `rerank`: a function from a prompt to the reply of a model, such as `llm_query` in a cell. It is called once,
           with the best 50 passages (or `k`, if that is more), and decides their order. Scores stay those of the words
@@ -627,8 +627,8 @@ class Monocontext(StrLike, Sequence[str]):
         """Describe this text: its size, its documents, and headings, definitions, turns or log lines from its head, its
         tail and five frames between. Prints as at most 58 lines.
 
-        GETs: at most 16 for a text of any size: these frames, their index pages, and a page of documents. Of a text
-        whose length is unknown without a pass, only the beginning is described.
+        GETs: at most 16 for a text of any size: these frames, their index pages, and a page of documents. If the
+        length is unknown without a pass, only the beginning is described.
         """
         from monocontext.text.search.outline import outline
 
@@ -651,7 +651,7 @@ class Monocontext(StrLike, Sequence[str]):
         if not words:
             return explain(self.span, compile_query(query, ignore_case=ignore_case, fixed=fixed).query)
         if not isinstance(query, str) or ignore_case or fixed:
-            raise ValueError("words are one str, and go with neither ignore_case nor fixed")
+            raise ValueError("with words=True, the query must be one str, without ignore_case or fixed")
         return explain_words(self.span, query)
 
     def __repr__(self) -> str:
@@ -801,7 +801,7 @@ class Monocontext(StrLike, Sequence[str]):
             return server.then((*server.steps, (name, arguments), ("view", [self._start, stop])))
         reader = self._reader
         if not isinstance(reader, Reader):
-            raise NotPicklable(f"{self!r} is served by another process")
+            raise NotPicklable(f"{self!r} cannot be served: it comes from another process, which serves it")
         return ReaderServer(reader, self._start, self._stop, limit=self._limit, follower=self._code_prefetcher())
 
     # -- pickles ---------------------------------------------------------------------------------------------------
@@ -814,7 +814,7 @@ class Monocontext(StrLike, Sequence[str]):
         if self._recipe:
             return _derive_again, (self._recipe, self._start, self._stop)
         if self._opened is None:
-            raise NotPicklable(f"{self!r} has no place that another process could open")
+            raise NotPicklable(f"{self!r} cannot be pickled: it has no URL that another process can open")
         return _open_again, (*self._opened.handle(), self.generation, self._start, self._stop, self._limit)
 
     # -- place and lifetime ----------------------------------------------------------------------------------------
@@ -855,7 +855,7 @@ class Monocontext(StrLike, Sequence[str]):
         Earlier views and slices stay on their generation.
         """
         if self._opened is None or not isinstance(self._reader, Reader) or not self._is_whole:
-            raise ValueError("refresh belongs to the text that was opened, not to a part of it")
+            raise ValueError("only the text that was opened can be refreshed, not a part of it")
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
             self._source, self._stop, self._hot, self._last_frame = Stored(reader), reader.characters, _COLD, -1
@@ -901,7 +901,7 @@ def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext
     base, name, *arguments = recipe
     whole = reduce(operator.add, arguments[0]) if name == "join" else getattr(base, name)(*arguments)
     if not isinstance(whole, Monocontext):
-        raise NotPicklable(f"{name}() of this text is small here: pickle the str")
+        raise NotPicklable(f"the result of {name}() is a str here, not a lazy text: pickle str(text) instead")
     return whole.view(start, None if stop == OPEN else stop)
 
 

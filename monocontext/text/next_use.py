@@ -23,7 +23,7 @@ _SKIPPED = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL"})
 
 
 def use_of_result(caller: FrameType, method: str, arguments: int) -> Use:
-    """The use of `x.method(...)`, the call that a frame is at, with `arguments` names and constants in parentheses.
+    """The use of the result of the call that a frame is at, `x.method(...)` with `arguments` names or constants.
 
     - "search": `in`, or a method of `str` that returns a number or a bool
     - "len", "iter": the built-in function
@@ -61,7 +61,7 @@ def use_of_result(caller: FrameType, method: str, arguments: int) -> Use:
 
 @lru_cache(maxsize=16)
 def _instructions(code: CodeType) -> list[Instruction]:
-    """The instructions that compute something. Cached, since it takes some 100 us, and a loop calls from one place."""
+    """The instructions of a piece of code, without those that only prepare others. Cached for calls in a loop."""
     return [each for each in get_instructions(code) if each.opname not in _SKIPPED]
 
 

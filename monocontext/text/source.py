@@ -1,4 +1,4 @@
-"""Where the characters of a text come from: `Source`, a `Span` of one, and `Stored`, the source of text in a store.
+"""The sources of the characters of texts: `Source`, a `Span` of one, and `Stored`, the source of text in a store.
 
 Other sources compute their characters from a span: `derived`, `lowercase` and `rope`.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """A sequence of characters that can be read at any offset. All offsets are characters; ranges lie within the
+    """A sequence of characters that can be read at any offset. Offsets count characters; ranges must be within the
     text."""
 
     @property
@@ -257,7 +257,7 @@ class Stored:
     def find_cached(self, needle: str, start: int, stop: int) -> int:
         """The first occurrence in [start, stop) if the frame of `start` is in memory and contains one, else -1.
 
-        A loop of `find(x, at + 1)` takes microseconds a hit this way; to open a stream takes a hundred.
+        A loop of `find(x, at + 1)` takes microseconds a hit this way; opening a stream takes a hundred.
         """
         text = self.reader.peek(start) if start < stop else None
         if text is None:

@@ -106,7 +106,7 @@ class StrLike(LazyText):
         )
 
     def _holds_none(self, query: Query, within_line: bool) -> bool:
-        """Whether it is known without a GET that no match of a pattern begins in the text. False means unknown."""
+        """Whether search filters already in memory rule out that a match begins in the text (no GET)."""
         return False
 
     @property
@@ -124,7 +124,7 @@ class StrLike(LazyText):
         return self.span.length_is_known and len(self) <= self._limit
 
     def _use_of_result(self, method: str, arguments: int) -> Use:
-        """How the caller of a method uses its result; "unknown" for a text that a request or two fetch."""
+        """The use of the result in the code that calls a method; "unknown" for a text that a request or two fetch."""
         if len(self) <= AT_ONCE:
             return "unknown"
         from monocontext.text.next_use import use_of_result
@@ -168,7 +168,7 @@ class StrLike(LazyText):
         return self._compare(other) >= 0 if isinstance(other, str | StrLike) else NotImplemented
 
     def _compare(self, other: str | StrLike) -> int:
-        """-1, 0 or 1; streams both texts side by side."""
+        """-1 if this text sorts first, 0 if both are equal, else 1; streams up to the first difference."""
         theirs = _CharacterTaker(_span_of(other).texts())
         for mine in self.span.texts():
             head = theirs.take(len(mine))
@@ -402,7 +402,7 @@ class StrLike(LazyText):
         return self._lazy_result(Span(Derived(derivation), 0, stop), (name, *arguments))
 
     def _lazy_result(self, span: Span, call: tuple[Any, ...]) -> str | Self:
-        """A lazy result, and the recipe that derives it again."""
+        """A text of this kind over a derived span. `call` is the method and its arguments, to derive it again."""
         return self._over(span, (self._snapshot, *call))
 
     def _all_have(self, flag: int) -> bool:

@@ -41,11 +41,13 @@ class Window:
         """Whether this window is adjacent to the one that came before it."""
         self._frame = frame
         self._shift = shift
+        """The position of `data` in the frame, in bytes."""
         self._stop = stop
+        """The character after the window, or None if it is to be counted."""
 
     @classmethod
     def of_frame(cls, text: FrameText, start: int, stop: int) -> Window:
-        """The part of a frame that lies within characters [start, stop) of the text."""
+        """The part of a frame within characters [start, stop) of the text."""
         frame = text.frame
         if start <= frame.start and stop >= frame.start + frame.characters:
             return cls(frame.start, text.data, text, 0, frame.start + frame.characters)
@@ -115,14 +117,6 @@ class Window:
         return _decode(data) if whole is None else whole[self.start - frame.start : self._stop - frame.start]
 
 
-def windows_of(frames: Iterable[FrameText], start: int, stop: int, only: Candidates | None) -> Iterator[Window]:
-    """The parts of frames that lie within characters [start, stop); `only`, if given, counts them."""
-    for text in frames:
-        if only is not None:
-            only.looked_at()
-        yield Window.of_frame(text, start, stop)
-
-
 class Joined(Window):
     """Adjacent windows joined into one."""
 
@@ -139,123 +133,15 @@ class Joined(Window):
         return self._parts[part].character(position - self._firsts[part])
 
 
-def _decode(data: bytes) -> str:
-    return str(data, "utf-8")
+def windows_of(frames: Iterable[FrameText], start: int, stop: int, only: Candidates | None) -> Iterator[Window]:
+    """The parts of frames within characters [start, stop). `only` counts the frames, if it is not None."""
+    for text in frames:
+        if only is not None:
+            only.looked_at()
+        yield Window.of_frame(text, start, stop)
 
 
-def length(units: Any) -> int:
-    """The number of characters that begin in bytes, or of a `str`."""
-    return len(units) if isinstance(units, str) else len(_decode(units))
-
-
-def _as_units(needle: str, window: Window) -> Any:
-    return needle if isinstance(window.data, str) else needle.encode("utf-8", "surrogatepass")
-
-
-def join_windows(windows: Iterable[Window], needle: str, reverse: bool = False) -> Iterator[Window]:
-    """The same windows, joined to at least a quarter of a long needle each; reads at most that much further."""
-    if len(needle) < SHORT_NEEDLE:
-        yield from windows
-        return
-    group: list[Window] = []
-    units = 0
-    for window in windows:
-        if group and not window.follows:
-            yield _joined(group, reverse)
-            group, units = [], 0
-        group.append(window)
-        units += len(window.data)
-        if units >= len(needle) // 4:
-            yield _joined(group, reverse)
-            group, units = [], 0
-    if group:
-        yield _joined(group, reverse)
-
-
-def _joined(group: list[Window], reverse: bool) -> Window:
-    joined = Joined(group[::-1] if reverse else group) if len(group) > 1 else group[0]
-    joined.follows = group[0].follows
-    return joined
-
-
-def join_texts(texts: Iterable[str], needle: str) -> Iterator[str]:
-    """Like `join_windows`, for texts in order."""
-    if len(needle) < SHORT_NEEDLE:
-        return iter(texts)
-    return (window.data for window in join_windows((Window(0, text) for text in texts), needle))
-
-
-def fill_gaps(
-    windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int, reverse: bool = False
-) -> Iterator[Window]:
-    """The windows, and the text of gaps into which an occurrence may extend from the window before.
-
-    `read(start, stop)` reads that text. The search ends at `stop`.
-    """
-    last: Window | None = None
-    for window in windows:
-        if reverse:
-            limit = stop if last is None else last.start
-            if window.stop < limit:
-                beyond = _read_beyond(window, needle, read, limit)
-                if beyond is not None:
-                    beyond.follows = last is not None and beyond.stop == limit
-                    yield beyond
-                window.follows = beyond is not None
-        elif last is not None and last.stop < window.start:
-            beyond = _read_beyond(last, needle, read, window.start)
-            if beyond is not None:
-                yield beyond
-            window.follows = beyond is not None and beyond.stop == window.start
-        yield window
-        last = window
-    if last is not None and not reverse and last.stop < stop:
-        beyond = _read_beyond(last, needle, read, stop)
-        if beyond is not None:
-            yield beyond
-
-
-def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
-    """The text after a window into which an occurrence that begins in the window may extend; None if none can."""
-    data, units = window.data, _as_units(needle, window)
-    if len(data) >= len(units) - 1 and not overlap(data, units):
-        return None
-    text = read(window.stop, min(window.stop + len(needle) - 1, limit))
-    return Window(window.stop, text if isinstance(data, str) else text.encode())
-
-
-def overlap(data: Any, units: Any) -> int:
-    """The length of the longest proper prefix of a needle at the end of the data: an occurrence may begin there."""
-    tail = data[-(len(units) - 1) :] if len(units) > 1 else data[:0]
-    at = tail.find(units[:1])
-    for _ in range(FEW):
-        if at < 0 or units.startswith(tail[at:]):
-            return len(tail) - at if at >= 0 else 0
-        at = tail.find(units[:1], at + 1)
-    tail = tail[at:] if at >= 0 else tail[:0]
-    return _longest_prefix(tail, units) if tail else 0
-
-
-def _longest_prefix(tail: Any, units: Any) -> int:
-    """The length of the longest prefix of a needle at the end of the tail; the tail is not longer than the needle."""
-    borders = _borders(units[: len(tail)])
-    size = 0
-    for unit in tail:
-        while size and units[size] != unit:
-            size = borders[size - 1]
-        size += units[size] == unit
-    return size
-
-
-def _borders(units: Any) -> list[int]:
-    """For each prefix, the length of its longest border: a proper prefix that is a suffix (Knuth, Morris and Pratt)."""
-    borders = [0]
-    for unit in units[1:]:
-        size = borders[-1]
-        while size and units[size] != unit:
-            size = borders[size - 1]
-        borders.append(size + (units[size] == unit))
-    return borders
+# -- search ------------------------------------------------------------------------------------------------------------
 
 
 def find(windows: Iterable[Window], needle: str) -> int:
@@ -266,20 +152,6 @@ def find(windows: Iterable[Window], needle: str) -> int:
 def rfind(windows: Iterable[Window], needle: str) -> int:
     """The last occurrence of a non-empty needle, or -1; `windows` come from the end of the text backwards."""
     return next(occurrences_from_right(windows, needle), -1)
-
-
-def _in_units(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, Any]]:
-    """Each window, and the needle in the units of the windows: bytes or characters."""
-    units: Any = None
-    for window in windows:
-        if units is None:
-            units = _as_units(needle, window)
-        yield window, units
-
-
-def has_border(needle: str) -> bool:
-    """Whether two occurrences can overlap: some proper prefix is also a suffix."""
-    return _borders(needle)[-1] > 0
 
 
 def count(windows: Iterable[Window], needle: str) -> int:
@@ -343,3 +215,145 @@ def occurrences_from_right(windows: Iterable[Window], needle: str) -> Iterator[i
             position = at
             carry = units[:0]
         carry = (data[: min(position, reach)] + carry)[:reach]
+
+
+def _in_units(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, Any]]:
+    """Each window, and the needle in the units of the windows: bytes or characters."""
+    units: Any = None
+    for window in windows:
+        if units is None:
+            units = _as_units(needle, window)
+        yield window, units
+
+
+# -- preparing windows for a search ------------------------------------------------------------------------------------
+
+
+def join_windows(windows: Iterable[Window], needle: str, reverse: bool = False) -> Iterator[Window]:
+    """The same windows, joined to at least a quarter of a long needle each; reads at most that much further."""
+    if len(needle) < SHORT_NEEDLE:
+        yield from windows
+        return
+    group: list[Window] = []
+    units = 0
+    for window in windows:
+        if group and not window.follows:
+            yield _joined(group, reverse)
+            group, units = [], 0
+        group.append(window)
+        units += len(window.data)
+        if units >= len(needle) // 4:
+            yield _joined(group, reverse)
+            group, units = [], 0
+    if group:
+        yield _joined(group, reverse)
+
+
+def join_texts(texts: Iterable[str], needle: str) -> Iterator[str]:
+    """Like `join_windows`, for texts in order."""
+    if len(needle) < SHORT_NEEDLE:
+        return iter(texts)
+    return (window.data for window in join_windows((Window(0, text) for text in texts), needle))
+
+
+def _joined(group: list[Window], reverse: bool) -> Window:
+    joined = Joined(group[::-1] if reverse else group) if len(group) > 1 else group[0]
+    joined.follows = group[0].follows
+    return joined
+
+
+def fill_gaps(
+    windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int, reverse: bool = False
+) -> Iterator[Window]:
+    """The windows, and the text of gaps into which an occurrence may extend from the window before.
+
+    `read(start, stop)` reads that text. The search ends at `stop`.
+    """
+    last: Window | None = None
+    for window in windows:
+        if reverse:
+            limit = stop if last is None else last.start
+            if window.stop < limit:
+                beyond = _read_beyond(window, needle, read, limit)
+                if beyond is not None:
+                    beyond.follows = last is not None and beyond.stop == limit
+                    yield beyond
+                window.follows = beyond is not None
+        elif last is not None and last.stop < window.start:
+            beyond = _read_beyond(last, needle, read, window.start)
+            if beyond is not None:
+                yield beyond
+            window.follows = beyond is not None and beyond.stop == window.start
+        yield window
+        last = window
+    if last is not None and not reverse and last.stop < stop:
+        beyond = _read_beyond(last, needle, read, stop)
+        if beyond is not None:
+            yield beyond
+
+
+def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
+    """The text after a window into which an occurrence that begins in the window may extend; None if none can."""
+    data, units = window.data, _as_units(needle, window)
+    if len(data) >= len(units) - 1 and not overlap(data, units):
+        return None
+    text = read(window.stop, min(window.stop + len(needle) - 1, limit))
+    return Window(window.stop, text if isinstance(data, str) else text.encode())
+
+
+# -- beginnings of a needle --------------------------------------------------------------------------------------------
+
+
+def overlap(data: Any, units: Any) -> int:
+    """The length of the longest proper prefix of a needle at the end of the data: an occurrence may begin there."""
+    tail = data[-(len(units) - 1) :] if len(units) > 1 else data[:0]
+    at = tail.find(units[:1])
+    for _ in range(FEW):
+        if at < 0 or units.startswith(tail[at:]):
+            return len(tail) - at if at >= 0 else 0
+        at = tail.find(units[:1], at + 1)
+    tail = tail[at:] if at >= 0 else tail[:0]
+    return _longest_prefix(tail, units) if tail else 0
+
+
+def _longest_prefix(tail: Any, units: Any) -> int:
+    """The length of the longest prefix of a needle at the end of the tail; the tail is not longer than the needle."""
+    borders = _borders(units[: len(tail)])
+    size = 0
+    for unit in tail:
+        while size and units[size] != unit:
+            size = borders[size - 1]
+        size += units[size] == unit
+    return size
+
+
+def has_border(needle: str) -> bool:
+    """Whether two occurrences can overlap: some proper prefix is also a suffix."""
+    return _borders(needle)[-1] > 0
+
+
+def _borders(units: Any) -> list[int]:
+    """For each prefix, the length of its longest border: a proper prefix that is a suffix (Knuth, Morris and Pratt)."""
+    borders = [0]
+    for unit in units[1:]:
+        size = borders[-1]
+        while size and units[size] != unit:
+            size = borders[size - 1]
+        borders.append(size + (units[size] == unit))
+    return borders
+
+
+# -- units -------------------------------------------------------------------------------------------------------------
+
+
+def length(units: Any) -> int:
+    """The number of characters in a `str`, or in bytes of UTF-8."""
+    return len(units) if isinstance(units, str) else len(_decode(units))
+
+
+def _as_units(needle: str, window: Window) -> Any:
+    return needle if isinstance(window.data, str) else needle.encode("utf-8", "surrogatepass")
+
+
+def _decode(data: bytes) -> str:
+    return str(data, "utf-8")

@@ -155,14 +155,16 @@ class ContextFeed:
         document = None
         if number is not None:
             if number >= documents.count:
-                raise InvalidRequest(f"the text has {documents.count:,} documents")
+                raise InvalidRequest(
+                    f"there is no document {number:,}: the text has {documents.count:,}, counted from 0"
+                )
             document = documents.table.document(number)
         elif name:
             try:
                 document = documents.record(name)
             except UnknownDocument as error:
                 raise InvalidRequest(fit_error(str(error))) from None
-        shown = document.name[:_NAME_CHARACTERS] if document else ""
+        shown = "" if document is None else document.name[:_NAME_CHARACTERS]
         return document, shown, asked.number_or_none("line"), asked.number_or_none("at")
 
     def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:

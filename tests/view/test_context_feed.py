@@ -134,8 +134,8 @@ def test_places(feed: ContextFeed, context: Monocontext) -> None:
         ({"line": 0}, "lines count from 1"),
         ({"line": 10**9}, "the text has no line 1,000,000,000"),
         ({"at": 10**9}, "the text ends before"),
-        ({"number": 5}, "the text has 5 documents"),
-        ({"at": "x"}, "at must be a whole number"),
+        ({"number": 5}, "there is no document 5: the text has 5, counted from 0"),
+        ({"at": "x"}, "at must be a whole number of at most 15 digits, not 'x'"),
     ],
 )
 def test_places_that_are_none(feed: ContextFeed, given: dict[str, object], says: str) -> None:

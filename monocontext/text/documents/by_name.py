@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, KeysView, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ _SHOWN = 3
 _SEARCHED = 100_000
 """Above this many documents, an error suggests no similar names."""
 _MOST_GAP = 1 << 16
-"""The most characters between documents, beyond as many as they have, that are read along with them."""
+"""Documents are read together if the text between them has at most as many characters as they have, plus these."""
 
 
 class Documents(Mapping[str, Text]):
@@ -98,10 +98,6 @@ class Documents(Mapping[str, Text]):
     def number_of(self, name: str) -> int | None:
         """The number of the last document with a name."""
         return self.table.find(name) if self._numbers is None else self._numbers.get(name)
-
-    @property
-    def names(self) -> KeysView[str]:
-        return self.keys()
 
     def metadata(self, name: str) -> dict[str, Any]:
         """The metadata of a document. Raises `KeyError`."""

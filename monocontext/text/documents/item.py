@@ -163,7 +163,7 @@ _OPERATORS = ("add", "eq", "ge", "gt", "le", "lt", "mod", "mul", "ne")
 
 
 def _add_methods() -> None:
-    """Add the methods of `str`: that of the `str` for a small document, the lazy one for large documents or
+    """Add the methods of `str`. Each calls that of the real `str`, or the lazy one for large documents and lazy
     arguments."""
     for name in dir(str):
         if not name.startswith("_") and name not in ("join", "maketrans"):

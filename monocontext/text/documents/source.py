@@ -1,4 +1,4 @@
-"""The source of texts that are documents: asks search filters once for all of them, and reads ahead of a loop."""
+"""The source of documents. It looks a query up in search filters once for all documents, and reads ahead of a loop."""
 
 from __future__ import annotations
 
@@ -37,13 +37,19 @@ class Answer:
         self._found = found
         self._lock = threading.Lock()
         self._ahead: Iterator[FrameText] | None = None
+        """The frames that are being read ahead."""
+        self._reached = 0
+        """The character up to which they have been taken."""
         self._held: list[FrameText] = []
-        self._reached = self._at = self._in_order = 0
+        """Frames of the last document."""
+        self._at = self._in_order = 0
+        """The beginning of the last document, and the number of documents read in order up to it."""
         if found is not None:
             regions = list(found.regions())
             self._starts, self._stops = [region.start for region in regions], [region.stop for region in regions]
             self._first = table.first_ending_after(self._starts)
             self._last = table.first_ending_after([stop - 1 for stop in self._stops])
+            """The numbers of the first and the last document that each region touches."""
 
     def rules_out(self, number: int) -> bool:
         """Whether a document has no match."""
@@ -173,8 +179,8 @@ class DocumentSource(Stored):
         return found
 
     def _answer(self, query: Query, within_line: bool, asker: int) -> Answer | None:
-        """The answer of the filters to a query; None for the first document or range that asks. `asker` is the number
-        of the document, or -1 - start for a range of characters."""
+        """The answer of the filters to a query; None at the first request. `asker` is the number of the document that
+        requests it, or -1 - start for a range of characters."""
         key = query, within_line
         answer = self._answers.get(key)
         if answer is None:

@@ -352,7 +352,7 @@ def test_open_refuses_and_says_what_to_do() -> None:
     store.put(ROOT_KEY, json.dumps(simple()[0]).encode())
     with pytest.raises(NotAContext, match=r'counts lines: open it with unit="lines".*`monocontext index`'):
         Monocontext.open(store)
-    with pytest.raises(ValueError, match="unit is 'characters' or 'lines', not 'words'"):
+    with pytest.raises(ValueError, match="unit must be 'characters' or 'lines', not 'words'"):
         Monocontext.open(store, unit="words")
 
 
@@ -462,7 +462,7 @@ def test_nothing_there(moto_s3: str) -> None:
 
 
 def test_a_url_names_the_call_that_takes_one() -> None:
-    with pytest.raises(InvalidUrl, match=r"say Monocontext.open\('s3://bucket/text'\)$"):
+    with pytest.raises(InvalidUrl, match=r"for a URL: Monocontext.open\('s3://bucket/text'\)$"):
         Monocontext("s3://bucket/text")
 
 

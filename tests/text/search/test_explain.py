@@ -38,7 +38,7 @@ def test_what_a_search_by_words_would_read_at_most() -> None:
     assert Counter(sought.asked())["segment"] <= found.gets
     with pytest.raises(ValueError, match="a query of common words alone finds everything: of the"):
         sought.context.explain("of the", words=True)
-    with pytest.raises(ValueError, match="words are one str, and go with neither ignore_case nor fixed"):
+    with pytest.raises(ValueError, match="with words=True, the query must be one str"):
         sought.context.explain("disk", words=True, fixed=True)
 
 

@@ -496,7 +496,7 @@ def test_refresh_after_a_replacement() -> None:
     assert context[7] == NEW[7]
     assert str(context) == NEW
     assert str(view) == OLD[5:50]
-    with pytest.raises(ValueError, match="refresh belongs to the text that was opened"):
+    with pytest.raises(ValueError, match="only the text that was opened can be refreshed"):
         view.refresh()
 
 
