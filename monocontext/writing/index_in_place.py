@@ -1,13 +1,13 @@
-"""Index plain text objects where they lie, without copying them: the segments of the context point at them.
+"""Make a context of plain text objects without copying them: its frames are ranges of these objects.
 
-Each object is read once, for its frame table, which records its URL and ETag. When an object is replaced later, readers
-get an error (`ContextChanged`), not other text.
+Each object is read once, to record its frames, URL and ETag. If an object is replaced later, readers get an error
+(`ContextChanged`), not other text.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 
 from monocontext import records
@@ -44,18 +44,18 @@ def index(
 ) -> Manifest:
     """Make a context at `url` of text objects elsewhere, without copying them, and return its root.
 
-    A source is the URL (or path) of an object, or of a place with objects: these join in the order of their keys, those
-    of a DeepRecurse context in the order of its manifest. No header lines are added. Everything is read once (1 GET for
-    8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
+    A source is the URL or path of an object, or of a place with objects. These are joined in the order of their keys,
+    those of a DeepRecurse context in the order of its manifest, without header lines. Everything is read once (1 GET
+    for 8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
 
-    With `replace`, where the context is an index already, only objects are read that are new or whose ETag or size have
-    changed (with filters twice), and 1 GET for each index page; without a change nothing is written.
+    With `replace`, if the context is an index already, only objects that are new or whose ETag or size have changed are
+    read, with filters twice, and 1 GET for each index page. Without a change nothing is written.
 
     `executor`: any `concurrent.futures.Executor`, whose workers then read the objects, some 32 MiB at a time, and make
     the filters. A large object is cut into ranges, each of which begins a frame.
 
-    Raises `InvalidText` for what is not UTF-8 (byte order marks are skipped with a note) or is compressed,
-    `AlreadyExists` where a context exists, unless `replace`; `NotFound`, `NotAContext`.
+    Raises `InvalidText` for an object that is compressed or not UTF-8 (a byte order mark is skipped with a note),
+    `AlreadyExists` if there is a context, unless `replace`, `NotFound`, and `NotAContext`.
     """
     from monocontext.writing.upkeep.follow import IndexedObject, Target, can_follow, follow
 
@@ -68,40 +68,12 @@ def index(
             each
             for name in names
             for each in _objects(name, options, note, stores)
-            if not each.url.startswith(store.url.rstrip("/") + "/")  # the context's own objects, below a source
+            if not each.url.startswith(store.url.rstrip("/") + "/")  # the context itself may be below a source
         ]
-        done = Progress()
+        reader = _ObjectReader(portable_place(url), options, stores, executor, note, progress)
 
-        def tell(text_bytes: int, objects: int) -> None:
-            nonlocal done
-            done = records.replace(
-                done,
-                text_bytes=done.text_bytes + text_bytes,
-                stored_bytes=done.stored_bytes + text_bytes,
-                segments=done.segments + objects,
-            )
-            if progress:
-                progress(done)
-
-        def add(part: PartResult) -> None:
-            for text in part.notes:
-                note(text)
-            tell(sum(record.bytes for record in part.records), part.objects)
-
-        def read(objects: list[ObjectRange], ours: SegmentLayout) -> Written:
-            if executor is not None:
-                return index_parts(portable_place(url), options, objects, ours, executor, add)
-            written = Written(columns=ours.columns())
-            for text in read_objects(objects, stores.__getitem__, note):
-                before = len(written.records)
-                _index_object(text, ours, written)
-                tell(sum(record.bytes for record in written.records[before:]), 1)
-            if written.columns:
-                written.columns.finish()
-            return written
-
-        def read_alone(number: int) -> tuple[list[FrameRun], list[FrameRecord]]:
-            written = read([found[number]], records.replace(layout, filters=False))
+        def read_one(number: int) -> tuple[list[FrameRun], list[FrameRecord]]:
+            written = reader.read([found[number]], records.replace(layout, filters=False))
             return written.runs, written.records
 
         objects = [IndexedObject(each.url, each.info.etag, each.info.size_bytes) for each in found]
@@ -112,7 +84,7 @@ def index(
                 store,
                 newest,
                 target,
-                read_alone,
+                read_one,
                 allow=target.sources,
                 store_options=options,
                 executor=executor,
@@ -120,11 +92,54 @@ def index(
             )
 
         def write(_: float) -> Written:
-            written = read(found, layout)
+            written = reader.read(found, layout)
             written.sources = target.sources
             return written
 
         return publish_written(store, write, layout, replace)
+
+
+class _ObjectReader:
+    """Reads objects and cuts them into frames, in this process or with workers, and reports progress."""
+
+    def __init__(
+        self,
+        url: str | Store,
+        options: StoreOptions,
+        stores: Mapping[str, Store],
+        executor: Executor | None,
+        note: Callable[[str], None],
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        """`url` is that of the context, and `stores` has the stores of the objects by URL."""
+        self._url, self._options, self._stores = url, options, stores
+        self._executor = executor
+        self._note, self._progress = note, progress
+        self._done = Progress()
+
+    def read(self, objects: list[ObjectRange], layout: SegmentLayout) -> Written:
+        """The frames of some objects. Raises `InvalidText` for an object that is not UTF-8."""
+        if self._executor is not None:
+            return index_parts(self._url, self._options, objects, layout, self._executor, self._add)
+        written = Written(columns=layout.columns())
+        for text in read_objects(objects, self._stores.__getitem__, self._note):
+            before = len(written.records)
+            _index_object(text, layout, written)
+            self._report(written.records[before:], 1)
+        if written.columns:
+            written.columns.finish()
+        return written
+
+    def _add(self, part: PartResult) -> None:
+        for text in part.notes:
+            self._note(text)
+        self._report(part.records, part.objects)
+
+    def _report(self, new: Sequence[FrameRecord], objects: int) -> None:
+        text_bytes = self._done.text_bytes + sum(record.bytes for record in new)
+        self._done = Progress(text_bytes, text_bytes, self._done.segments + objects)
+        if self._progress:
+            self._progress(self._done)
 
 
 def _absolute_url(name: str | os.PathLike[str]) -> str:
@@ -135,7 +150,7 @@ def _absolute_url(name: str | os.PathLike[str]) -> str:
 def _objects(
     name: str | os.PathLike[str], options: StoreOptions, note: Callable[[str], None], stores: dict[str, Store]
 ) -> Iterator[ObjectRange]:
-    """Yield the text objects of a source, in the order of their texts; their store goes into `stores`."""
+    """Yield the text objects of a source in order. Their store is added to `stores` by its URL."""
 
     def whole(store: Store, info: ObjectInfo) -> ObjectRange:
         stores[store.url] = store
@@ -155,13 +170,13 @@ def _objects(
         segments = parse_manifest(get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
     except NotFound as error:
         if isinstance(error, NotAContext):
-            raise NotAContext(f"{store.url} holds a context, or another {ROOT_KEY}: index takes plain text") from None
+            raise NotAContext(f"{store.url} has a {ROOT_KEY}, of a context perhaps: index takes plain text") from None
         left_out: list[str] = []
         infos = list(list_usable(store, left_out))
         if named := describe_left_out(left_out, markers=False):
             note(f"{store.url}: {named}")
         if not infos:
-            raise NotFound(f"{store.url}: nothing there to index") from None
+            raise NotFound(f"{store.url}: found no object to index") from None
         _note_left_out(store, note)
         yield from (whole(store, info) for info in infos)
         return
@@ -171,7 +186,7 @@ def _objects(
 
 
 def _note_left_out(store: Store, note: Callable[[str], None]) -> None:
-    """A directory's links that are no objects of the store are named, and pipes and their like."""
+    """Name the links, pipes and other entries of a local directory that are not objects of the store."""
     if isinstance(store, LocalStore):
         folder = Folder(parse(store.url).path)
         for _ in folder.files():

@@ -6,24 +6,16 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
 from monocontext.errors import MonocontextError
-from monocontext.format.document_names import (
-    HASH_BYTES,
-    decode_names,
-    entries_of,
-    last_of_each_name,
-    name_hash,
-)
+from monocontext.format.document_names import HASH_BYTES, decode_names, entries_of, last_of_each_name, name_hash
 from monocontext.format.document_refs import DocumentsRef, documents_key
-from monocontext.format.documents import (
-    Document,
-    DocumentPage,
-)
+from monocontext.format.documents import Document
 from monocontext.records import dataclass
+from monocontext.writing.documents import load_document_page
 
 
 @dataclass(slots=True)
 class Counted:
-    """A document, and what was counted of its text so far."""
+    """A document, and the counts of its text that was read so far."""
 
     document: Document
     characters: int = 0
@@ -31,13 +23,13 @@ class Counted:
     newlines: int = 0
 
     def add(self, other: Counted) -> None:
-        """Add what was counted of another part of it."""
+        """Add the counts of another part of the document."""
         self.characters += other.characters
         self.bytes += other.bytes
         self.newlines += other.newlines
 
     def problems(self) -> Iterator[str]:
-        """A line where the whole was counted, and is not as recorded."""
+        """Yield a line if all of the document was counted and the counts differ from the record."""
         now = self.document
         found, expected = (self.bytes, self.newlines), (now.bytes, now.newlines)
         if self.characters == len(now) and found != expected:
@@ -45,10 +37,10 @@ class Counted:
 
 
 class DocumentCheck:
-    """Takes the text frame by frame, in order. Frames may be left out, and then the documents in them are too."""
+    """Checks documents, given the frames of the text in order. Those in frames that are left out are not checked."""
 
     def __init__(self, ref: DocumentsRef | None, get: Callable[[str], bytes], first: int = 0):
-        """`first`: the character from which on the text is given."""
+        """`first` is the first character of the text that is given."""
         self._ref = ref
         self._get = get
         self._problems: list[str] = []
@@ -61,18 +53,15 @@ class DocumentCheck:
 
     def _next(self) -> Counted | None:
         document = next(self._records, None)
-        return None if document is None else Counted(document)  # an empty one is false
+        return None if document is None else Counted(document)  # not `document and`: an empty document is false
 
     def _read(self, first_page: int) -> Iterator[Document]:
-        """The records from a page on, as far as pages can be read."""
+        """Yield the records of pages from number `first_page` on, up to a page that cannot be read."""
         ref = self._ref
         for number in range(first_page, len(ref.pages) if ref else 0):
             assert ref is not None
-            page_ref = ref.pages[number]
-            held = ref.last_page if number == len(ref.pages) - 1 else None
             try:
-                before = ref.pages[number - 1] if number else None
-                page = DocumentPage(held or self._get(documents_key(page_ref.id)), page_ref, before)
+                page = load_document_page(ref, number, self._get)
                 for i in range(len(page)):
                     page.metadata(i)
             except MonocontextError as error:
@@ -82,7 +71,7 @@ class DocumentCheck:
             yield from (page[i] for i in range(len(page)))
 
     def feed(self, start: int, data: bytes) -> Iterator[str]:
-        """Check a frame that begins at a character; yields the faults of documents that end in it."""
+        """Check a frame that begins at character `start`. Yields the problems of documents that end in it."""
         now = self._now
         if now is None:
             return
@@ -100,11 +89,11 @@ class DocumentCheck:
             now = self._now = self._next()
 
     def finish_part(self) -> list[Counted]:
-        """The text goes on elsewhere: documents of which a part was given."""
+        """End a part of the text. Returns the documents of which only some text was given."""
         return self._cut + ([self._now] if self._now and self._now.characters else [])
 
     def finish(self) -> list[str]:
-        """The text is complete: yields the faults of pages and names."""
+        """End the text. Returns the problems of pages and names."""
         for _ in self._records:
             pass
         ref = self._ref

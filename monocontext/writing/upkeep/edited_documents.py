@@ -1,4 +1,4 @@
-"""Read the documents of a text, and store the pages with changes, and a table of names."""
+"""Read the documents of a text, and store those of its changed text: pages with changes, and a table of names."""
 
 from __future__ import annotations
 
@@ -26,26 +26,31 @@ from monocontext.format.documents import (
 )
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
-from monocontext.records import replace as changed
+from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import Store
-from monocontext.writing.upkeep.edited_text import Change, Stretch
+from monocontext.writing.documents import load_document_page
+from monocontext.writing.upkeep.edited_text import Change, Spot, Stretch
 
 _REQUESTS = 8
 
 
 def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]:
-    """All pages of documents (1 GET each, some at once)."""
+    """Load all pages of documents (1 GET each, some at once)."""
     if ref is None:
         return []
-    last = len(ref.pages) - 1
 
     def load(number: int) -> DocumentPage:
-        page = ref.pages[number]
-        held = ref.last_page if number == last else None
-        data = held if held is not None else store.get(documents_key(page.id)).data
-        return DocumentPage(data, page, ref.pages[number - 1] if number else None)
+        return load_document_page(ref, number, lambda key: store.get(key).data)
 
     return in_threads(load, range(len(ref.pages)), _REQUESTS, "monocontext-edit")
+
+
+@dataclass(slots=True)
+class _Growth:
+    """How much longer the changed text is than the old one, up to some place; negative if shorter."""
+
+    characters: int = 0
+    newlines: int = 0
 
 
 def write_documents(
@@ -55,78 +60,99 @@ def write_documents(
     wanted: Mapping[int, Change],
     stretches: Sequence[Stretch],
 ) -> DocumentsRef | None:
-    """Store the pages of documents with a change, and where some are gone the table of names."""
-    ref = base.documents
-    assert ref is not None
+    """Store the pages of documents with a change (1 PUT each), and a table of names if documents were deleted.
+
+    Returns the documents of the changed text, or None if it has none.
+    """
+    old = base.documents
+    assert old is not None
     spots = {spot.number: spot for stretch in stretches for spot in stretch.spots}
-    refs: list[DocumentPageRef] = []
-    bodies: list[bytes | None] = []
-    """The data to store for each page; None if its object stays."""
-    shift = lines = 0
     numbers = sorted(wanted)
-    for at, page in enumerate(pages):
+    growth = _Growth()
+    refs: list[DocumentPageRef] = []
+    new: dict[str, bytes] = {}
+    """The new pages, by id."""
+    for page, old_ref, old_before in zip(pages, old.pages, (None, *old.pages), strict=False):
         before = refs[-1] if refs else None
-        end, end_line = (before.characters, before.newlines) if before else (0, 0)
-        touched = bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
-        old, old_before = ref.pages[at], ref.pages[at - 1] if at else None
-        start, start_line = old.start + shift, old.start_newline + lines
-        if not touched and start >= end and start_line >= end_line:
-            refs.append(
-                changed(
-                    old,
-                    documents=(before.documents if before else 0) + len(page),
-                    start=start,
-                    start_newline=start_line,
-                    characters=old.characters + shift,
-                    newlines=old.newlines + lines,
-                    bytes=(before.bytes if before else 0) + old.bytes - (old_before.bytes if old_before else 0),
-                )
-            )
-            bodies.append(None)
+        end, end_newlines = (before.characters, before.newlines) if before else (0, 0)
+        moved = _moved_page(old_ref, old_before, before, growth)
+        is_touched = bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
+        if not is_touched and moved.start >= end and moved.start_newline >= end_newlines:
+            refs.append(moved)
             continue
-        rows: list[DocumentRow] = []
-        first, first_line = end, end_line
-        """The offsets at which the page begins."""
-        for i, row in enumerate(page.rows()):
-            start, line = page.starts[i], page[i].first_line
-            spot = spots.get(page.first + i)
-            if spot is not None and spot.change.text is None:
-                shift -= spot.header + row.characters + spot.newline
-                lines -= int(spot.header > 0) + row.newlines + spot.newline
-                continue
-            if (change := wanted.get(page.first + i)) is not None:
-                row = _changed_row(row, change)
-            gap, gap_lines = start + shift - end, line + lines - end_line
-            row = row._replace(gap=gap, gap_newlines=gap_lines)
-            end, end_line = end + gap + row.characters, end_line + gap_lines + row.newlines
-            rows.append(row)
-            if spot is not None:
-                shift += len(spot.new_text) - (spot.stop - spot.start) - spot.newline
-                lines += spot.new_text.count("\n") - page.newlines[i] - spot.newline
+        rows = _changed_rows(page, wanted, spots, growth, end, end_newlines)
         if rows:
             data = encode_page(rows)
-            refs.append(changed(page_ref(data, rows, before, first, first_line), id=fresh_id()))
-            bodies.append(data)
+            refs.append(replace(page_ref(data, rows, before, end, end_newlines), id=fresh_id()))
+            new[refs[-1].id] = data
     if not refs:
         return None
-    last_page = bodies[-1] if bodies[-1] is not None and len(bodies[-1]) <= INLINE_BYTES else None
-    if bodies[-1] is None and refs[-1].id == ref.pages[-1].id:
-        last_page = ref.last_page
-    new = [(documents_key(page.id), body) for page, body in zip(refs, bodies, strict=True) if body is not None]
-    if new and new[-1][1] is last_page:
-        new.pop()
-    in_threads(lambda page: store.put(*page), new, _REQUESTS, "monocontext-edit")
+    last_id, last_page = refs[-1].id, None
+    if last_id == old.pages[-1].id:
+        last_page = old.last_page
+    elif len(new.get(last_id, b"")) <= INLINE_BYTES:
+        last_page = new.pop(last_id, None)
+    in_threads(lambda id: store.put(documents_key(id), new[id]), list(new), _REQUESTS, "monocontext-edit")
     gone = {number for number, change in wanted.items() if change.deletes}
     if not gone:
-        return DocumentsRef(tuple(refs), last_page, ref.names, ref.doubled)
+        return DocumentsRef(tuple(refs), last_page, old.names, old.doubled)
     hashes = b"".join(
         name_hash(page.raw_name(i)) for page in pages for i in range(len(page)) if page.first + i not in gone
     )
-    names, doubled = _write_names(store, hashes, refs[-1].documents, ref)
+    names, doubled = _write_names(store, hashes, refs[-1].documents, old)
     return DocumentsRef(tuple(refs), last_page, names, doubled)
 
 
+def _moved_page(
+    old: DocumentPageRef, old_before: DocumentPageRef | None, before: DocumentPageRef | None, growth: _Growth
+) -> DocumentPageRef:
+    """The entry of an unchanged page that followed `old_before`, and now follows `before`."""
+    old_documents, old_bytes = (old_before.documents, old_before.bytes) if old_before else (0, 0)
+    documents, size = (before.documents, before.bytes) if before else (0, 0)
+    return replace(
+        old,
+        documents=documents + old.documents - old_documents,
+        start=old.start + growth.characters,
+        start_newline=old.start_newline + growth.newlines,
+        characters=old.characters + growth.characters,
+        newlines=old.newlines + growth.newlines,
+        bytes=size + old.bytes - old_bytes,
+    )
+
+
+def _changed_rows(
+    page: DocumentPage,
+    wanted: Mapping[int, Change],
+    spots: Mapping[int, Spot],
+    growth: _Growth,
+    end: int,
+    end_newlines: int,
+) -> list[DocumentRow]:
+    """The rows of a page after the changes, which are added to `growth`.
+
+    `end` and `end_newlines` are the end of the document before the page, in the changed text.
+    """
+    rows: list[DocumentRow] = []
+    for i, row in enumerate(page.rows()):
+        number = page.first + i
+        spot = spots.get(number)
+        if spot is not None and spot.change.text is None:
+            growth.characters -= spot.header + row.characters + spot.newline
+            growth.newlines -= int(spot.header > 0) + row.newlines + spot.newline
+            continue
+        start, line = page.starts[i] + growth.characters, page[i].first_line + growth.newlines
+        if number in wanted:
+            row = _changed_row(row, wanted[number])
+        rows.append(row._replace(gap=start - end, gap_newlines=line - end_newlines))
+        end, end_newlines = start + row.characters, line + row.newlines
+        if spot is not None:
+            growth.characters += len(spot.new_text) - (spot.stop - spot.start) - spot.newline
+            growth.newlines += spot.new_text.count("\n") - page.newlines[i] - spot.newline
+    return rows
+
+
 def _changed_row(row: DocumentRow, change: Change) -> DocumentRow:
+    """The row of a document with its new text and metadata. Its gap stays that of the old text."""
     if change.metadata is not None:
         row = row._replace(metadata=change.metadata)
     if change.keeps_text:
@@ -142,7 +168,7 @@ def _changed_row(row: DocumentRow, change: Change) -> DocumentRow:
 
 
 def _without_file(metadata: bytes) -> bytes:
-    """Metadata without what `sync` recorded of a file: the text is another one, and `sync` has to look again."""
+    """Metadata without the facts that `sync` recorded of a file: with another text, `sync` has to compare again."""
     found = json.loads(metadata)
     return encode_metadata(
         {name: value for name, value in found.items() if name != "file" or type(value) is not dict}, 0
@@ -152,7 +178,10 @@ def _without_file(metadata: bytes) -> bytes:
 def _write_names(
     store: Store, hashes: bytes, count: int, before: DocumentsRef
 ) -> tuple[tuple[NameTableRef, ...], int | None]:
-    """A table of all names, where there are more documents than a page holds; and the first doubled name."""
+    """Store a table of all names, if one page is too small for all documents.
+
+    Returns the tables, and the number of the first document with the name of an earlier one.
+    """
     entries = entries_of(hashes) if before.doubled is not None or count > DOCUMENTS_PER_PAGE else None
     doubled = None
     if before.doubled is not None and (found := first_doubled(entries)) is not None:

@@ -1,4 +1,7 @@
-"""Keep of search filters the columns of frames whose text, and the text right after them, did not change."""
+"""Keep the search filters of a changed text, without the columns of frames whose text changed.
+
+A filter has a column for each frame, which also covers some text after the frame.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from monocontext.records import replace as changed
 from monocontext.writing.upkeep.edited_text import Stretch
 
 MOST_RUNS = 512
-"""A filter whose columns changes have cut into more runs is made again."""
+"""The most runs of columns in a kept filter. If changes have cut it into more, it is made again."""
 
 
 def keep_filters(text: Reader, stretches: Sequence[Stretch]) -> tuple[tuple[FilterRef, ...], bool]:
-    """The filters of the new text, and whether one is lost that could be made again.
+    """The filters of the changed text, and whether one was dropped, which can be made again.
 
-    A column also covers some text after its frame. So frames right before a stretch lose theirs, too.
+    Frames right before a stretch lose their columns too: these cover text of the stretch.
     """
     refs = text.manifest.filters
     if not refs:
@@ -44,7 +47,10 @@ def _first_touched(text: Reader, frame: int, margin: int) -> int:
 
 
 def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> FilterRef | None:
-    """A filter without the columns of frames that changed; None: too few are left."""
+    """The filter without the columns of frames that changed, or None if fewer than half are left.
+
+    `touched`: each stretch, and the first frame whose column may cover text of it.
+    """
     grown = [stretch.grown for _, stretch in touched]
     stops = [stretch.stop for _, stretch in touched]
 
@@ -59,10 +65,11 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
     if not near and border == ref.border_frames:
         return changed(ref, first_frame=moved(ref.first_frame))
     runs: list[tuple[int, int]] = []
-    """Column and number of frames of each run, from the first frame with a known column on."""
+    """The first column and the length of each run, from the first frame with a known column on."""
     first_known, at = -1, ref.first_frame
 
-    def know(first: int, stop: int) -> None:
+    def add_columns(first: int, stop: int) -> None:
+        """Append the columns of frames [first, stop), without unknown ones before the first known column."""
         nonlocal first_known
         for column, frames in _columns_of(ref, first, stop):
             if first_known < 0:
@@ -74,11 +81,11 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
 
     for low, stretch in near:
         stale = max(low, at)
-        know(at, stale)
+        add_columns(at, stale)
         if first_known >= 0:
             _add(runs, UNKNOWN, max(stretch.first - stale, 0) + len(stretch.frames))
         at = max(at, stretch.stop)
-    know(at, ref.stop_frame)
+    add_columns(at, ref.stop_frame)
     is_cut = at >= ref.stop_frame
     if runs and runs[-1][0] == UNKNOWN:
         runs.pop()
@@ -99,7 +106,7 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
 
 
 def _columns_of(ref: FilterRef, first: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Columns of frames [first, stop) of a group, as `FilterRef.columns` has them."""
+    """Yield the runs of columns of frames [first, stop), as in `FilterRef.columns`."""
     at = ref.first_frame
     for column, frames in ref.columns or ((0, ref.frames),):
         low, high = max(first, at), min(stop, at + frames)
@@ -109,9 +116,12 @@ def _columns_of(ref: FilterRef, first: int, stop: int) -> Iterator[tuple[int, in
 
 
 def _add(runs: list[tuple[int, int]], column: int, frames: int) -> None:
+    """Append a run of columns. If it continues the last run, extend that instead."""
     if frames <= 0:
         return
-    if runs and ((column == UNKNOWN == runs[-1][0]) or (column != UNKNOWN != runs[-1][0] and sum(runs[-1]) == column)):
-        runs[-1] = (runs[-1][0], runs[-1][1] + frames)
+    last, count = runs[-1] if runs else (0, 0)
+    next_column = UNKNOWN if last == UNKNOWN else last + count
+    if runs and column == next_column:
+        runs[-1] = (last, count + frames)
     else:
         runs.append((column, frames))
