@@ -1,4 +1,4 @@
-"""Find the texts that a server offers by name: contexts, sessions and a memory. Clients give names, never places."""
+"""Open the texts that a server offers by name: contexts, sessions and a memory. Clients give names, never URLs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from monocontext.sessions.archive import Sessions
 
 CACHE_BYTES = 64 << 20
-"""Decoded text that each open context keeps."""
+"""The most decoded text that each open context keeps in memory."""
 _MOST_OPEN = 16
 """Contexts that stay open at once."""
 MEMORY = "memory"
@@ -29,13 +29,12 @@ _MANIFEST = "/manifest.json"
 
 
 class Served:
-    """Safe for use by many threads.
+    """The texts of a server. Safe for use by many threads.
 
-    - `contexts`: URLs by name. One that holds no context itself is a folder: `name/below` is the context below it
-    - `sessions`: a `monocontext.sessions.Sessions`; a project is the context `sessions/PROJECT`, and one of its
-      sessions is `sessions/PROJECT/ID`
-    - `memory`: the context `memory`, its values; `memory/KEY` is one of them
-    - `allow`, `store_options`: options of `Monocontext.open` for all contexts; the second for those on S3 alone
+    - `contexts`: URLs by name. A URL without a context is a folder: `name/below` is a context in it
+    - `sessions`: the sessions of a project are the text `sessions/PROJECT`, one of them is `sessions/PROJECT/ID`
+    - `memory`: its values are the text `memory`, one of them is `memory/KEY`
+    - `allow`, `store_options`: options of `Monocontext.open` for all contexts; the second only for those on S3
     """
 
     def __init__(
@@ -56,7 +55,8 @@ class Served:
         self._lock = threading.Lock()
 
     def names(self) -> Iterator[str]:
-        """Contexts, folders opened (1 GET each; 1 LIST a thousand objects of a folder), then projects and memory."""
+        """The names of contexts, those in folders included, then of projects and the memory (1 GET a context, 1 LIST a
+        thousand objects of a folder)."""
         for name in sorted(self.contexts):
             try:
                 self.context(name)
@@ -69,9 +69,9 @@ class Served:
             yield MEMORY
 
     def only_name(self) -> str:
-        """The name of the only text, for a call without a name (cost of the first two `names`).
+        """The name of the only text, for a call without a name (cost as of the first two `names`).
 
-        Raises `ToolRefusal` if there are several, or none.
+        Raises `ToolRefusal` if there are several texts, or none.
         """
         names = list(islice(self.names(), 2))
         if len(names) != 1:
@@ -79,11 +79,11 @@ class Served:
         return names[0]
 
     def context(self, name: str, *, fresh: bool = False) -> Monocontext:
-        """The text of that name, as it was when it was first opened; with `fresh` its newest version.
+        """The text of a name, in the version that is open; with `fresh` in the newest version.
 
-        1 GET, none for an open text; for sessions and a memory the cost of their `context`. Raises `NotFound`.
+        Costs 1 GET, none for an open text; for sessions and a memory as their `context`. Raises `NotFound`.
         """
-        if self.memory is None or not name.startswith(MEMORY + "/"):  # a key is exact, its slashes too
+        if self.memory is None or not name.startswith(MEMORY + "/"):  # slashes belong to a key
             name = name.strip("/")
         with self._lock:
             opened = self._open.get(name)

@@ -1,4 +1,4 @@
-"""Serve MCP over streamable HTTP, to callers that `access` lets in."""
+"""Serve MCP over streamable HTTP, to callers with a token."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message
 
 
 class HttpListener:
-    """A bound address, and the token for it."""
+    """Listens at an address, and serves callers with its token."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, *, token: str | None = None) -> None:
-        """Port 0 takes a free port.
+        """Bind to an address; port 0 takes a free port.
 
-        `token`: None generates one, an empty one means none is required. Raises `AccessDenied` for an empty one beyond
-        this machine, and `OSError` if the port is taken.
+        `token`: None generates one, an empty one means that none is required. Raises `AccessDenied` for an empty one
+        beyond this machine, and `OSError` if the port is taken.
         """
         self.token = choose_token(token, host)
         self.host = host
@@ -51,12 +51,12 @@ class HttpListener:
         uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run(sockets=[self._socket])
 
     def close(self) -> None:
-        """Let go of the address. Idempotent."""
+        """Release the address. Idempotent."""
         self._socket.close()
 
 
 def _require_token(app: Any, token: str) -> _App:
-    """The app behind the token; 401 without it."""
+    """An app that passes requests with the token to `app`, and answers others with 401."""
 
     async def answer(scope: _Message, receive: Any, send: Any) -> None:
         is_http = scope["type"] == "http"

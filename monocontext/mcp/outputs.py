@@ -1,6 +1,6 @@
-"""Define the replies of tools that are about more than one text.
+"""Define the replies of the tools that do not read one text.
 
-Annotations are real objects here, not strings: the output schemas are made of them.
+Annotations are real objects here, not strings: output schemas are made from them.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A reply that is text alone."""
+    """A reply without further fields."""
 
     text: str
 
@@ -27,7 +27,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SessionList:
-    """The sessions of a project; without a project the names of all. `after` goes on with a list that was cut."""
+    """The sessions of a project, or without a project the names of all projects.
+
+    `after` is the argument that continues a list that was cut.
+    """
 
     project: str | None
     projects: list[str]

@@ -1,4 +1,4 @@
-"""Make an MCP server: bind the tools and resources to the SDK, in version 1.x or 2.x."""
+"""Make an MCP server of the tools and resources, with version 1.x or 2.x of the SDK."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from monocontext.text_tools.outputs import Reply
 from monocontext.text_tools.replies import fit_error, slice_reply
 
 SCHEME = "monocontext"
-_NEAR_NAME = 100
-"""Characters of a name for which a near one is looked for."""
+_MOST_TYPO = 100
+"""Characters. For a longer unknown name no similar one is suggested."""
 _WRITES = frozenset({"memory", "upload_context", "chat_rlm_query"})
 _TITLES = {
     "context_list": "List texts",
@@ -58,43 +58,45 @@ def make_server(
     host: str = "127.0.0.1",
     version: str = __version__,
 ) -> Any:
-    """A server of the SDK, `FastMCP` or `MCPServer`: `run()` serves stdio, `http.listen` HTTP.
+    """A server of the SDK, `FastMCP` or `MCPServer`: `run()` serves stdio, `HttpListener.serve` HTTP.
 
-    - `name`, `version`: as the server tells clients
+    - `name`, `version`: shown to clients
     - `more`: further tools by name
     - `uploads`: offer `upload_context`, which reads session files of this machine
-    - `host`: the host name of the server, against which the SDK checks the `Host` of requests
+    - `host`: the host name of the server; the SDK compares the `Host` of requests with it
 
-    Raises `MonocontextError` where the SDK is not installed.
+    Raises `MonocontextError` if the SDK is not installed.
     """
-    kind, annotations, is_first = _sdk()
-    refusal, missing = _refusal_types(is_first)
-    where = {"host": host, "stateless_http": True} if is_first else {"version": version}
+    base, annotations, is_v1 = _sdk()
+    tool_error, resource_error = _error_types(is_v1)
+    options = {"host": host, "stateless_http": True} if is_v1 else {"version": version}
     tools = Tools(served)
-    works: dict[str, Callable[..., str]] = {**tools._tools_by_name(uploads=uploads), **(more(tools) if more else {})}
-    server = _server_class(kind, works, refusal, is_first)(
-        name=name, instructions=INSTRUCTIONS, log_level="WARNING", **where
-    )
-    if is_first:
-        server._mcp_server.version = version  # the constructor takes no version, and clients would read the SDK's
+    functions: dict[str, Callable[..., str]] = {
+        **tools._tools_by_name(uploads=uploads),
+        **(more(tools) if more else {}),
+    }
+    server_class = _server_class(base, functions, tool_error, is_v1)
+    server = server_class(name=name, instructions=INSTRUCTIONS, log_level="WARNING", **options)
+    if is_v1:
+        server._mcp_server.version = version  # the constructor takes none, and clients would get the SDK's
         logging.getLogger("mcp.server.lowlevel.server").setLevel(logging.ERROR)  # it warns of each unknown tool
-    for tool, work in works.items():
+    for tool, function in functions.items():
         title = _TITLES.get(tool, tool)
         server.tool(
             name=tool,
             title=title,
-            description=inspect.getdoc(work),
+            description=inspect.getdoc(function),
             annotations=annotations(title=title, readOnlyHint=tool not in _WRITES),
             structured_output=False,
-        )(work)
-    _add_resources(server, served, missing)
+        )(function)
+    _add_resources(server, served, resource_error)
     return server
 
 
 def _server_class(
-    kind: Any, works: Mapping[str, Callable[..., str]], refusal: type[Exception], is_first: bool
+    base: Any, functions: Mapping[str, Callable[..., str]], tool_error: type[Exception], is_v1: bool
 ) -> Callable[..., Any]:
-    """The SDK's server, which checks arguments and makes replies in this project's way.
+    """A subclass of the SDK's server that checks arguments and makes replies itself.
 
     The SDK ignores unknown arguments, quotes an unknown name whole, and writes errors of many lines.
     """
@@ -102,48 +104,49 @@ def _server_class(
     from mcp import types
     from pydantic import TypeAdapter
 
-    schemas = {name: TypeAdapter(_output_type(work)).json_schema() for name, work in works.items()}
+    schemas = {name: TypeAdapter(_output_type(each)).json_schema() for name, each in functions.items()}
 
     def run(name: str, arguments: dict[str, Any]) -> str:
-        if name not in works:
-            raise ToolRefusal(f"Unknown tool: {name}{nearest(name, works) if len(name) <= _NEAR_NAME else ''}")
-        return works[name](**check_arguments(name, works[name], arguments))
+        if name not in functions:
+            raise ToolRefusal(f"Unknown tool: {name}{nearest(name, functions) if len(name) <= _MOST_TYPO else ''}")
+        return functions[name](**check_arguments(name, functions[name], arguments))
 
-    class Server(kind):  # type: ignore[misc]
+    class Server(base):  # type: ignore[misc]
         async def call_tool(self, name: str, arguments: dict[str, Any], *_: Any) -> Any:
-            with _raise_refusal(refusal):
+            with _raise_as(tool_error):
                 reply = await anyio.to_thread.run_sync(run, name, arguments)
             fields = asdict(reply.data if isinstance(reply, Reply) else Text(reply))
             content = [types.TextContent(type="text", text=str(reply))]
-            return (content, fields) if is_first else types.CallToolResult(content=content, structured_content=fields)
+            return (content, fields) if is_v1 else types.CallToolResult(content=content, structured_content=fields)
 
         async def list_tools(self) -> Any:
             listed = await super().list_tools()
             for each in listed:
-                (each.inputSchema if is_first else each.input_schema)["additionalProperties"] = False
-                setattr(each, "outputSchema" if is_first else "output_schema", schemas[each.name])
+                (each.inputSchema if is_v1 else each.input_schema)["additionalProperties"] = False
+                setattr(each, "outputSchema" if is_v1 else "output_schema", schemas[each.name])
             return listed
 
         async def run_stdio_async(self) -> None:
-            await stdio.serve(self._mcp_server if is_first else self._lowlevel_server, _parser(is_first))
+            await stdio.serve(self._mcp_server if is_v1 else self._lowlevel_server, _parser(is_v1))
 
     return Server
 
 
-def _output_type(work: Callable[..., str]) -> Any:
-    """The fields of a tool's replies: `D` of `Reply[D]`, else `Text`."""
-    return next(iter(get_args(inspect.signature(work).return_annotation)), Text)
+def _output_type(function: Callable[..., str]) -> Any:
+    """The class with the fields of a tool's replies: `D` of `Reply[D]`, else `Text`."""
+    return next(iter(get_args(inspect.signature(function).return_annotation)), Text)
 
 
-def _parser(is_first: bool) -> Callable[[str], Any]:
-    """How the SDK reads a message of JSON-RPC."""
-    if is_first:
+def _parser(is_v1: bool) -> Callable[[str], Any]:
+    """The SDK's function that parses a message of JSON-RPC."""
+    if is_v1:
         parse: Callable[[str], Any] = import_module("mcp.types").JSONRPCMessage.model_validate_json
         return parse
     return functools.partial(import_module("mcp_types").jsonrpc_message_adapter.validate_json, by_name=False)
 
 
 def _sdk() -> tuple[Any, Any, bool]:
+    """The SDK's classes for servers and annotations, and whether it is of version 1."""
     try:
         from mcp.types import ToolAnnotations
 
@@ -158,42 +161,42 @@ def _sdk() -> tuple[Any, Any, bool]:
     return MCPServer, ToolAnnotations, False
 
 
-def _refusal_types(is_first: bool) -> tuple[type[Exception], type[Exception]]:
-    """The exceptions of tools and of resources whose message reaches the caller; 2.x hides any other."""
-    exceptions: Any = import_module("mcp.server.fastmcp.exceptions" if is_first else "mcp.server.mcpserver.exceptions")
+def _error_types(is_v1: bool) -> tuple[type[Exception], type[Exception]]:
+    """The SDK's errors for tools and for resources. Version 2 hides the message of any other error from the caller."""
+    exceptions: Any = import_module("mcp.server.fastmcp.exceptions" if is_v1 else "mcp.server.mcpserver.exceptions")
     return exceptions.ToolError, exceptions.ResourceError
 
 
-def _run_in_thread(work: Callable[..., str], refusal: type[Exception]) -> Callable[..., Any]:
-    """A resource that is read in a thread, so that the event loop is free; errors of the caller are its answer."""
+def _in_thread(read: Callable[..., str], resource_error: type[Exception]) -> Callable[..., Any]:
+    """The function of a resource, run in a thread to keep the event loop free."""
     import anyio.to_thread
 
-    @functools.wraps(work)
+    @functools.wraps(read)
     async def run(*args: Any, **options: Any) -> str:
-        with _raise_refusal(refusal):
-            return str(await anyio.to_thread.run_sync(functools.partial(work, *args, **options)))
+        with _raise_as(resource_error):
+            return str(await anyio.to_thread.run_sync(functools.partial(read, *args, **options)))
 
     return run
 
 
 @contextmanager
-def _raise_refusal(refusal: type[Exception]) -> Iterator[None]:
+def _raise_as(error_type: type[Exception]) -> Iterator[None]:
+    """Raise our errors as this error of the SDK, with the message cut to the size of a reply."""
     try:
         yield
     except (MonocontextError, InvalidParameters, OSError, ValueError) as error:
-        raise refusal(fit_error(str(error))) from None
+        raise error_type(fit_error(str(error))) from None
 
 
-def _add_resources(server: Any, served: Served, refusal: type[Exception]) -> None:
-    """Each context by its name, and any range of it."""
-    names = [*served.contexts, *([MEMORY] if served.memory is not None else [])]
-    for each in names:
+def _add_resources(server: Any, served: Served, resource_error: type[Exception]) -> None:
+    """Offer each context as a resource by its name, and any range of it."""
+    for name in [*served.contexts, *([MEMORY] if served.memory is not None else [])]:
         server.resource(
-            f"{SCHEME}://{quote(each, safe='')}",
-            name=each,
-            description=f"How the text {each} begins; its last line says how to read on.",
+            f"{SCHEME}://{quote(name, safe='')}",
+            name=name,
+            description=f"The beginning of the text {name}; its last line says how to read on.",
             mime_type="text/plain",
-        )(_run_in_thread(_read_head(served, each), refusal))
+        )(_in_thread(_read_head(served, name), resource_error))
 
     def part(context: str, start: str, stop: str) -> str:
         text = served.context(unquote(context))
@@ -207,7 +210,7 @@ def _add_resources(server: Any, served: Served, refusal: type[Exception]) -> Non
         name="part",
         description="Characters START to STOP of a text; its name percent-encoded.",
         mime_type="text/plain",
-    )(_run_in_thread(part, refusal))
+    )(_in_thread(part, resource_error))
 
 
 def _read_head(served: Served, name: str) -> Callable[[], str]:

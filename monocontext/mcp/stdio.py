@@ -1,7 +1,7 @@
-"""Speak MCP over stdin and stdout: each request gets a reply, and the process ends soon after its client.
+"""Serve MCP over stdin and stdout: each request gets a reply, and the process ends soon after its client.
 
-The SDK drops a line that it cannot parse, and its client waits for ever. It also waits for threads that search when
-stdin ends.
+The SDK alone would drop a line that it cannot parse, and its client would wait for ever. And it would wait for threads
+that search when stdin ends.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from monocontext.text_tools.arguments import HALF_A_PAIR, is_text
 from monocontext.text_tools.replies import fit_error
 
 GRACE_SECONDS = 1.0
-"""For calls that are under way when stdin ends."""
+"""The time for running calls to finish when stdin ends."""
 _NOT_JSON, _NO_REQUEST = -32700, -32600
 
 
 async def serve(lowlevel: Any, parse: Callable[[str], Any]) -> None:
-    """Serve a low-level server of the SDK until stdin ends; ends the process where calls outlast `GRACE_SECONDS`.
+    """Serve a low-level server of the SDK until stdin ends; ends the process if calls run longer than `GRACE_SECONDS`.
 
-    `parse`: how the SDK reads a message.
+    `parse`: the SDK's function that parses a message.
     """
     from mcp.server.stdio import stdio_server
 
@@ -33,12 +33,12 @@ async def serve(lowlevel: Any, parse: Callable[[str], Any]) -> None:
         async with stdio_server(stdin=lines, stdout=lines) as (reading, writing):
             await lowlevel.run(reading, writing, lowlevel.create_initialization_options())
     finally:
-        _end_soon()  # an interrupt leaves the thread that reads
+        _end_soon()  # after an interrupt a thread still reads
 
 
 def _take(standard: int, instead: int) -> int:
-    """A descriptor for stdin or stdout, which other code finds replaced by `instead`: what that code prints reaches no
-    client."""
+    """A private descriptor for stdin or stdout. The standard one becomes `instead`, so that prints of other code do not
+    reach the client."""
     own = os.dup(standard)
     os.dup2(instead, standard)
     os.close(instead)
@@ -46,7 +46,7 @@ def _take(standard: int, instead: int) -> int:
 
 
 class _Lines:
-    """The part of a text file that the SDK uses: lines to iterate, `write` and `flush`."""
+    """A text file as far as the SDK uses one: an iterator of lines, `write` and `flush`."""
 
     def __init__(self, reading: int, writing: int, parse: Callable[[str], Any]) -> None:
         self._reading = os.fdopen(reading, "rb")
@@ -83,11 +83,11 @@ class _Lines:
             _end_soon()  # the client is gone
 
     async def flush(self) -> None:
-        """Lines are flushed as they are written."""
+        """Do nothing: each write is complete."""
 
 
 def refusal_of(line: str, parse: Callable[[str], Any]) -> str | None:
-    """The error that answers a line which `parse` refuses; empty if no answer is due, None for a valid line."""
+    """The error reply to a line that `parse` refuses. Empty if no reply is due, None for a valid line."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Define the tools of the server as plain methods, which know no SDK.
+"""Define the tools of the server as plain methods, without the SDK.
 
 Annotations are real objects here, not strings: the SDK reads them from functions that it wraps.
 """
@@ -23,24 +23,27 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _describe_as(tool: Callable[..., Any], more: str = "") -> Callable[[Method], Method]:
-    """Decorate a tool of the server with the description of a tool over one text, and with what it takes more."""
-    what, _, parameters = (inspect.getdoc(tool) or "").partition("\n\nArgs:\n")
-    name, colon, _ = more.partition(": ")
-    is_parameter = bool(colon) and name.isidentifier()
-    if more and not is_parameter:
-        what = f"{what} {more}"
+    """Decorate a tool of the server with the description of a tool over one text.
+
+    `more`: a further sentence, or a further parameter as `name: description`.
+    """
+    summary, _, parameters = (inspect.getdoc(tool) or "").partition("\n\nArgs:\n")
     rows = ["    context: The name of the text; may be left out where there is one only.", parameters]
-    rows += [f"    {more}"] if is_parameter else []
+    name, colon, _ = more.partition(": ")
+    if colon and name.isidentifier():
+        rows.append(f"    {more}")
+    elif more:
+        summary = f"{summary} {more}"
 
     def decorate(method: Method) -> Method:
-        method.__doc__ = f"{what}\n\nArgs:\n" + "\n".join(filter(None, rows))
+        method.__doc__ = f"{summary}\n\nArgs:\n" + "\n".join(filter(None, rows))
         return method
 
     return decorate
 
 
 class Tools:
-    """The tools over the served texts. Methods without an underscore are the tools."""
+    """The tools over the served texts: each method without an underscore is one."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -192,12 +195,12 @@ class Tools:
             latest = files[0].session_id.partition("/")[0]
             files = [file for file in files if file.session_id.partition("/")[0] == latest]
         done = [upload_session(store, file, project=thread_id) for file in files]
-        told = "\n".join(
+        report = "\n".join(
             f"{each.session_id}: {each.records} new records, {each.turns} new turns, to project {each.project}; "
             f"secrets taken out: {sum(each.counts.values())}"
             for each in done
         )
-        return Reply(told, Text(told))
+        return Reply(report, Text(report))
 
     def _search_words(self, query: str, context: str, most: int) -> Reply[Matches]:
         """The best passage of each session of a project, or of each key of a memory."""
@@ -214,7 +217,7 @@ class Tools:
     # -- the served texts ----------------------------------------------------------------------------------------------
 
     def _tools_by_name(self, *, uploads: bool) -> dict[str, Callable[..., Reply[Any]]]:
-        """The tools by name, of which this server has something to offer."""
+        """The tools by name for which this server has texts."""
         found: dict[str, Callable[..., Reply[Any]]] = {
             each.__name__: each
             for each in (
@@ -231,7 +234,7 @@ class Tools:
         return found
 
     def _text(self, context: str, start: int) -> "Monocontext":
-        """A text as it was first opened; a memory as it is now where `start` is 0, to find the latest values."""
+        """A text in the version that is open; a memory in its newest version if the call begins at character 0."""
         name = context or self._served.only_name()
         is_memory = self._served.memory is not None and name.split("/")[0] == MEMORY
         return self._served.context(name, fresh=is_memory and start == 0)
@@ -252,7 +255,7 @@ def _index_after(names: list[str], after: str) -> int:
 
 
 def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:
-    """A reply of the memory's protocol; a reply that is too long is cut, and `metadata` says how to go on."""
+    """A reply of the memory's protocol, cut if it is too long; then `metadata` says how to read on."""
     output = reply["output"]
     if len(json.dumps(reply, ensure_ascii=False).encode()) <= MAX_REPLY_BYTES or not isinstance(output, dict):
         return reply

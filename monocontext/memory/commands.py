@@ -1,8 +1,7 @@
-"""Parse the commands of the memory protocol.
+"""Parse the commands of the memory protocol, whose grammar is that of CloudLLM's `memory` tool. Pure.
 
-The grammar is that of CloudLLM's `memory` tool, and replies conform to it. Where the original loses words, this parser
-keeps them: values keep their spaces, a text may end in a number (in quotes), and a malformed lifetime is text or an
-error.
+The original loses some text that this parser keeps: values keep their spaces, a text in quotes may end in a number, and
+a malformed lifetime is text or an error.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from monocontext.memory.encoding import MAX_TTL_SECONDS
 
 Verb = Literal["P", "G", "L", "D", "C", "T", "SPEC"]
 
-# Unicode's White_Space. `str.split` takes U+001C to U+001F for spaces too, which other speakers of the protocol do not.
+# Unicode's White_Space. `str.split` also splits at U+001C to U+001F, other implementations of the protocol do not.
 _WHITE = "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 _SPACES = re.compile(f"[{_WHITE}]+")
 _TTL = re.compile(r"\+?[0-9]+")
 _NOTHING_OR_TTL = re.compile(f"(?:[{_WHITE}]+(\\+?[0-9]+))?")
 _WORDS = 3
-"""Words after the verb that count; the rest is not split."""
+"""The most words after the verb that a command has; the rest is not split."""
 
 _VERBS: dict[str, Verb] = {
     **{"P": "P", "PUT": "P", "G": "G", "GET": "G", "L": "L", "LIST": "L", "D": "D", "DELETE": "D"},
@@ -50,7 +49,7 @@ class Command:
     value: str = ""
     ttl_seconds: int | None = None
     reports_ttl: bool = False
-    """Whether the reply says which lifetime was read: the last number may have been part of the text."""
+    """Whether the reply states the lifetime, because the last number may have been meant as text."""
     meta: bool = False
     prefix: str = ""
     scope: str = ""
@@ -59,7 +58,7 @@ class Command:
 
 
 def parse(parameters: Mapping[str, Any]) -> Command:
-    """Parse a tool call. Raises `CommandRefused`, and `InvalidParameters` where there is no command at all."""
+    """The command in a tool call. Raises `CommandRefused` for an invalid one, `InvalidParameters` if there is none."""
     text = parameters.get("command") if isinstance(parameters, Mapping) else None
     if not isinstance(text, str):
         raise InvalidParameters(_MISSING)
@@ -80,7 +79,7 @@ def parse(parameters: Mapping[str, Any]) -> Command:
         return _parse_total(_split_words(key) if key is not None else tokens[1:])
     if verb in ("C", "SPEC"):
         return Command(verb)
-    # G and D: a literal key, or the first token.
+    # G and D: the key is a parameter or the first word.
     meta = verb == "G" and (tokens[1:2] if key is not None else tokens[2:3]) == ["META"]
     if key is None:
         if len(tokens) < 2:
@@ -116,7 +115,7 @@ def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Com
 
 
 def _split_ttl(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
-    """The value in the text after a key, and the digits of its lifetime."""
+    """The value in the text after a key, and the digits of its lifetime or None."""
     if rest.startswith('"'):
         try:
             literal, end = json.JSONDecoder().raw_decode(rest)
@@ -127,7 +126,7 @@ def _split_ttl(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
             if found and (reads_ttl or not found[1]):
                 return literal, found[1]
     if reads_ttl:
-        # By hand, from the end: a regular expression would try every space of a text that has many.
+        # Parsed from the end: a regular expression would try every space of a long text.
         before = rest.rstrip("0123456789")
         digits = rest[len(before) :]
         before = before.removesuffix("+")
@@ -149,7 +148,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _parse_ttl(given: Any) -> int | None:
-    """Whole seconds, as a number or in digits."""
+    """A lifetime in whole seconds, given as a number or in digits. Raises `CommandRefused`."""
     if given is None:
         return None
     if isinstance(given, str) and _TTL.fullmatch(given):
@@ -182,6 +181,6 @@ def _parse_total(tokens: list[str]) -> Command:
 
 
 def key_before_meta(key: str) -> str | None:
-    """The key in `key META`, the form in which the original takes both in one field; None for any other text."""
+    """The key in a parameter `key META`, which the original accepts; None for any other text."""
     parts = _split_words(key)
     return parts[0] if len(parts) > 1 and parts[0] and parts[1] == "META" else None

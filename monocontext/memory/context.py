@@ -1,4 +1,4 @@
-"""Join the values of a memory into one lazy text. Headers hold the frame records of their values: no value is read."""
+"""Join the values of a memory into one lazy text. No value is read for that: headers have the frame records."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from monocontext.text.monocontext import Monocontext
 def context_of(
     store: Store, entries: Sequence[tuple[str, Entry, EntryHeader]], **options: Unpack[TextOptions]
 ) -> Monocontext:
-    """The text of some entries, given the names of their objects (no request): each value, pinned to its ETag, under a
-    line that names its key. `options` as of `Monocontext.open`."""
+    """The text of some entries, given with the names of their objects (no request): values below lines with their keys.
+
+    The text has the values of these ETags. `options` are those of `Monocontext.open`.
+    """
     return assemble(store.url, store, _items(entries), **options)
 
 
@@ -32,5 +34,5 @@ def _items(entries: Sequence[tuple[str, Entry, EntryHeader]]) -> Iterator[str | 
 
 
 def _one_line(key: str) -> str:
-    """A key as its line shows it: as it is where it is one line of text, else as a Python literal."""
+    """A key as it is if it is one line of text, else as a Python literal."""
     return key if key.isprintable() else repr(key)

@@ -4,11 +4,11 @@
     {"key":"milestone","ttl":3600,"token":"5f0c...","frames":[[15,15,0,2868213471,9]]}
     Step 1 complete
 
-The number is the length of both lines. The token is new in each write. It gives every version of an entry its own ETag
-on S3, where an ETag is a hash of the content: otherwise a value that is put again with another lifetime would look like
-the earlier version, and a clean-up would remove it. A writer whose answer was lost also recognises its own write by it.
+The number is the length of both lines. The token is new in each write, so each version has its own ETag on S3, where an
+ETag is a hash of the content. Without it, a value that is put again would have the ETag of the earlier version, and a
+purge would remove it. A writer whose answer was lost also recognises its own write by the token.
 
-Frames are those of a context (`index.FrameRecord`), so that many values form a text without being read.
+Frames are those of a context (`index.FrameRecord`), so that values are joined into a text without being read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from monocontext.format.codec import raw_frames
 from monocontext.format.index import FrameRecord
 
 HEAD_BYTES = 2048
-"""Read of an entry to get its header; small values come along."""
+"""The first read of an entry, to get its header."""
 MAX_TTL_SECONDS = 315_360_000
 """3,650 days: a longer lifetime is a mistake, and some clocks cannot count that far."""
 MAX_METADATA_BYTES = 2048
@@ -42,9 +42,9 @@ class EntryHeader:
 
     key: str
     ttl_seconds: float | None
-    """Life of the entry from its write on; None: no end."""
+    """The lifetime of the entry from its write on; None for no end."""
     token: str
-    """Random name of the write."""
+    """A random name for this write."""
     frames: tuple[FrameRecord, ...]
     """The value in frames of at most 256 KiB; no frame for an empty value."""
     head_bytes: int
@@ -73,7 +73,7 @@ class EntryHeader:
 def encode_entry(
     key: str, value: str, ttl_seconds: float | None = None, metadata: Mapping[str, str] | None = None
 ) -> tuple[EntryHeader, bytes]:
-    """The bytes of a new write. Raises `InvalidEntry` for a value that is no text."""
+    """The header and all bytes of a new object. Raises `InvalidEntry` for a value that cannot be stored."""
     body = _encode_utf8(value)
     frames = raw_frames(body)
     extra = check_metadata(metadata)
@@ -87,9 +87,9 @@ def encode_entry(
 
 
 def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | int:
-    """The header in the first bytes of an object, or the bytes that the header takes. Raises `DamagedData`.
+    """The header in the first bytes of an object, or the length of the header if more bytes are needed.
 
-    A head larger than names and frames of an object of that size can be is not read.
+    Raises `DamagedData`, also for a header longer than an object of that size can have.
     """
     if not data.startswith(_MAGIC):
         raise DamagedData(f"{where} is not an entry of a memory: expected {_MAGIC!r}, found {data[:21]!r}")
@@ -121,13 +121,13 @@ def check_ttl(ttl: Any) -> float | None:
 
 
 def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
-    """Names and texts, few. Raises `InvalidEntry`."""
+    """The metadata as a new dict. Raises `InvalidEntry` for other types than `str`, or too many bytes."""
     found = dict(metadata or {})
     if not all(isinstance(each, str) for pair in found.items() for each in pair):
         raise InvalidEntry(f"metadata must be a mapping of str to str, not {found!r:.80}")
     size = len(json.dumps(found))
     if size > MAX_METADATA_BYTES:
-        raise InvalidEntry(f"metadata take at most {MAX_METADATA_BYTES:,} bytes, not {size:,}")
+        raise InvalidEntry(f"metadata must have at most {MAX_METADATA_BYTES:,} bytes as JSON, not {size:,}")
     return found
 
 

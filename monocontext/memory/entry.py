@@ -16,7 +16,7 @@ class Entry:
     value: str | None
     """None in listings, which read no values."""
     etag: str
-    """Names this version; for `if_match`."""
+    """Identifies this version; for `if_match`."""
     value_bytes: int
     """Length of the value in UTF-8."""
     added_seconds: float
@@ -31,19 +31,19 @@ class Entry:
 
     @property
     def added_utc(self) -> datetime:
-        """When it was written, by the store's clock."""
+        """The time of the write, by the store's clock."""
         return datetime.fromtimestamp(self.added_seconds, UTC)
 
     @property
     def expires_utc(self) -> datetime | None:
-        """When it is no longer there; None for an entry that stays."""
+        """The end of its lifetime; None for an entry without one."""
         if self.ttl_seconds is None:
             return None
         return datetime.fromtimestamp(self.added_seconds + self.ttl_seconds, UTC)
 
     @property
     def remaining_seconds(self) -> float | None:
-        """The rest of its lifetime when the store answered; None: no end."""
+        """The rest of its lifetime when the store answered; None for an entry without one."""
         if self.ttl_seconds is None:
             return None
         return max(0.0, self.added_seconds + self.ttl_seconds - self.now_seconds)
@@ -52,14 +52,16 @@ class Entry:
     def is_expired(self) -> bool:
         """Whether its lifetime is over.
 
-        Never early: if the store reports whole seconds, rounded down, an entry lives up to one second longer.
+        It is never True too early: if the store reports whole seconds, an entry lives up to one second longer.
         """
         return self.ttl_seconds is not None and self.now_seconds - self.added_seconds > self.ttl_seconds
 
 
-def as_told(ttl_seconds: float | None, added_seconds: float, now_seconds: float) -> tuple[float | None, float]:
-    """A lifetime and the present time in the resolution of the store's clock: where the time of the write is whole, as
-    on S3, the lifetime is rounded up and the present down."""
+def round_to_clock(ttl_seconds: float | None, added_seconds: float, now_seconds: float) -> tuple[float | None, float]:
+    """A lifetime and the present time in the resolution of the store's clock.
+
+    If the time of the write is in whole seconds, as on S3, the lifetime is rounded up and the present time down.
+    """
     if ttl_seconds is None or not added_seconds.is_integer():
         return ttl_seconds, now_seconds
     return float(math.ceil(ttl_seconds)), float(math.floor(now_seconds))
@@ -67,22 +69,22 @@ def as_told(ttl_seconds: float | None, added_seconds: float, now_seconds: float)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A line that a search found."""
+    """A line that matches a search."""
 
     key: str
     line_number: int
     """Counted from 1 in the value."""
     line: str
-    """Without its end."""
+    """The line without its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A passage that speaks of the words of a search."""
+    """The best passage of an entry for the words of a search."""
 
     key: str
     line_number: int
-    """First line, counted from 1 in the value."""
+    """The number of its first line, counted from 1 in the value."""
     text: str
     """A few lines of the value."""
     score: float

@@ -32,7 +32,7 @@ class MemoryFiles:
         self.memory = memory
 
     def execute(self, command: Mapping[str, Any]) -> str:
-        """Carry out one call of the tool, such as `{"command": "view", "path": ...}`; its answer."""
+        """Carry out one call of the tool, such as `{"command": "view", "path": ...}`; returns the answer."""
         name = command.get("command")
         if name not in _COMMANDS:
             raise ToolRefusal(f"Unknown command: {name}")
@@ -165,7 +165,7 @@ class MemoryFiles:
             return None
 
     def _edit(self, path: str, edit: Callable[[str], str]) -> str:
-        """Change a file and return its new text. Starts again where another agent wrote in between."""
+        """Change a file; returns its new text. Starts again if another agent has written it meanwhile."""
         while True:
             entry = self._read_file(path)
             if entry is None:
@@ -202,7 +202,7 @@ class MemoryFiles:
         )
 
     def _refuse_invalid(self, work: Callable[[], T]) -> T:
-        """Do `work`; report to the model what the memory refuses."""
+        """The result of `work`. Raises `ToolRefusal` for what the memory refuses."""
         try:
             return work()
         except InvalidEntry as error:

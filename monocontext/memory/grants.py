@@ -1,4 +1,4 @@
-"""Read the grants of memories: the file of tokens of `monocontext memory serve --grants`."""
+"""Read the file of `monocontext memory serve --grants`: which token may read or write which memory."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Grant:
     """`write` allows reading too."""
 
     def check(self) -> None:
-        """Raise `AccessDenied` where it grants nothing sensible."""
+        """Raise `AccessDenied` for an invalid token, namespace or right."""
         if not (self.token and self.token.isascii() and self.token.isprintable()):
-            raise AccessDenied("a token is printable ASCII, and not empty: it travels in a header")
+            raise AccessDenied("a token must be printable ASCII, and not empty: it is sent in a header")
         if self.rights not in ("read", "write"):
             raise AccessDenied(f"rights must be 'read' or 'write', not {self.rights!r}")
         if self.namespace and (not _NAMESPACE.fullmatch(self.namespace) or self.namespace == "entries"):
             raise AccessDenied(
-                f"a namespace has letters, digits and -_. and is not 'entries', unlike {self.namespace!r:.80}"
+                f"a namespace must be of letters, digits and -_. but not 'entries', found {self.namespace!r:.80}"
             )
 
 
@@ -67,13 +67,13 @@ def read_grants(path: str | os.PathLike[str]) -> list[Grant]:
 
 
 class Granted:
-    """The tool of each token."""
+    """Gives each caller the tool of its token."""
 
     def __init__(self, grants: Iterable[Grant], open_namespace: Callable[[str], Memory]) -> None:
-        """`open_namespace`: gives the memory of a namespace. Raises `AccessDenied` for two grants to one token."""
+        """`open_namespace` opens the memory of a namespace. Raises `AccessDenied` if two grants have the same token."""
         self._tools: dict[str, MemoryTool] = {}
         self.memories: dict[str, Memory] = {}
-        """By namespace."""
+        """The open memories by namespace."""
         for grant in grants:
             grant.check()
             if grant.token in self._tools:
@@ -84,6 +84,6 @@ class Granted:
             self._tools[grant.token] = MemoryTool(memory, read_only=grant.rights == "read")
 
     def tool_of(self, header: bytes) -> MemoryTool | None:
-        """The tool that the value of an `Authorization` header gives; takes the same time for each wrong one."""
+        """The tool for an `Authorization` header, None for an unknown token; takes the same time for each wrong one."""
         held = [tool for token, tool in self._tools.items() if holds_token(header, token)]
         return held[0] if held else None

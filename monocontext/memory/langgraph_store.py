@@ -35,7 +35,7 @@ from monocontext.memory.objects import THREADS
 
 _PREFIX = "store:"
 _UPDATED = "updated"
-"""In the metadata of an item that a read has stored again: when it was last changed."""
+"""The time of the last change, in the metadata of an item that a read has stored again."""
 
 Namespace = tuple[str, ...]
 
@@ -137,7 +137,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
 
 
 def _key(namespace: Namespace, key: str) -> str:
-    """Labels hold no dot and are not empty, so two dots end them whatever the key is."""
+    """The key in the memory. Labels are not empty and have no dot, so the first two dots end the namespace."""
     return f"{_PREFIX}{'.'.join(_check_namespace(namespace))}..{key}"
 
 

@@ -2,11 +2,11 @@
 
 Invariants, with any number of writers on any machines:
 
-- a put is one request and replaces an entry whole: its value, its lifetime, its metadata; none is ever lost to another
-  key's writer
+- a put is one request and replaces an entry whole: its value, its lifetime, its metadata; a put of another key never
+  undoes it
 - of any number of create-only puts of one key exactly one succeeds, and so of compare-and-swap puts of one version
 - an entry lives from its own write on, by the store's clock; no lifetime of an earlier write outlasts that write
-- an expired entry does not exist for any call; `purge` removes its object, and spares a version that was put since
+- no call sees an expired entry; `purge` removes its object, but not a version that was put since
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
 _NAME_BYTES = 1024
-"""Longest name of an object in S3, in bytes, the memory's own place included."""
+"""Longest name of an object in S3, in bytes, with the prefix of the memory."""
 _CHECKPOINTS = "checkpoint:"
 _VALUES_AHEAD = 4
 SWEEP_SECONDS = 300.0
-"""Between two rounds of `sweep`: a LIST of a thousand entries costs as much as ten GETs."""
+"""The time between two purges by `sweep`: a LIST of a thousand entries costs as much as ten GETs."""
 
 
 class Memory(StoreUser):
@@ -82,13 +82,13 @@ class Memory(StoreUser):
     ) -> str:
         """Store a value and return its ETag (1 PUT; values above 16 MiB go in parts).
 
-        - `ttl`: seconds that it lives; None: for good. 0 removes the key, and returns an empty ETag
-        - `create` (`if_absent` is another name of it): only where there is no such key; else `AlreadyExists`
-        - `if_match`: only over the version with this ETag; else `AlreadyExists`, or `NotFound` where it is gone
+        - `ttl`: its lifetime in seconds; None for no end. 0 removes the key, and returns an empty ETag
+        - `create` (or `if_absent`): only if there is no such key; else raises `AlreadyExists`
+        - `if_match`: only over the version with this ETag; else raises `AlreadyExists`, or `NotFound` for a missing key
         - `metadata`: names and short texts to keep with the value
 
-        Raises `InvalidEntry` for a key, value or lifetime that cannot be stored. Where a condition meets an expired
-        entry, which does not count, 3 requests more. A conditional put whose answer was lost counts as done.
+        Raises `InvalidEntry` for a key, value or lifetime that cannot be stored. A conditional put costs 3 requests
+        more over an expired entry, which counts as missing. If its answer is lost, it finds out whether it succeeded.
         """
         create = create or if_absent
         if create and if_match is not None:
@@ -112,7 +112,7 @@ class Memory(StoreUser):
     def put_new(
         self, key: str, value: str, ttl: float | None = None, *, metadata: Mapping[str, str] | None = None
     ) -> bool:
-        """Store a value where there is no such key; whether this call did (1 PUT). Of many claimants one gets True."""
+        """Store a value if there is no such key; returns whether it did (1 PUT). Of many callers one gets True."""
         try:
             self.put(key, value, ttl, create=True, metadata=metadata)
         except AlreadyExists:
@@ -151,9 +151,9 @@ class Memory(StoreUser):
         return found
 
     def delete(self, key: str, *, if_match: str | None = None) -> bool:
-        """Remove a key, a damaged one too; whether it was there (1 HEAD, 1 DELETE, and at most 1 GET).
+        """Remove a key; returns whether there was one (1 HEAD, 1 DELETE, at most 1 GET). A damaged entry goes, too.
 
-        With `if_match` only that version goes; else `AlreadyExists`.
+        `if_match`: only the version with this ETag; else raises `AlreadyExists`.
         """
         name = self._object_name(key)
         try:
@@ -183,14 +183,14 @@ class Memory(StoreUser):
     def entries(self, prefix: str = "") -> builtins.list[Entry]:
         """Each key that begins with `prefix`, without its value.
 
-        1 LIST a thousand; 1 GET of 2 KB, 16 at once, for each entry that this memory has not met before.
+        Costs 1 LIST a thousand, and 1 GET of 2 KB, 16 at once, for each entry that this object has not seen before.
         """
         return [entry for entry, _ in self._entries.list_all(prefix_of(prefix)) if not entry.is_expired]
 
     def search(
         self, pattern: str | re.Pattern[str], prefix: str = "", *, ignore_case: bool = False, fixed: bool = False
     ) -> Iterator[Found]:
-        """Lines of values that match, key by key (1 LIST, 1 GET an entry, a few ahead).
+        """The lines of values that match, key by key (1 LIST, 1 GET an entry, a few ahead).
 
         `pattern` is a regular expression, with `fixed` a text. Raises `re.error`.
         """
@@ -222,7 +222,7 @@ class Memory(StoreUser):
                 continue
             lines = enumerate((entry.value or "").split("\n"), 1)
             found = [Found(entry.key, number, line) for number, line in lines if pattern.search(line)]
-            # A match that no single line holds is reported where the value begins.
+            # A match over several lines is reported at the first line of the value.
             yield from found or [Found(entry.key, 1, (entry.value or "").split("\n", 1)[0])]
 
     def _read_live(self, name: str) -> Entry | None:
@@ -238,14 +238,14 @@ class Memory(StoreUser):
         return Sizes(sum(len(e.key.encode()) for e in found), sum(e.value_bytes for e in found), len(found))
 
     def clear(self, prefix: str = "") -> int:
-        """Remove every key that begins with `prefix`; how many objects went (1 LIST, 1 DELETE each, 16 at once)."""
+        """Remove every key that begins with `prefix`; returns their number (1 LIST, 1 DELETE each, 16 at once)."""
         infos = self._entries.infos(prefix_of(prefix))
         return len(in_threads(lambda info: self.store.delete(info.key), infos, THREADS, "monocontext-memory"))
 
     def purge(self) -> int:
         """Remove the objects of expired entries; returns their number (cost as of `entries`, and 1 DELETE each).
 
-        Each is removed only in the expired version: a newer one stays. A purge only saves space.
+        A version that was put meanwhile stays. A purge only saves space.
         """
         expired = [entry for entry, _ in self._entries.list_all(prefix_of("")) if entry.is_expired]
 
@@ -262,9 +262,9 @@ class Memory(StoreUser):
     def sweep(
         self, every_seconds: float = SWEEP_SECONDS, tell: Callable[[str], object] = warnings.warn
     ) -> Iterator[None]:
-        """Purge in a thread, at once and then in intervals, while the `with` block lasts.
+        """Purge in a thread while a `with` block runs: at once, then every `every_seconds`.
 
-        A store that fails does not end it: `tell` gets one line, and the next round tries again.
+        If the store fails, `tell` gets one line, and the next purge tries again.
         """
         ended = threading.Event()
 
@@ -288,7 +288,10 @@ class Memory(StoreUser):
     # -- more than text --------------------------------------------------------------------------------------------
 
     def checkpoint(self, name: str, state: Any, ttl: float | None = None) -> str:
-        """Keep the state of a run, anything that JSON holds, under the key `checkpoint:NAME` (1 PUT)."""
+        """Store the state of a run under the key `checkpoint:NAME`; returns its ETag (1 PUT).
+
+        Raises `InvalidEntry` for a state that JSON has no form for.
+        """
         try:
             text = json.dumps(state, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -302,11 +305,10 @@ class Memory(StoreUser):
 
     @validate_options(TextOptions)
     def context(self, prefix: str = "", **options: Unpack[TextOptions]) -> Monocontext:
-        """The values as one lazy text, each below a line `=== KEY: key ===`, in order of their keys.
+        """The values as one lazy text, in the order of their keys, each below a line `=== KEY: key ===`.
 
-        It shows the current entries; no value is read (cost as of `entries`). Options are those options of
-        `Monocontext.open` that need no place. A long value that is replaced later raises `ContextChanged` when it is
-        read there.
+        The text has the entries of now; no value is read yet (cost as of `entries`). `options` are those of
+        `Monocontext.open` that need no place. Reading a value that was replaced meanwhile raises `ContextChanged`.
         """
         from monocontext.memory.context import context_of
 
@@ -326,26 +328,24 @@ class Memory(StoreUser):
                 if found is None and etag is None and isinstance(error, NotFound):
                     raise  # no bucket
                 if found is not None and not found[0].is_expired:
-                    raise AlreadyExists(f"{head.key!r} is there already: ETag {found[0].etag}") from None
+                    raise self._exists(found[0]) from None
                 etag = found[0].etag if found else None
 
     def _swap(self, name: str, head: EntryHeader, data: bytes, etag: str) -> str:
-        """Store an entry over the version with this ETag; the new one's."""
+        """Store an entry over the version with this ETag; returns the new ETag."""
         try:
             return put_own(self.store, name, data, if_match=etag)
         except (AlreadyExists, NotFound):
             found = self._entries.find(name)
             if found is None:
                 raise self._missing_key(head.key) from None
-            raise AlreadyExists(f"{head.key!r} is there already: ETag {found[0].etag}") from None
+            raise self._exists(found[0]) from None
 
     def _check_match(self, key: str, name: str, etag: str) -> None:
-        """Refuse updates that the store would accept: of an expired entry, and with an ETag that no store gives.
+        """Refuse updates that the store would accept: of an expired entry, and with an ETag that cannot be one."""
 
-        An entry known to have no lifetime never expires.
-        """
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
-            raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which no store gives")
+            raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which is not a valid one")
         head = self._entries.recall(name, etag)
         if head is None or head.ttl_seconds is not None:
             found = self._entries.find(name)
@@ -358,7 +358,7 @@ class Memory(StoreUser):
             found = self._entries.find(name)
             live = found[0] if found and not found[0].is_expired else None
             if live and live.etag != if_match:
-                raise AlreadyExists(f"{live.key!r} is there already: ETag {live.etag}")
+                raise self._exists(live)
             if live is None and if_match is not None:
                 raise NotFound(f"nothing at {self._entries.location(name)}")
             if live is None:
@@ -369,6 +369,9 @@ class Memory(StoreUser):
 
     def _object_name(self, key: str) -> str:
         return name_of(key, self._name_bytes)
+
+    def _exists(self, entry: Entry) -> AlreadyExists:
+        return AlreadyExists(f"{entry.key!r} is there already: ETag {entry.etag}")
 
     def _missing_key(self, key: str) -> NotFound:
         return NotFound(f"no key {key!r} in {self.url}")

@@ -31,7 +31,7 @@ def name_of(key: str, most_bytes: int) -> str:
     if not isinstance(key, str):
         raise InvalidEntry(f"a key must be a str, not {type(key).__name__}")
     if not key:
-        raise InvalidEntry("a key has at least one character")
+        raise InvalidEntry("a key must have at least one character")
     name = prefix_of(key) if len(key) <= most_bytes else key
     if len(name) > most_bytes:
         raise InvalidEntry(
@@ -42,8 +42,8 @@ def name_of(key: str, most_bytes: int) -> str:
 
 
 def prefix_of(prefix: str) -> str:
-    """The common prefix of the object names of all keys with this prefix. Raises `InvalidEntry` for anything but a
-    text."""
+    """The common prefix of the names of all objects whose keys have this prefix. Raises `InvalidEntry` for other types
+    than `str`, and for text without a UTF-8 form."""
     if not isinstance(prefix, str):
         raise InvalidEntry(f"a prefix must be a str, not {type(prefix).__name__}")
     try:

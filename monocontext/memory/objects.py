@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from monocontext.errors import ContextChanged, DamagedData, NotFound
 from monocontext.memory.encoding import HEAD_BYTES, EntryHeader, decode_header
-from monocontext.memory.entry import Entry, as_told
+from monocontext.memory.entry import Entry, round_to_clock
 from monocontext.memory.names import key_of
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, clock_of
@@ -19,11 +19,11 @@ from monocontext.stores.protocol import Blob, ObjectInfo, Store, clock_of
 THREADS = 16
 """Requests at once."""
 _REMEMBERED = 20_000
-"""Headers: some MB."""
+"""The most headers that are kept in memory: some MB."""
 
 
 class Entries:
-    """Reads objects. Remembers headers by name and ETag, which identify a version for good: none can be stale."""
+    """Reads the objects of a memory. Keeps headers by name and ETag, which identify a version: none gets stale."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -66,7 +66,8 @@ class Entries:
             return self._make_entry(info, head), head
 
     def list_all(self, prefix: str) -> Iterator[tuple[Entry, EntryHeader]]:
-        """Everything under a prefix of names, expired or not (1 LIST a thousand; 1 GET each unless remembered)."""
+        """The entries under a prefix of names, expired or not, with their headers (1 LIST a thousand; 1 GET for each
+        header that is not remembered)."""
         infos = self.infos(prefix)
         now = self._clock_seconds(infos[0].now_seconds, infos[0].key) if infos else 0.0
 
@@ -85,7 +86,7 @@ class Entries:
             yield from (found for found in in_order(threads, find_entry, infos, 2 * THREADS) if found)
 
     def infos(self, prefix: str) -> list[ObjectInfo]:
-        """Objects of entries under a prefix of names, in the order of their keys (1 LIST a thousand)."""
+        """The objects under a prefix of names, in the order of their keys (1 LIST a thousand)."""
         found = [(key, info) for info in self.store.list(prefix) if (key := key_of(info.key)) is not None]
         return [info for _, info in sorted(found, key=lambda pair: pair[0])]
 
@@ -119,11 +120,12 @@ class Entries:
     def _make_entry(
         self, answer: ObjectInfo | Blob, head: EntryHeader, value: str | None = None, name: str = "", now: float = 0.0
     ) -> Entry:
-        """Both times are of the store's clock: machines whose clocks differ agree on what has expired."""
+        """The entry in an answer of the store. All times are of the store's clock, so that machines agree on what has
+        expired."""
         name = answer.key if isinstance(answer, ObjectInfo) else name
         if head.ttl_seconds is not None:
             now = now or self._clock_seconds(answer.now_seconds, name)
-        ttl_seconds, now_seconds = as_told(head.ttl_seconds, answer.modified_seconds, now or answer.now_seconds)
+        ttl_seconds, now_seconds = round_to_clock(head.ttl_seconds, answer.modified_seconds, now or answer.now_seconds)
         return Entry(
             head.key,
             value,
@@ -136,7 +138,7 @@ class Entries:
         )
 
     def _clock_seconds(self, answered_seconds: float, name: str) -> float:
-        """The store's clock: as in the answer, by the file system, or in a listing (1 LIST); else ours."""
+        """The store's clock: from its answer, the file system or a listing (1 LIST), else the clock of this machine."""
         if answered_seconds:
             return answered_seconds
         if clock := clock_of(self.store):

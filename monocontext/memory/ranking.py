@@ -1,4 +1,4 @@
-"""Put the entries of a memory in the order in which they speak of some words. Pure."""
+"""Rank the entries of a memory by how well they match some words. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from monocontext.text.search.terms import parse
 
 
 def rank(entries: Iterable[Entry], query: str, k: int) -> list[Ranked]:
-    """The best `k` entries, each by its best passage; of equal ones the first. The key counts as a line above its
-    value, and `doc:GLOB` of a query matches it."""
+    """The best `k` entries, each with its best passage; of equal scores the first.
+
+    The key counts as a line above its value, and `doc:GLOB` in a query matches keys.
+    """
     k = check_int("k", k, 1)
     terms = parse(query)
     scoring = terms.scoring

@@ -1,6 +1,6 @@
-"""Serve the memory tool over HTTP to agents that speak CloudLLM's tool protocol: two routes of each of its two clients.
+"""Serve the memory tool over HTTP to agents that speak CloudLLM's tool protocol.
 
-`access` decides who may call. Bodies have a bounded size.
+CloudLLM has two clients, each with two routes of its own. `access` decides who may call. Bodies have a bounded size.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class _MemoryHandler(BaseHTTPRequestHandler):
     def _tool_of_caller(self) -> MemoryTool:
         token = self.server.token
         if not token:
-            # Without a token a web page could reach us through a browser on this machine. Its requests carry an Origin,
-            # or a Host that is not ours.
+            # Without a token a web page could call through a browser on this machine. Its requests have an Origin, or a
+            # Host that is not this machine.
             host = (self.headers.get("Host") or "").rsplit(":", 1)[0].strip("[]")
             if self.headers.get("Origin") or not is_loopback(host):
                 raise _Refusal(HTTPStatus.FORBIDDEN, "without a token only programs on this machine are served")
@@ -150,7 +150,7 @@ class _MemoryHandler(BaseHTTPRequestHandler):
             raise _Refusal(HTTPStatus.LENGTH_REQUIRED, "expected a Content-Length")
         if len(length) > 18 or int(length) > self.server.max_body_bytes:
             most = self.server.max_body_bytes
-            raise _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {most:,} bytes")
+            raise _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have at most {most:,} bytes")
         data = self.rfile.read(int(length))
         if len(data) < int(length):
             raise _Refusal(HTTPStatus.BAD_REQUEST, f"the body ended after {len(data):,} of {int(length):,} bytes")
@@ -163,4 +163,4 @@ class _MemoryHandler(BaseHTTPRequestHandler):
         return body
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Nothing: commands hold what agents remember."""
+        """Log nothing: requests contain what agents remember."""

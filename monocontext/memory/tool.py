@@ -57,7 +57,7 @@ class MemoryTool:
     protocol_name = NAME
 
     def list_tools(self) -> list[dict[str, Any]]:
-        """The descriptions of all tools here: of this one."""
+        """The descriptions of all tools: a list of one."""
         return [self.metadata]
 
     def get_tool_metadata(self, name: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class MemoryTool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """As the tool, as a function for chat-completion APIs."""
+        """The description of the tool as a function for chat-completion APIs."""
         about = self.metadata
         properties = {p["name"]: {"type": p["type"], "description": p["description"]} for p in about["parameters"]}
         parameters = {"type": "object", "properties": properties, "required": ["command"]}
@@ -76,9 +76,9 @@ class MemoryTool:
         return {"type": "function", "function": function}
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str = NAME) -> dict[str, Any]:
-        """Carry out one call: `{"success", "output", "error", "metadata"}`, errors included.
+        """Carry out one call; returns `{"success", "output", "error", "metadata"}`, also for an error.
 
-        Raises `InvalidParameters` for a call without a command and `UnknownTool` for another tool's name alone.
+        Raises `InvalidParameters` for a call without a command, and `UnknownTool` for the name of another tool.
         """
         if tool != NAME:
             raise UnknownTool(f"Tool not found: {tool}")
@@ -148,7 +148,7 @@ class MemoryTool:
 
 
 def _times(entry: Entry) -> dict[str, Any]:
-    """The three fields of the protocol, and three of ours after them."""
+    """The times and the version of an entry, as `META` shows them."""
     left = entry.remaining_seconds
     return {
         "added_utc": _rfc3339(entry.added_utc),

@@ -1,7 +1,7 @@
-"""Read the history that Aider keeps in a repository, `.aider.chat.history.md`, as one session of many launches.
+"""Read the history that Aider keeps in a repository, `.aider.chat.history.md`, as one session.
 
-`# aider chat started at` begins a launch; lines with `#### ` are the user's, with `> ` the program's, the others the
-model's.
+A line `# aider chat started at` is written at each start of Aider. Lines with `#### ` are the user's, lines with `> `
+the program's, and all others the model's.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def _records(path: Path) -> Iterator[Record]:
     at, kind, block = "", "", list[str]()
 
     def flush() -> Iterator[Record]:
-        said = "\n".join(block).strip("\n ")
+        message = "\n".join(block).strip("\n ")
         block.clear()
-        if said:
-            yield {"type": kind, "timestamp": at, "text": said}
+        if message:
+            yield {"type": kind, "timestamp": at, "text": message}
 
     if not any(START.match(line) for line in text.splitlines()):
         raise InvalidText(f"{path}: no history of Aider: no line `# aider chat started at`")
@@ -42,15 +42,15 @@ def _records(path: Path) -> Iterator[Record]:
             yield {"type": "aider.start", "timestamp": at}
             continue
         if line.startswith("#### "):
-            is_of, words = "aider.user", line[5:].rstrip()
+            line_kind, text_of_line = "aider.user", line[5:].rstrip()
         elif line.startswith("> ") or line == ">":
-            is_of, words = "aider.output", line[2:].rstrip()
-        else:
-            is_of, words = "aider.assistant" if line.strip() or kind == "aider.assistant" else kind, line
-        if is_of != kind:
+            line_kind, text_of_line = "aider.output", line[2:].rstrip()
+        else:  # a blank line belongs to the message before it
+            line_kind, text_of_line = "aider.assistant" if line.strip() else kind, line
+        if line_kind != kind:
             yield from flush()
-            kind = is_of
-        block.append(words)
+            kind = line_kind
+        block.append(text_of_line)
     yield from flush()
 
 
@@ -84,10 +84,10 @@ class Aider(SessionReader):
             yield self.file(path)
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` for bytes that are not UTF-8, and for a file that is not such a history."""
+        """The records of a history. Raises `InvalidText` for a file that is not UTF-8, or no history of Aider."""
         return lines_of_records(_records(path))
 
     def file(self, path: Path) -> SessionFile:
-        """A history as a session, named by how it begins: two repositories have two."""
+        """The session in a history. Its id is a hash of the first records: all histories have the same file name."""
         digest = hashlib.sha256(b"\n".join(dumps(record) for record in islice(_records(path), 3))).hexdigest()
         return SessionFile(path, f"aider-{digest[:16]}", self.agent, path.stat().st_mtime, str(path.resolve().parent))

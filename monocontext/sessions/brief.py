@@ -1,4 +1,4 @@
-"""Print the brief at the beginning of a session, as the JSON of a hook: one GET, or a copy of the last one."""
+"""Print the brief at the beginning of a session, as the JSON of a hook (1 GET). If the store fails, print a copy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from monocontext.sessions.spool import complain, home, word
 from monocontext.stores.regular_file import open_file
 
 MOST_CHARACTERS = 9_000
-"""Longest output. Claude Code replaces an output of more than 10,000 characters, in UTF-16, by a file."""
+"""Longest output. Claude Code puts an output of more than 10,000 characters, in UTF-16, into a file."""
 MOST_BYTES = 1 << 20
-"""Read of a brief; less is shown."""
+"""The most that is read of a brief."""
 TIMEOUT_SECONDS = 1.5
-"""For a store that does not answer: the user waits for the first prompt."""
+"""The longest wait for a store: the user cannot write a prompt meanwhile."""
+_CUT = "[cut here; the rest is in the bucket]"
 
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> None:
@@ -33,7 +34,7 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> Non
 
 
 def get_brief(url: str, project: str, options: dict[str, object]) -> tuple[str | None, str]:
-    """The brief, and a note on its age; None if there is none (1 GET)."""
+    """The brief or None, and a note if it is an old copy (1 GET)."""
     copy = os.path.join(home(), "briefs", f"{word(project)}-{_checksum(url, project):08x}.md")
     key = f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}"
     try:
@@ -52,30 +53,28 @@ def get_brief(url: str, project: str, options: dict[str, object]) -> tuple[str |
 
 
 def hook_output(text: str, project: str, url: str, note: str = "") -> str:
-    """The JSON of a SessionStart hook around a brief, at most `MOST_CHARACTERS` long: the brief is cut at the end of a
-    line.
+    """The JSON of a SessionStart hook with a brief, which is cut after a line to fit in `MOST_CHARACTERS`.
 
-    The brief holds words of other users and of their tools' output: it is fenced and marked as such.
+    A brief contains text of other users and of their tools. So it is fenced, and the model is told that it is data.
     """
     text = text.replace("</team-brief", "<\\/team-brief")
-    note_cut = "[cut here; the rest is in the bucket]"
     lines = text.rstrip("\n").split("\n")
     if len(text) > 2 * MOST_CHARACTERS:
-        lines = [*text[: 2 * MOST_CHARACTERS].split("\n")[:-1], note_cut]
+        lines = [*text[: 2 * MOST_CHARACTERS].split("\n")[:-1], _CUT]
     while True:
         context = _fence("\n".join(lines), project, url, note)
-        hook_input = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}
-        line = json.dumps(hook_input, ensure_ascii=False)
-        over = _utf16_length(line) - MOST_CHARACTERS
-        if over <= 0:
+        output = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}
+        line = json.dumps(output, ensure_ascii=False)
+        excess = _utf16_length(line) - MOST_CHARACTERS
+        if excess <= 0:
             return line
-        if lines and lines[-1] == note_cut:
+        if lines and lines[-1] == _CUT:
             lines.pop()
         if not lines:
             raise ValueError(f"the names of project and place alone take more than {MOST_CHARACTERS:,} characters")
-        while lines and over > -len(note_cut) - 2:
-            over -= _utf16_length(json.dumps(lines.pop(), ensure_ascii=False))
-        lines.append(note_cut)
+        while lines and excess > -len(_CUT) - 2:  # until the mark fits, too
+            excess -= _utf16_length(json.dumps(lines.pop(), ensure_ascii=False))
+        lines.append(_CUT)
 
 
 def _fence(text: str, project: str, url: str, note: str) -> str:
@@ -117,7 +116,7 @@ def _read_object(url: str, key: str, options: dict[str, object]) -> bytes | None
 
 
 def _read_with_boto3(url: str, key: str, options: dict[str, Any]) -> bytes | None:
-    """The object by the full store; in a thread, so that its long timeouts do not hold up the session."""
+    """The object, read by the full client; in a thread, since its timeouts are longer than a session should wait."""
     import threading
 
     from monocontext.stores import open_store

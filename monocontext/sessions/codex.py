@@ -1,4 +1,4 @@
-"""Find the sessions of Codex, its rollout files, and make turns out of their records."""
+"""Find the sessions of Codex, which it calls rollouts, and make turns from their records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CALLS = {
     "tool_search_call": "arguments",
     "image_generation_call": "revised_prompt",
 }
-"""The items that are calls, and the field with their arguments."""
+"""The types of items that are calls of tools, each with the field that has the arguments."""
 _RESULTS = frozenset(["function_call_output", "custom_tool_call_output", "tool_search_output"])
 LEFT_OUT = {
     "reasoning": "encrypted",
@@ -45,13 +45,13 @@ LEFT_OUT = {
     "security_risk_score": "a score",
     "state": "settings, of an early version",
 }
-"""Items and records that make no turn, and why. They are in the archive; any other kind is counted as unknown."""
-_MOMENT_SECONDS = 0.5
-_MOMENT_RECORDS = 4
-"""A file has each message twice, as an item and as an event: milliseconds apart, or, without times, a few records
-apart."""
+"""Types of items and records that make no turn, and why. They are in the archive; other types count as unknown."""
+_TWIN_SECONDS = 0.5
+_TWIN_RECORDS = 4
+"""A file has each message twice, as an item and as an event. The second is so much later at most, by its time or, if it
+has none, by its number."""
 _REPLAY_SECONDS = 1.0
-"""A fork copies its parent's records at once: a record that is this much later is its own."""
+"""A fork first copies its parent's records, all at once. A record that is so much later is its own."""
 
 
 def _rollouts(folder: Path) -> list[Path]:
@@ -59,8 +59,8 @@ def _rollouts(folder: Path) -> list[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """Messages that the file may have a second time."""
+class _Message:
+    """A message that the file may have a second time, in the other form."""
 
     role: str
     text: str
@@ -68,15 +68,15 @@ class _Said:
     """`item` or `event`."""
     seconds: float | None
     number: int
-    """Number of its record."""
+    """Number of the record."""
 
-    def is_twin_of(self, other: _Said) -> bool:
-        """Whether both are of one moment. Two items, or two events, never are."""
+    def is_twin_of(self, other: _Message) -> bool:
+        """Whether both are the same message in two forms."""
         if (self.role, self.text) != (other.role, other.text) or self.form == other.form:
             return False
         if self.seconds is None or other.seconds is None:
-            return abs(self.number - other.number) <= _MOMENT_RECORDS
-        return abs(self.seconds - other.seconds) <= _MOMENT_SECONDS
+            return abs(self.number - other.number) <= _TWIN_RECORDS
+        return abs(self.seconds - other.seconds) <= _TWIN_SECONDS
 
 
 class _CodexTurns(TurnMaker):
@@ -90,7 +90,8 @@ class _CodexTurns(TurnMaker):
         self._is_replay = False
         self._is_prompt_inherited = False
         self._before_prompts: list[int] = []
-        self._lone: deque[_Said] = deque(maxlen=64)
+        self._single: deque[_Message] = deque(maxlen=64)
+        """Messages that have been read in one form."""
         self._number = 0
 
     def feed(self, record: Record) -> list[Turn]:
@@ -122,8 +123,8 @@ class _CodexTurns(TurnMaker):
     # -- the place of the session --------------------------------------------------------------------------------------
 
     def _see_session(self, item: Record, record: Record) -> None:
-        """A fork also names its parent's session, before or after its own: that decides neither its place nor its
-        title."""
+        """Read where a session is. A fork also has its parent's description, before or after its own: that one decides
+        neither its place nor its title."""
         is_own = item.get("id") in (None, self._thread)
         if self._is_placed and not is_own:
             self._is_replay, self._replay_began = True, _seconds(record)
@@ -175,7 +176,7 @@ class _CodexTurns(TurnMaker):
             return self._rolled_back(item, record)
         if kind == "thread_name_updated" and not self._is_replay:
             self.title = _word(item, "thread_name")[:200] or self.title
-        return []  # items have all other events
+        return []  # the file has all other events as items, too
 
     def _item_turns(self, item: Record, record: Record) -> list[Turn]:
         kind = str(item.get("type") or item.get("record_type"))
@@ -193,10 +194,9 @@ class _CodexTurns(TurnMaker):
                 turns += self._turn("tool", "tool_result", "[image]", record, tool=tool)
             return turns
         if kind in _RESULTS:
-            found = (
-                _tools_found(item.get("tools")) if kind == "tool_search_output" else _output_text(item.get("output"))
-            )
-            return self._turn("tool", "tool_result", found, record, tool=self._tools.get(call, ""))
+            is_search = kind == "tool_search_output"
+            text = _tools_found(item.get("tools")) if is_search else _output_text(item.get("output"))
+            return self._turn("tool", "tool_result", text, record, tool=self._tools.get(call, ""))
         if kind in ("compaction", "context_compaction"):
             return self._turn("system", "summary", "[conversation compacted]", record)
         if kind not in LEFT_OUT:
@@ -218,31 +218,31 @@ class _CodexTurns(TurnMaker):
         return turns
 
     def _agent_turns(self, item: Record, record: Record, form: str) -> list[Turn]:
-        """A message between agents: a task, or its result."""
+        """The turn of a message between agents: a task, or its result."""
         who = f"[{item.get('author')} to {item.get('recipient')}]"
         return self._once("assistant", f"{who}\n{content_text(item.get('content')).strip()}", record, form)
 
     def _once(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
-        said = _Said(role, text.strip(), form, _seconds(record), self._number)
-        for other in self._lone:
-            if said.is_twin_of(other):
-                self._lone.remove(other)
+        message = _Message(role, text.strip(), form, _seconds(record), self._number)
+        for other in self._single:
+            if message.is_twin_of(other):
+                self._single.remove(other)
                 return []
-        self._lone.append(said)
+        self._single.append(message)
         return self._turn(role, "text", text, record)
 
     def _rolled_back(self, item: Record, record: Record) -> list[Turn]:
         count = item.get("num_turns")
         if not isinstance(count, int) or count < 1:
             return []
-        given_up = self._before_prompts[-count:]
+        abandoned = self._before_prompts[-count:]
         del self._before_prompts[-count:]
-        marks = (f"back_to={given_up[0]}",) if given_up else ()
+        marks = (f"back_to={abandoned[0]}",) if abandoned else ()
         return self._turn("system", "summary", "[rolled back]", record, marks=marks)
 
 
 def _output_text(output: Any) -> str:
-    """The output of a tool: text, or an object around it, which some versions write as JSON text."""
+    """The text of a tool's output. Some versions write an object around it, or that object as JSON text."""
     if isinstance(output, str) and output.startswith('{"output"'):
         try:
             output = json.loads(output)
@@ -271,8 +271,8 @@ def _notice_text(text: str) -> str:
     except ValueError:
         return text
     status = found.get("status")
-    said = next(iter(status.values()), None) if isinstance(status, dict) else status
-    return f"[{found.get('agent_path')}]\n{as_text(said)}"
+    result = next(iter(status.values()), None) if isinstance(status, dict) else status
+    return f"[{found.get('agent_path')}]\n{as_text(result)}"
 
 
 def _seconds(record: Record) -> float | None:
@@ -294,13 +294,13 @@ class Codex(SessionReader):
     maker = _CodexTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Rollouts, including archived ones, in any order; those of subagents below their session's."""
+        """The sessions, including archived ones and those of subagents, in any order."""
         root = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
         for folder in _FOLDERS:
             yield from sessions_of(_rollouts(root / folder), self.file)
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """The threads of a session's subagents. They began after it, as the names of the files say."""
+        """The sessions of a session's subagents. They began later, which the names of the files show."""
         folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
         later = (path for path in _rollouts(folder) if path.name > file.path.name)
         for each in sessions_of(later, self.file):

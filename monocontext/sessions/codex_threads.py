@@ -10,13 +10,16 @@ from monocontext.sessions.records import Record, read_lines
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEAD_RECORDS = 8
-"""The metadata of a thread is at the beginning of its file; a fork names its parent's session as well."""
-_DEEPEST = 10
-"""Subagents of subagents."""
+"""The description of a thread is among so many first records of its file, after its parent's for a fork."""
+_MOST_LEVELS = 10
+"""Levels of subagents of subagents."""
 
 
 def thread_name(path: Path) -> str:
-    """`<uuid>` in the name of the file, else the name; of a subagent's thread `<session>/subagents/<uuid>`."""
+    """The id of the session in a file: `<uuid>`, for a subagent `<session>/subagents/<uuid>`.
+
+    A file without a uuid in its name has the name as its id.
+    """
     own = _own_id(path)
     main = _main_thread(path, own)
     return own if main == own else f"{main}/subagents/{own}"
@@ -28,7 +31,7 @@ def _own_id(path: Path) -> str:
 
 
 def _main_thread(path: Path, thread: str) -> str:
-    for _ in range(_DEEPEST):
+    for _ in range(_MOST_LEVELS):
         head = _head_of(path, thread)
         parent = _parent_of(head)
         if not parent:
@@ -36,7 +39,7 @@ def _main_thread(path: Path, thread: str) -> str:
         session = head.get("session_id")
         if isinstance(session, str) and session and session != head.get("id"):
             return session
-        thread = parent  # a version that does not name the session: the thread above may be a subagent's, too
+        thread = parent  # in a version that does not name the session; the parent may be a subagent, too
         above = next((each for each in path.parent.glob("rollout-*.jsonl*") if _own_id(each) == parent), None)
         if above is None:
             break
@@ -57,7 +60,7 @@ def _head_of(path: Path, thread: str) -> Record:
 
 
 def _parent_of(head: Record) -> str:
-    """The thread that started this one; empty for a session, and for a fork, which is one."""
+    """The thread that started a subagent; empty for a session, forks included."""
     source = head.get("source")
     subagent = source.get("subagent") if isinstance(source, dict) else None
     if subagent is None and head.get("thread_source") != "subagent":

@@ -1,4 +1,4 @@
-"""Find the records in a line that is not a JSON object: the remains of a crash, a killed agent or a shell.
+"""Find the records in a line that is not a JSON object, as a crash, a killed agent or a shell may leave it. Pure.
 
 - NULs around a record, where a file was longer than its written part
 - several records with no newline between them, also after one that broke off
@@ -16,13 +16,13 @@ _BETWEEN = re.compile(r"[\0\s\ufeff]*")
 _START = re.compile(r'\{\s*"')
 _NULS = re.compile("\0+")
 _MOST_STARTS = 50
-"""Places at which a record may begin after one that broke off: each is tried."""
+"""The most places that are tried as the beginning of a record after one that broke off."""
 _MOST_CHARACTERS = 8 << 20
 """Longest line that is searched for records after a truncated one, in characters."""
 
 
 def records_in(data: bytes) -> list[dict[str, Any] | str]:
-    """The records of a line, and the other parts between them as text; NULs around them are left out."""
+    """The records in a line in order, and the text between them; NULs around records are left out."""
     text = decode(data)
     found: list[dict[str, Any] | str] = []
     at = _skip(text, 0)
@@ -39,8 +39,8 @@ def records_in(data: bytes) -> list[dict[str, Any] | str]:
 
 
 def decode(data: bytes) -> str:
-    """A line as text, its newline left out; half of its bytes are NULs where it is UTF-16."""
-    if 2 * data.count(b"\0") >= len(data) - 4 and b"\0\0" not in data:
+    """A line as text, without its newline. The line may be UTF-16 within a file of UTF-8."""
+    if 2 * data.count(b"\0") >= len(data) - 4 and b"\0\0" not in data:  # every second byte is NUL
         data = data.strip(b"\r\n")
         wide = data[1:] if data.startswith(b"\0") and len(data) % 2 else data
         for encoding in ("utf-16-le", "utf-16-be"):
@@ -82,5 +82,5 @@ def _is_whole(record: dict[str, Any]) -> bool:
 
 
 def _without_nuls(text: str) -> str:
-    """Text without runs of NULs, each of which would take six characters in the archive."""
+    """A text with its runs of NULs replaced by their number: JSON takes six characters for each NUL."""
     return _NULS.sub(lambda run: f"[{len(run[0]):,} NULs]", text.rstrip("\0")).rstrip("\r\n")

@@ -1,7 +1,7 @@
-"""Get one object in one attempt, with a time limit: a starting session should not wait for more.
+"""Get one object in one attempt with a time limit, since a user waits for it at the start of a session.
 
-For directories, and for S3 where the keys and the route are found without boto3 (`stores.s3.account`). Other settings
-raise `NeedsFullClient`: the full store is slower, and knows them.
+It reads directories, and S3 if credentials and route can be found without boto3 (`stores.s3.account`). For all other
+settings it raises `NeedsFullClient`, and the caller takes boto3, which is slower.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class NeedsFullClient(Exception):
-    """This object can only be read by boto3."""
+    """Only boto3 can read this object; the message says why."""
 
 
 def get_once(url: str, key: str, options: dict[str, object], timeout_seconds: float, most_bytes: int) -> bytes | None:
@@ -50,19 +50,19 @@ def get_once(url: str, key: str, options: dict[str, object], timeout_seconds: fl
 def _get_from_s3(
     address: Address, key: str, options: dict[str, object], timeout_seconds: float, most_bytes: int
 ) -> bytes | None:
-    route, signer = _find_way(address.place, options)
+    route, signer = _plan(address.place, options)
     endpoint = route.endpoint
     host, path = endpoint.host_header, route.path + encode_path(f"{address.path}/{key}".lstrip("/"))
     headers = {"host": host} if signer is None else signer.headers("GET", host, path, "", {}, time.time())
     head = request_head("GET", path, {**headers, "connection": "close"})
     try:
-        end = time.monotonic() + timeout_seconds
+        deadline = time.monotonic() + timeout_seconds
         try:
-            status, body = _exchange(endpoint, head, end, most_bytes)
+            status, body = _exchange(endpoint, head, deadline, most_bytes)
         except OSError as error:
             if "CERTIFICATE_VERIFY_FAILED" not in str(error):
                 raise
-            status, body = _exchange(endpoint, head, end, most_bytes, all_certificates=True)
+            status, body = _exchange(endpoint, head, deadline, most_bytes, all_certificates=True)
     except OSError as error:
         raise StoreFailure(f"{endpoint}: {error}") from None
     if status == 404 and b"NoSuchBucket" not in body:
@@ -75,20 +75,20 @@ def _get_from_s3(
 
 
 def _exchange(
-    endpoint: Endpoint, request: bytes, end: float, most_bytes: int, *, all_certificates: bool = False
+    endpoint: Endpoint, request: bytes, deadline: float, most_bytes: int, *, all_certificates: bool = False
 ) -> tuple[int, bytes]:
-    """Status and the first bytes of the body, until `end`. `http.client` would take 25 ms to import.
+    """The status and the first bytes of the body. Raises `OSError`, also after `deadline` or if the body breaks off.
 
-    Raises `OSError`, also for a body that breaks off.
+    `http.client` is not used: its import takes 25 ms.
     """
-    sock = socket.create_connection((endpoint.host, endpoint.port), max(0.01, end - time.monotonic()))
+    sock = socket.create_connection((endpoint.host, endpoint.port), max(0.01, deadline - time.monotonic()))
     if endpoint.scheme == "https":
         sock = _make_tls_context(all_certificates).wrap_socket(sock, server_hostname=endpoint.host)
     with sock:
         data = b""
 
         def receive() -> bytes:
-            sock.settimeout(max(0.01, end - time.monotonic()))
+            sock.settimeout(max(0.01, deadline - time.monotonic()))
             return sock.recv(1 << 16)
 
         sock.sendall(request)
@@ -109,13 +109,16 @@ def _exchange(
         return answer.status, bytes(body[:length])
 
 
-def _make_tls_context(everything: bool) -> SSLContext:
-    """An SSL context with the certificates of this system. Without `everything`, certificates are looked up in a folder
-    with a file for each, if there is one: to read the file with all of them takes 40 ms of a core."""
+def _make_tls_context(all_certificates: bool) -> SSLContext:
+    """An SSL context with the certificates of this system.
+
+    Reading the file with all certificates takes 40 ms of a core. So without `all_certificates` the needed ones are
+    looked up in a folder with a file for each, if there is such a folder.
+    """
     import ssl
 
     folder = ssl.get_default_verify_paths().capath
-    names = os.listdir(folder) if folder and not everything and not os.environ.get("SSL_CERT_FILE") else []
+    names = os.listdir(folder) if folder and not all_certificates and not os.environ.get("SSL_CERT_FILE") else []
     if not any(name.endswith(".0") for name in names):
         return ssl.create_default_context()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -123,7 +126,8 @@ def _make_tls_context(everything: bool) -> SSLContext:
     return context
 
 
-def _find_way(bucket: str, options: dict[str, object]) -> tuple[Route, Signer | None]:
+def _plan(bucket: str, options: dict[str, object]) -> tuple[Route, Signer | None]:
+    """The route to a bucket, and a signer unless access is anonymous. Raises `NeedsFullClient`."""
     names = ("endpoint", "region", "profile", "path_style", "anonymous")
     given: dict[str, Any] = {name: options[name] for name in names if options.get(name) is not None}
     wanted = S3Options(**given)

@@ -1,7 +1,7 @@
 """Run as an agent's hook: `monocontext-hook session-end|stop|session-start --url URL ...`.
 
-An agent waits a second for it, then kills it. So at the end of a session it writes a job and returns; a worker that it
-starts uploads the session. At the beginning it prints the brief. Nothing heavy is imported.
+At the end of a session the hook writes a job and starts a worker, which uploads the session: an agent kills a hook that
+takes longer than a second. At the beginning it prints the brief. It imports little.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ OPTIONS = (
     "url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars", "max-dollars-per-day"
 )  # fmt: skip
 _URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")
-"""The second is the setting of our plugin in Claude Code."""
+"""The second one is set by our plugin in Claude Code."""
 FLAGS = ("anonymous", "no-redact", "compile")
 _MOST_BYTES = 4 << 20
 _IDLE_SECONDS = 2.0
 _MOST_SECONDS = 8.0
-"""An agent may leave stdin open, so the hook does not wait for its end: the input is complete once its JSON is, and
-later input is ignored."""
+"""An agent may leave stdin open. So the hook stops reading after a complete JSON object, a pause of `_IDLE_SECONDS`, or
+`_MOST_SECONDS` in all."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The console script. Exit 1 shows the user the error and does not block the agent; exit 2 would."""
+    """Run the console script; returns its exit code. At 1 the agent shows the error and goes on, at 2 it would stop."""
     try:
         event, options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
         hook_input = read_input(0)
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
             from monocontext.sessions.brief import show_brief
 
             show_brief(hook_input, options)
-            if spool.jobs():  # jobs of a machine that was offline, or went down
+            if spool.jobs():  # the machine was offline, or went down
                 spool.start_worker()
         else:
             queue_upload(hook_input, options, goes_on=event == "stop")
@@ -49,10 +49,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def read_input(descriptor: int) -> dict[str, object]:
-    """The JSON object that an agent writes, in UTF-8 or UTF-16, `{}` where it writes nothing. Raises `ValueError`."""
+    """The JSON object that an agent writes, in UTF-8 or UTF-16; `{}` if it writes nothing. Raises `ValueError`."""
     data = bytearray()
-    end = time.monotonic() + _MOST_SECONDS
-    while _comes_within(descriptor, min(_IDLE_SECONDS, end - time.monotonic())):
+    deadline = time.monotonic() + _MOST_SECONDS
+    while _has_input(descriptor, min(_IDLE_SECONDS, deadline - time.monotonic())):
         chunk = os.read(descriptor, 1 << 16)
         data += chunk
         if len(data) > _MOST_BYTES:
@@ -65,8 +65,8 @@ def read_input(descriptor: int) -> dict[str, object]:
     return _parse(data)
 
 
-def _comes_within(descriptor: int, seconds: float) -> bool:
-    """Wait for input, or its end. Where pipes cannot be waited for (Windows) the read itself waits."""
+def _has_input(descriptor: int, seconds: float) -> bool:
+    """Wait for input or its end; returns whether it came in time. On Windows the read waits instead."""
     try:
         return bool(select.select([descriptor], [], [], max(0.0, seconds))[0])
     except OSError:

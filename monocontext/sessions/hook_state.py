@@ -1,7 +1,7 @@
-"""Find out why installed hooks do not run: an agent that skips one says nothing.
+"""Find out why installed hooks do not run, since agents skip them silently.
 
-Codex runs a hook if its digest is in `config.toml`, where it is stored once the user trusts the hook, and reads hooks
-of a directory that it trusts (as of 0.169). Claude Code runs all hooks, unless they are switched off.
+Codex (as of 0.169) reads the hooks of directories that it trusts, and runs those that the user trusts: it stores their
+digests in `config.toml`. Claude Code runs all hooks, unless they are switched off.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _CODEX_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class InstalledHooks:
-    """Hooks of ours in one file."""
+    """Our hooks in one settings file of an agent."""
 
     agent: str
     path: Path
     missing: str
-    """The reasons why the agent does not run them, and what to do; empty if no reason is known."""
+    """Why the agent does not run them, and what to do; empty if no reason is known."""
 
 
 def find_hooks(directory: Path) -> list[InstalledHooks]:
-    """Our hooks for this directory: in its own settings, in those of the user, and of Codex' plugin."""
+    """Our hooks for a directory: in its settings, in those of the user, and in our plugin for Codex."""
     found = []
     for agent in AGENTS.values():
         places = [(agent.settings_path(directory, is_user), "") for is_user in (False, True)]
@@ -51,8 +51,10 @@ def find_hooks(directory: Path) -> list[InstalledHooks]:
 
 
 def what_is_missing(agent: AgentSettings, path: Path, settings: Settings, name: str = "") -> str:
-    """The reason why an agent does not run our hooks in a file, and what to do. `name`: Codex's name for the file of a
-    plugin."""
+    """Why an agent does not run our hooks in a file, and what to do; empty if no reason is known.
+
+    `name`: Codex's name for the file, if the file belongs to a plugin.
+    """
     if settings.get("disableAllHooks"):
         return "`disableAllHooks` is set there: no hook runs"
     if agent.name != "codex":
@@ -63,18 +65,17 @@ def what_is_missing(agent: AgentSettings, path: Path, settings: Settings, name: 
             "Codex reads no hooks of a directory that it does not trust. Start `codex` there, and trust the directory "
             "and the hooks when it asks; until then nothing is uploaded, and `codex exec` does not say so"
         )
-    entries = list(_entries(settings))
-    waiting = [key for key, identity in entries if not _has_digest(config, name or str(path), key, identity)]
-    if not waiting:
+    trusted = [_has_digest(config, name or str(path), key, hook) for key, hook in _entries(settings)]
+    if all(trusted):
         return ""
     return (
-        f"Codex runs no hook that you have not trusted, as {len(waiting)} of these {len(entries)} are now. Start "
+        f"Codex runs only hooks that you trust; {trusted.count(False)} of these {len(trusted)} are not trusted. Start "
         "`codex` and trust them when it asks; until then nothing is uploaded, and `codex exec` does not say so"
     )
 
 
 def _entries(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Our hooks: Codex's name for each within its file, and the input of its digest."""
+    """Our hooks in a file, each after Codex's name for it, in the form of which Codex stores a digest."""
     hooks = settings.get("hooks")
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
         word = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
@@ -87,8 +88,9 @@ def _entries(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
                     yield f"{word}:{row}:{column}", {"event_name": word, "hooks": [hook], **matcher}
 
 
-def _has_digest(config: Settings, file: str, key: str, identity: dict[str, Any]) -> bool:
-    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def _has_digest(config: Settings, file: str, key: str, hook: dict[str, Any]) -> bool:
+    """Whether Codex's settings have the digest of a hook."""
+    text = json.dumps(hook, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     digest = f"sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
     state = config.get("hooks", {}).get("state", {})
     known = (state.get(f"{each}:{key}") for each in {file, os.path.realpath(file)})
@@ -104,14 +106,14 @@ def _is_trusted(directory: Path, config: Settings) -> bool:
 
 
 def _plugins(home: Path) -> Iterator[tuple[Path, str]]:
-    """The hooks of our plugin if it is on, with Codex's names for them."""
+    """The files with the hooks of our plugin, if it is enabled, with Codex's names for them."""
     try:
         plugins = _read_config(home).get("plugins", {})
     except MonocontextError:
         return  # reported for the hooks themselves
-    for plugin, told in plugins.items():
+    for plugin, state in plugins.items():
         name, _, market = plugin.partition("@")
-        if name == "monocontext" and isinstance(told, dict) and told.get("enabled", True):
+        if name == "monocontext" and isinstance(state, dict) and state.get("enabled", True):
             for path in (home / "plugins" / "cache" / market / name).glob("*/hooks/codex-hooks.json"):
                 yield path, f"{plugin}:hooks/codex-hooks.json"
 

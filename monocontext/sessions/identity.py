@@ -8,12 +8,11 @@ import socket
 
 
 def user_at_machine() -> str:
-    """`name@machine`: `MONOCONTEXT_USER`, else the account and the host."""
-    given = os.environ.get("MONOCONTEXT_USER")
-    if given:
-        return given
+    """`MONOCONTEXT_USER` if it is set, else `account@host`."""
+    if user := os.environ.get("MONOCONTEXT_USER"):
+        return user
     try:
         name = getpass.getuser()
-    except (OSError, KeyError, ImportError):  # no account of that number, as in containers; no `pwd`
+    except (OSError, KeyError, ImportError):  # no such account, as in containers; no module `pwd`
         name = str(os.getuid()) if hasattr(os, "getuid") else "user"
     return f"{name}@{socket.gethostname()}"

@@ -7,8 +7,8 @@
     search/<project>/...                                                                   search filters over the texts
     locks/<name>
 
-Names come from files and other people. Whatever they hold, a part of a key has no slash, does not begin with a dot and
-is not empty, so nothing is written outside its folder; and two names never share a part.
+Names come from files and from other people. Whatever a name is, its part of a key has no slash, does not begin with a
+dot and is not empty, so nothing is written outside its folder. Different names have different parts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PART = re.compile(r"part-(\d{13})-[0-9a-f]{6}\.jsonl")
 
 
 def key_part(name: str, what: str = "name") -> str:
-    """One part of a key. Raises `InvalidUrl` for a name that is empty or too long."""
+    """A name as one part of a key. Raises `InvalidUrl` for a name that is empty or too long."""
     if not isinstance(name, str) or not name:
         raise InvalidUrl(f"a {what} must be a str of at least one character, not {name!r}")
     part = quote(name, safe="-_.~", errors="surrogatepass")
@@ -47,12 +47,12 @@ def key_part(name: str, what: str = "name") -> str:
 
 
 def name_of(part: str) -> str:
-    """The name that `key_part` made a part of a key."""
+    """The name for a part of a key, as `key_part` makes it."""
     return unquote(part, errors="surrogatepass")
 
 
 def session_path(session_id: str) -> str:
-    """A session's id as parts of a key. The `/` of `<id>/subagents/agent-x` separates, any other is escaped."""
+    """A session's id as parts of a key. The slashes of `<id>/subagents/agent-x` stay, any other is escaped."""
     main, slash, rest = session_id.partition("/subagents/")
     if not slash:
         return key_part(session_id, "session id")
@@ -62,16 +62,16 @@ def session_path(session_id: str) -> str:
 
 
 def session_of(path: str) -> str:
-    """The id that `session_path` made parts of a key."""
+    """The session's id for parts of a key, as `session_path` makes them."""
     return "/".join(name_of(part) for part in path.split("/"))
 
 
 def is_part(name: str) -> bool:
-    """Whether a file name is one of records."""
+    """Whether an object of this name has records."""
     return _PART.fullmatch(name) is not None
 
 
 def part_ms(name: str) -> int:
-    """The milliseconds since 1970 in the name of records; 0 for another name."""
+    """The time in the name of an object with records, in milliseconds since 1970; 0 for any other name."""
     found = _PART.fullmatch(name)
     return int(found[1]) if found else 0

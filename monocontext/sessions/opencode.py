@@ -1,7 +1,7 @@
-"""Find the sessions of OpenCode, in its database, its earlier tree of files, or an export, and make turns of them.
+"""Find the sessions of OpenCode in its database, its earlier tree of files or an export, and make turns from them.
 
-A record is a session, or a part of a message with the facts of its message. A part that is still being written, such as
-a tool that runs, is left for the next upload.
+OpenCode keeps messages in parts. A record here is the description of a session, or one part with the role, model and
+time of its message. A part that is still being written, such as a running tool, is left for the next upload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from monocontext.sessions.turn import Turn
 
 SESSION, PART = "opencode.session", "opencode.part"
 LEFT_OUT = frozenset(["step-start", "step-finish", "snapshot", "patch", "reasoning", "agent", "retry"])
-"""Parts that make no turn. They are in the archive."""
+"""Types of parts that make no turn. They are in the archive."""
 _FACTS = ("id", "parentID", "projectID", "directory", "title", "version")
 
 
@@ -37,6 +37,7 @@ def _session_name(session: str, parent: object) -> str:
 
 
 def _records(path: Path) -> Iterator[Record]:
+    """The records of a session: the database and the session's id as one path, or a file."""
     if path.parent.is_file():
         yield from _database_records(path.parent, path.name)
         return
@@ -75,7 +76,7 @@ def _database_records(database: Path, session: str) -> Iterator[Record]:
 
 @contextmanager
 def _open(database: Path) -> Iterator[sqlite3.Connection]:
-    """Read a database that the agent may be writing. Raises `InvalidText` for any other database."""
+    """Open a database, which the agent may be writing, to read it. Raises `InvalidText` if SQLite cannot read it."""
     try:
         with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as rows:
             yield rows
@@ -89,16 +90,24 @@ def _session_record(info: Record, created: object) -> Record:
 
 
 def _part_records(info: Record, parts: Iterable[Record]) -> Iterator[Record]:
+    """The records of the complete parts of a message, which `info` describes."""
+    model = info.get("modelID") or (info.get("model") or {}).get("modelID")
     for part in parts:
         if _is_whole(info, part):
-            spans = (part.get("state"), part, info)
-            times = [each["time"] for each in spans if isinstance(each, dict) and isinstance(each.get("time"), dict)]
-            at = next((time[name] for time in times for name in ("start", "created") if name in time), None)
-            model = info.get("modelID") or (info.get("model") or {}).get("modelID")
             yield {
                 "type": PART, "uuid": part.get("id"), "messageID": info.get("id"), "role": info.get("role"),
-                "model": model, "timestamp": _time(at), "part": part,
+                "model": model, "timestamp": _time(_began(part.get("state"), part, info)), "part": part,
             }  # fmt: skip
+
+
+def _began(*candidates: Any) -> object:
+    """The first beginning that one of these objects has, in milliseconds; None if none has one."""
+    for each in candidates:
+        time = each.get("time") if isinstance(each, dict) else None
+        for name in ("start", "created"):
+            if isinstance(time, dict) and name in time:
+                return time[name]
+    return None
 
 
 def _is_whole(info: Record, part: Record) -> bool:
@@ -141,10 +150,10 @@ class _OpenCodeTurns(TurnMaker):
             return self._turn(role, "text", text, record)
         if kind == "tool":
             state, tool = part["state"], str(part.get("tool") or "")
-            given = state.get("output") if state.get("status") == "completed" else f"[error]\n{state.get('error')}"
+            result = state.get("output") if state.get("status") == "completed" else f"[error]\n{state.get('error')}"
             return [
                 *self._turn("assistant", "tool_use", as_text(state.get("input")), record, tool=tool),
-                *self._turn("tool", "tool_result", as_text(given), record, tool=tool),
+                *self._turn("tool", "tool_result", as_text(result), record, tool=tool),
             ]
         if kind == "file":
             return self._turn(role, "text", f"[file] {part.get('filename') or part.get('mime') or ''}", record)
@@ -162,7 +171,10 @@ class OpenCode(SessionReader):
     maker = _OpenCodeTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Sessions of the database, named by a path below it, and of the tree of files; in no order."""
+        """The sessions of the database and of the tree of files, in any order.
+
+        The path of a session in the database is the database's path and the session's id.
+        """
         data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "opencode"
         database = Path(os.environ.get("OPENCODE_DB") or data / "opencode.db")
         if database.is_file():
@@ -173,11 +185,11 @@ class OpenCode(SessionReader):
         yield from sessions_of((data / "storage" / "session").glob("*/ses_*.json"), self.file)
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
-        """Raises `InvalidText` for a file that is not a session."""
+        """The records of a session. Raises `InvalidText` for a file that is not a session."""
         return lines_of_records(_records(path))
 
     def file(self, path: Path) -> SessionFile:
-        """A session of the tree of files, or an export. Raises `InvalidText`."""
+        """The session in an export, or in a file of the tree. Raises `InvalidText` for any other file."""
         first = next(_records(path))
         name = _session_name(str(first["id"]), first.get("parentID"))
         return SessionFile(path, name, self.agent, path.stat().st_mtime)

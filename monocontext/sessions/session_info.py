@@ -1,8 +1,7 @@
 """Describe an uploaded session in `session.json`: its properties and the objects that it consists of.
 
-Writing it, by compare-and-swap, is the commit of an upload: records and texts come before it, and an object that it
-does not name does not count. So a machine that dies in the middle, and two that upload one session, leave each record
-exactly once.
+Writing it, by compare-and-swap, commits an upload: records and texts are written before it, and objects that it does
+not name do not count. So each record counts exactly once, even if a machine dies or two upload the same session.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ class TurnPiece:
     started: str
     """The earliest time of a turn, as written; empty if no turn has one."""
     ended: str
-    """Greatest time of a turn."""
+    """The latest time of a turn, as written; empty if no turn has one."""
     frames: tuple[FrameRecord, ...]
-    """Many sessions make one text by these, without being read."""
+    """Frame records of the text: sessions are joined into one text without being read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +57,34 @@ class SessionInfo:
     started: str = ""
     ended: str = ""
     users: tuple[str, ...] = ()
-    """The uploaders: `user@machine`."""
+    """Who uploaded it, each as `user@machine`."""
     records: int = 0
     turns: int = 0
     lines: int = 0
-    """Lines of the transcript file that have been taken."""
+    """Lines of the transcript file that are archived."""
     digest: str = ""
-    """The digest of those lines, to check whether a file still begins with them."""
+    """The digest of these lines, to check whether a file still begins with them."""
     tail: str = ""
-    """Digest of a last line that was kept though it was cut off."""
+    """The digest of an incomplete last line that is archived; empty if there is none."""
     redacted: dict[str, int] = field(default_factory=dict)
-    """Secrets taken out, by kind."""
+    """The number of secrets of each kind that were taken out."""
     is_redacted: bool = True
     """False after an upload with `--no-redact`."""
     images: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
-    """Records of types that the uploader did not know, by type. They are in the archive."""
+    """The number of records of each type that the uploader did not know. They are in the archive."""
     unreadable: int = 0
-    """Lines that were no records. They are in the archive."""
+    """The number of lines that were no records. They are in the archive."""
     parts: tuple[SessionPart, ...] = ()
     pieces: tuple[TurnPiece, ...] = ()
     write_id: str = ""
-    """New with each write: equal contents would have equal ETags."""
+    """A new value in each write: equal contents would have equal ETags."""
     tools: tuple[str, ...] = ()
     """Names of the tools that were called, sorted; empty for sessions that an earlier version uploaded."""
 
     @property
     def content_sha256(self) -> tuple[str, ...]:
-        """Names the text."""
+        """The hashes of the text, which identify it."""
         return tuple(piece.sha256 for piece in self.pieces)
 
     def to_bytes(self) -> bytes:
@@ -96,7 +95,7 @@ class SessionInfo:
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> SessionInfo:
-        """Raises `DamagedData`, and `UnsupportedFormat` for the data of a newer version."""
+        """The session in an object. Raises `DamagedData`, and `UnsupportedFormat` for the data of a newer version."""
         try:
             found = json.loads(data)
             if found["format"] > FORMAT:

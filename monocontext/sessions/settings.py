@@ -1,7 +1,7 @@
-"""Add our hooks to an agent's settings and remove them; touch nothing else.
+"""Add our hooks to an agent's settings and remove them; change nothing else.
 
-Claude Code: `.claude/settings.local.json` of the directory, of this user alone, or `~/.claude/settings.json`.
-Codex: `.codex/hooks.json`, or `$CODEX_HOME/hooks.json`. The old file stays next to it, once for each change.
+Claude Code: `.claude/settings.local.json` of the directory, which only this user has, or `~/.claude/settings.json`.
+Codex: `.codex/hooks.json`, or `$CODEX_HOME/hooks.json`. Each change leaves a copy of the old file next to it.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _END_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """The places of an agent's settings, and the events that we hook."""
+    """Where an agent keeps its settings, and the events that get our hooks."""
 
     name: str
     folder: str
-    """Below a repository, and below the home directory."""
+    """The agent's folder in a repository and in the home directory."""
     local_file: str
     user_file: str
     home_variable: str
-    """Names the folder of the user where it is set."""
+    """The environment variable that replaces the folder in the home directory."""
     events: tuple[tuple[str, str, str | None, dict[str, Any]], ...]
-    """The event, our name for it, its matcher, and the other fields of its entry."""
+    """Events: the agent's name, our name, the matcher, and further fields of the entry."""
     takes_args: bool
-    """Starts a program with a list of arguments, without a shell."""
+    """Whether an entry has a list of arguments; else it has a command for a shell."""
     example: str
     """A command that makes a small session."""
 
@@ -73,7 +73,7 @@ AGENTS = {
         ),
         takes_args=True, example='claude -p "Say hello"',
     ),
-    # No event for the end of a session: the last turn's upload is the end.
+    # Codex has no event for the end of a session: the upload after the last turn completes it.
     "codex": AgentSettings(
         "codex", ".codex", "hooks.json", "hooks.json", "CODEX_HOME",
         (
@@ -88,7 +88,7 @@ AGENTS = {
 def add_hooks(
     settings: Settings, agent: AgentSettings, options: Sequence[str], program: Sequence[str] | None = None
 ) -> Settings:
-    """Settings with our hooks in them, those of an earlier installation replaced. Raises `MonocontextError`."""
+    """The settings with our hooks, which replace those of an earlier installation. Raises as `remove_hooks`."""
     merged = remove_hooks(settings)
     hooks = merged.setdefault("hooks", {})
     for event, ours, matcher, more in agent.events:
@@ -104,25 +104,24 @@ def add_hooks(
 
 
 def remove_hooks(settings: Settings) -> Settings:
-    """Settings without our hooks; all other settings stay. Raises `MonocontextError`."""
+    """The settings without our hooks. Raises `MonocontextError` for `hooks` in an unknown form."""
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-        raise MonocontextError("`hooks` in the settings must be lists by event, as agents write it")
+        raise MonocontextError("`hooks` in the settings must be an object with a list for each event")
     kept = {}
     for event, groups in hooks.items():
-        left = []
+        kept_groups = []
         for group in groups:
             inner = group.get("hooks") if isinstance(group, dict) else None
             others = [entry for entry in inner if not is_ours(entry)] if isinstance(inner, list) else None
             if others is None or len(others) == len(inner or ()):
-                left.append(group)
+                kept_groups.append(group)
             elif others:
-                left.append({**group, "hooks": others})
-        if left or not groups:
-            kept[event] = left
-    rest = {name: value for name, value in settings.items() if name != "hooks"}
-    if "hooks" not in settings or (hooks and not kept):
-        return rest
+                kept_groups.append({**group, "hooks": others})
+        if kept_groups or not groups:
+            kept[event] = kept_groups
+    if hooks and not kept:
+        return {name: value for name, value in settings.items() if name != "hooks"}
     return {name: kept if name == "hooks" else value for name, value in settings.items()}
 
 
@@ -145,11 +144,11 @@ def hook_program() -> list[str]:
 
 
 def read_settings(path: Path) -> Settings:
-    """Settings, empty where there is no file. Raises `MonocontextError` for a file that is no JSON object."""
+    """The settings in a file, empty if there is none. Raises `MonocontextError` for a file that is no JSON object."""
     try:
         text = path.read_text("utf-8")
         found = json.loads(text) if text.strip() else {}
-        json.dumps(found, allow_nan=False)  # a file that could not be written again
+        json.dumps(found, allow_nan=False)  # refuses numbers that JSON has no form for
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:
@@ -169,32 +168,30 @@ def as_text(settings: Settings) -> str:
 
 
 def write_settings(path: Path, settings: Settings) -> Path | None:
-    """Write settings completely or not at all; returns the path of the copy of the old file, or None if there was none
-    or nothing changed.
+    """Write settings completely or not at all; returns the path of a copy of the old file.
 
-    A file behind a link is written at its target. Settings that were there before return as they were written.
+    None if there was no file, or nothing to change. If `path` is a link, its target is written. Settings equal to those
+    of a copy are restored with the copy's format.
     """
     path = path.resolve()
-    before = path.read_bytes() if path.exists() else None
-    if before is not None and read_settings(path) == settings:
-        return None
-    if before is None and not settings:
+    exists = path.exists()
+    if read_settings(path) == settings:
         return None
     backup, data = None, _find_original(path, settings) or as_text(settings).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
-    if before is not None:
+    if exists:
         backup = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1_000_000:06d}.bak")
         shutil.copy2(path, backup)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_bytes(data)
-    if before is not None:
+    if exists:
         shutil.copymode(path, temporary)
     os.replace(temporary, path)
     return backup
 
 
 def _find_original(path: Path, settings: Settings) -> bytes | None:
-    """The newest backup with the same settings: its indents and line ends are the user's."""
+    """The bytes of the newest copy with the same settings: its indents and line ends are the user's."""
     for copy in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.bak"), reverse=True):
         with contextlib.suppress(MonocontextError, OSError):
             if read_settings(copy) == settings:
@@ -203,7 +200,7 @@ def _find_original(path: Path, settings: Settings) -> bytes | None:
 
 
 def skill(url: str, options: Sequence[str]) -> str:
-    """The skill by which an agent uploads on demand."""
+    """The text of a skill that tells an agent how to upload on demand."""
     more = "".join(f" {shlex.quote(word)}" for word in options)
     return f"""---
 name: {SKILL_NAME}

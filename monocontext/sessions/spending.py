@@ -1,7 +1,7 @@
 """Record the costs of compiling a project: `compiled/<project>/spent.json`, dollars and calls by day (UTC).
 
-It is written after each call, by compare-and-swap: a machine that dies loses the call in progress, and two that both
-believe to hold the lease lose nothing.
+It is written after each call by compare-and-swap. A machine that dies loses only the call in progress, and two machines
+that both believe they have the lease lose nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Costs:
     """Dollars and calls by day, such as `2026-11-23`."""
 
     def dollars(self, day: str | None = None) -> float:
-        """Dollars spent on one day, or in all."""
+        """Dollars spent on one day, or without `day` in all."""
         return sum(dollars for each, (dollars, _) in self.days.items() if day in (None, each))
 
     def calls(self, day: str | None = None) -> int:
@@ -46,10 +46,10 @@ class CostLedger:
         self._key = f"{COMPILED}/{project_part}/spent.json"
         self._etag: str | None = None
         self.spent = Costs({})
-        """As of the last `load` or `add`."""
+        """The costs at the last `load` or `add`."""
 
     def load(self) -> Costs:
-        """Read it (1 GET). Raises `DamagedData`."""
+        """The costs so far (1 GET). Raises `DamagedData`."""
         try:
             blob = get_bounded(self._store, self._key, _MOST_BYTES)
         except NotFound:

@@ -1,9 +1,9 @@
 """Queue uploads: one small file for each, in a directory of this user. Imports next to nothing.
 
 Invariants:
-- a job is there whole or not at all, whichever process is killed;
-- a transcript is hard-linked where that is possible, so it stays when the agent removes it;
-- one worker works at a time; a job that is written while it ends is seen by it or by a new one.
+- a job is written completely or not at all, whichever process is killed;
+- a transcript is hard-linked if that is possible, so it stays when the agent removes it;
+- one worker runs at a time; a job that is written while it ends is done by it or by a new one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOG_BYTES = 1 << 20
 
 
 def home() -> str:
-    """Where jobs, briefs and the log are: `MONOCONTEXT_HOME`, else `~/.monocontext`."""
+    """The folder of jobs, briefs and the log: `MONOCONTEXT_HOME`, else `~/.monocontext`."""
     return os.environ.get("MONOCONTEXT_HOME") or os.path.join(os.path.expanduser("~"), ".monocontext")
 
 
@@ -32,7 +32,7 @@ def log_path() -> str:
 
 
 def one_line(text: object) -> str:
-    """Text from outside as one line that steers no terminal."""
+    """Foreign text as one line, with control characters escaped that a terminal would obey."""
     words = " ".join(str(text).split())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
 
@@ -43,14 +43,14 @@ def complain(error: object) -> None:
 
 
 def word(text: str) -> str:
-    """Any text as a part of a file name; two texts may share one."""
+    """Any text as a part of a file name. Different texts may give the same part."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in text)[:80] or "-"
 
 
 def write_job(job: dict[str, object], *, every_seconds: float = 0.0) -> str:
-    """Write the job of an upload to the spool, and return its path. Raises `OSError`.
+    """Write the job of an upload to the spool; returns its path. Raises `OSError`.
 
-    `every_seconds`: the session is still going on. The job then replaces the session's earlier one, and is due this
+    `every_seconds`: given if the session goes on. The job then replaces an earlier job of the session, and is due so
     long after its last upload.
     """
     folder = spool_folder()
@@ -63,11 +63,11 @@ def write_job(job: dict[str, object], *, every_seconds: float = 0.0) -> str:
     else:
         name = f"ended-{unique}"
         ending = os.path.basename(str(job["transcript_path"])).partition(".")[2]
-        linked = os.path.join(folder, f"{name}.{word(ending).replace('-', '.')}")  # readers go by it
+        linked = os.path.join(folder, f"{name}.{word(ending).replace('-', '.')}")  # the ending tells the format
         try:
             os.link(str(job["transcript_path"]), linked)
             job = {**job, "linked": linked}
-        except OSError:  # another file system, or not there yet: the worker looks for it
+        except OSError:  # another file system, or no file yet: the worker looks for it
             pass
     path = os.path.join(folder, f"{name}.job")
     _write_whole(path, json.dumps(job).encode(), unique)
@@ -80,12 +80,12 @@ def rewrite_job(path: str, job: dict[str, object]) -> None:
 
 
 def jobs() -> list[str]:
-    """Files of jobs, the oldest names first."""
+    """Paths of jobs, sorted by name."""
     return _files(".job")
 
 
 def failed_jobs() -> list[str]:
-    """Files of jobs that were put aside, the oldest names first."""
+    """Paths of jobs that were put aside, sorted by name."""
     return _files(".failed")
 
 
@@ -106,7 +106,7 @@ def mark_uploaded(job: dict[str, object]) -> None:
 
 
 def _session_word(job: dict[str, object]) -> str:
-    """A session and where it goes, as a part of a file name."""
+    """The session and the archive of a job, as a part of a file name."""
     return f"{word(str(job.get('session_id') or ''))}-{word(str(job.get('url') or '')[-60:])}"
 
 
@@ -118,22 +118,20 @@ def _last_upload_seconds(session: str) -> float:
 
 
 def try_lock() -> int | None:
-    """Become the one worker: a descriptor that holds the lock while it is open; None where there is one already."""
+    """Take the worker's lock; returns a descriptor, which has the lock until it is closed. None if a worker has it."""
     os.makedirs(spool_folder(), mode=0o700, exist_ok=True)
     descriptor = os.open(os.path.join(spool_folder(), "worker.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    is_locked = False
     try:
-        is_ours = _lock(descriptor)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    if not is_ours:
-        os.close(descriptor)
-        return None
-    return descriptor
+        is_locked = _lock(descriptor)
+    finally:
+        if not is_locked:
+            os.close(descriptor)
+    return descriptor if is_locked else None
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file while it is open, without waiting. `filelock` takes the same lock, 30 ms of imports later."""
+    """Lock a file without waiting; returns whether it worked. `filelock` takes the same lock, but its import 30 ms."""
     try:
         import fcntl
     except ModuleNotFoundError:
@@ -148,8 +146,10 @@ def _lock(descriptor: int) -> bool:
 
 
 def start_worker() -> None:
-    """Start the worker in its own process session, unless it runs, so that it outlives the agent and its terminal. Jobs
-    are written before this call."""
+    """Start the worker unless it runs. It gets its own process session, so it outlives the agent and its terminal.
+
+    Jobs must be written before this call.
+    """
     descriptor = try_lock()
     if descriptor is None:
         return
@@ -157,7 +157,7 @@ def start_worker() -> None:
     path = log_path()
     if os.path.exists(path) and os.stat(path).st_size > _LOG_BYTES:
         os.replace(path, path + ".1")
-    # -P: the agent's directory is not where modules are looked for.
+    # -P: no module is imported from the agent's directory.
     command = [sys.executable, "-P", "-m", "monocontext.sessions.worker"]
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     null = os.open(os.devnull, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Parse spans of time, and select turns in them. Pure. A turn may have no valid time: agents write them."""
+"""Parse spans of time, and select the turns in a span. Pure. Times are those that agents wrote: they may be invalid."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from monocontext.errors import MonocontextError
 from monocontext.sessions.turn import Turn
 
 Span = tuple[float, float]
+"""First and last moment, in seconds since 1970."""
 ALWAYS: Span = (float("-inf"), float("inf"))
 
 
 def span_of(since: Any, until: Any) -> Span:
-    """Seconds since 1970 of two ends, each of which may be left out. Raises `MonocontextError`."""
+    """The span between two times, each of which may be None for no limit. Raises `MonocontextError` for no time."""
     return (
         ALWAYS[0] if since is None else _seconds(since, end=False),
         ALWAYS[1] if until is None else _seconds(until, end=True),
     )
 
 
-def _seconds(when: Any, *, end: bool = False) -> float:
-    """A time in seconds since 1970. Raises `MonocontextError`."""
+def _seconds(when: Any, *, end: bool) -> float:
+    """Seconds since 1970 of a time; for a date of its beginning, with `end` of its end. Raises `MonocontextError`."""
     if isinstance(when, datetime):
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     if isinstance(when, int | float):
@@ -47,21 +48,23 @@ def _bounds(started: str, ended: str) -> Span | None:
 
 
 def touches(started: str, ended: str, span: Span) -> bool:
-    """Whether a part may lie in a time span; without times it lies in every span."""
+    """Whether a part that began and ended at these times may be within a span; a part without times always may."""
     bounds = _bounds(started, ended)
     return bounds is None or (bounds[0] <= span[1] and bounds[1] >= span[0])
 
 
 def inside(started: str, ended: str, span: Span) -> bool:
+    """Whether a part that began and ended at these times is completely within a span."""
     bounds = _bounds(started, ended)
     return bounds is not None and span[0] <= bounds[0] and bounds[1] <= span[1]
 
 
 def turns_within(turns: list[Turn], span: Span) -> list[Turn]:
-    """The turns in a span; one without a time has that of the turn before it."""
+    """The turns in a span. A turn without a time counts at the time of the turn before it."""
     found, last = [], None
     for turn in turns:
-        last = seconds_of(turn.ts) if seconds_of(turn.ts) is not None else last
+        seconds = seconds_of(turn.ts)
+        last = last if seconds is None else seconds
         if span == ALWAYS or (last is not None and span[0] <= last <= span[1]):
             found.append(turn)
     return found

@@ -1,10 +1,10 @@
-"""Define a turn of a session with any agent, and write and parse turns as text. Pure.
+"""Define a turn of a session, and write turns as text and parse them. Pure.
 
     [Turn 12 - ASSISTANT] 2026-02-14T10:00:03.000Z tool_use Bash
     {"command": "make test"}
 
-A line of a turn that looks like such a head gets one more space before it, and loses it when it is read back: no text
-of a turn can pass for another turn.
+A line of a turn that looks like such a head is written with one more space before it, which parsing removes. So no text
+of a turn is taken for another turn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Turn:
 
     session_id: str
     n: int
-    """Counts from 1 in the session, in the order of the archive; never changes."""
+    """Its number, from 1 in the order of the archive; never changes."""
     role: str
     """`user`, `assistant`, `system` or `tool`."""
     kind: Kind
@@ -34,10 +34,10 @@ class Turn:
     ts: str = ""
     """The time as the agent wrote it, ISO 8601; empty if it wrote none."""
     agent: str = ""
-    """`claude-code`, `codex`, `chat`, `text`."""
+    """The agent's name, such as `claude-code`, `codex` or `chat`."""
     model: str = ""
     tool: str = ""
-    """Name of the tool, of a call and of its result."""
+    """The name of the tool, for a call and for its result."""
     cwd: str = ""
     branch: str = ""
     uuid: str = ""
@@ -49,11 +49,11 @@ class Turn:
 
     @property
     def id(self) -> str:
-        """Names the turn in the whole archive."""
+        """The turn's name in the whole archive: `<session>:<n>`."""
         return f"{self.session_id}:{self.n}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields of DeepRecurse, and all others that are known."""
+        """The fields that DeepRecurse's functions return, and three more: `kind`, `tool`, `id`."""
         return {
             "turn_number": self.n,
             "role": self.role,
@@ -102,7 +102,7 @@ def tools_of(turns: Iterable[Turn]) -> set[str]:
 
 
 def as_blocks(turns: Iterable[Turn]) -> str:
-    """DeepRecurse's `read_session`: `[Turn n - ROLE]` and the text."""
+    """Turns as DeepRecurse's `read_session` shows them: `[Turn n - ROLE]` and the text."""
     return "\n\n".join(f"[Turn {turn.n} - {turn.role.upper()}]\n{turn.text}" for turn in turns)
 
 

@@ -70,7 +70,7 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
         (["k", "v", "--ttl", "nan"], "a TTL must be between 0 and 315,360,000 seconds, not nan"),
         (["k", "v", "--ttl", "-1"], "a TTL must be between 0 and 315,360,000 seconds, not -1.0"),
         (["k", "v", "--ttl", "inf"], "not inf"),
-        (["", "v"], "a key has at least one character"),
+        (["", "v"], "a key must have at least one character"),
         (["k" * 2048, "v"], "is too long"),
     ],
 )

@@ -172,15 +172,15 @@ def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path) -> 
     assert f'to try it: claude -p "Say hello", and look with: monocontext sessions list {machine}' in said
     assert said.rstrip().endswith("to undo it: monocontext hooks uninstall")
     said = cli("hooks", "install", "--user", "--agent", "codex", machine).fine().out
-    assert "missing: Codex runs no hook that you have not trusted, as 2 of these 2 are now" in said
+    assert "missing: Codex runs only hooks that you trust; 2 of these 2 are not trusted" in said
     assert "`codex exec` does not say so" in said
     assert said.rstrip().endswith("to undo it: monocontext hooks uninstall --agent codex --user")
     told = cli("sessions", "status", machine).fine().out
     assert "settings.local.json: nothing is missing" in told
-    assert "hooks.json: Codex runs no hook that you have not trusted" in told
+    assert "hooks.json: Codex runs only hooks that you trust" in told
     cli("sessions", "upload", machine).fine()
     (missing,) = cli("sessions", "status", machine, "--json").fine().json["missing"]
-    assert "hooks.json: Codex runs no hook" in missing
+    assert "hooks.json: Codex runs only hooks" in missing
     cli("hooks", "uninstall").fine()
     cli("hooks", "uninstall", "--user", "--agent", "codex").fine()
     assert "no hooks for this directory: monocontext hooks install" in cli("sessions", "status", machine).fine().out

@@ -208,10 +208,10 @@ def test_each_token_has_its_namespace_and_rights() -> None:
         ('[{"namespace": "a"}]', "grant 0: expected texts under token, namespace and rights, found 'namespace'"),
         ('[{"token": "t", "right": "read"}]', "found 'token', 'right'"),
         ('[{"token": 5}]', "expected texts"),
-        ('[{"token": "t"}, {"token": ""}]', "grant 1: a token is printable ASCII, and not empty"),
+        ('[{"token": "t"}, {"token": ""}]', "grant 1: a token must be printable ASCII, and not empty"),
         ('[{"token": "t", "rights": "all"}]', "rights must be 'read' or 'write', not 'all'"),
-        ('[{"token": "t", "namespace": "../b"}]', "a namespace has letters"),
-        ('[{"token": "t", "namespace": "entries"}]', "is not 'entries'"),
+        ('[{"token": "t", "namespace": "../b"}]', "a namespace must be of letters"),
+        ('[{"token": "t", "namespace": "entries"}]', "but not 'entries'"),
     ],
 )
 def test_what_is_no_grant_is_refused_in_one_line(tmp_path: Any, rows: str, words: str) -> None:

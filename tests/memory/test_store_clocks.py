@@ -11,7 +11,7 @@ import pytest
 
 from monocontext.errors import AlreadyExists, NotFound
 from monocontext.memory import Memory
-from monocontext.memory.entry import Entry, as_told
+from monocontext.memory.entry import Entry, round_to_clock
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, SeaweedServer
@@ -93,7 +93,7 @@ def test_how_long_an_entry_lives(ttl: float, clock: str, phase: float) -> None:
     for step in range(500):
         now = written + step / 100
         added = written if clock == "fine" else math.floor(written)
-        told = as_told(ttl, float(added), float(math.floor(now)) if clock == "whole" else now)
+        told = round_to_clock(ttl, float(added), float(math.floor(now)) if clock == "whole" else now)
         if Entry("k", None, "e", 0, added, told[0], told[1], {}).is_expired:
             break
         lived = step / 100

@@ -47,11 +47,11 @@ def test_codex_runs_what_is_trusted_as_it_is(own_home: Path, tmp_path: Path) -> 
         (found,) = find_hooks(tmp_path)
         return found.missing
 
-    assert "as 2 of these 2 are now. Start `codex` and trust them" in missing()
+    assert "2 of these 2 are not trusted. Start `codex` and trust them" in missing()
     trust(own_home, str(file), OF_ECHO)
     assert missing() == ""
     trust(own_home, str(file), {**OF_ECHO, "stop:0:0": "0" * 64})  # installed again with another archive
-    assert "as 1 of these 2 are now" in missing()
+    assert "1 of these 2 are not trusted" in missing()
     (own_home / ".codex" / "config.toml").write_text("[hooks")
     assert "config.toml cannot be read" in missing()
 
@@ -63,7 +63,7 @@ def test_codex_reads_hooks_of_a_directory_that_it_trusts(own_home: Path, tmp_pat
     assert "of a directory that it does not trust" in found.missing
     trust(own_home, "", {}, f'[projects."{tmp_path}"]\ntrust_level = "trusted"\n')
     (found,) = find_hooks(tmp_path / "api")
-    assert "as 2 of these 2 are now" in found.missing
+    assert "2 of these 2 are not trusted" in found.missing
 
 
 def test_the_plugin_of_codex_is_known(own_home: Path, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_plugin_of_codex_is_known(own_home: Path, tmp_path: Path) -> None:
     trust(own_home, "", {}, config.format("false"))
     assert find_hooks(tmp_path) == []
     trust(own_home, "", {}, config.format("true"))
-    assert "as 2 of these 2 are now" in find_hooks(tmp_path)[0].missing
+    assert "2 of these 2 are not trusted" in find_hooks(tmp_path)[0].missing
     digests = {  # as codex-cli 0.169.0 has them
         "session_start:0:0": "5c9d9d918e5f0a327467ef3605d2b6d4d5d95f3bf4c7791de57deb8fc4580752",
         "stop:0:0": "9849632adf9a7d03759df6d872d1d26fe0ad10a05bf29f053f30755d1acd4c13",

@@ -380,7 +380,7 @@ def test_settings_that_are_no_json_are_left_alone(tmp_path: Path) -> None:
     path.write_text("{ // comment\n}")
     with pytest.raises(MonocontextError, match="not JSON, and is left as it is"):
         settings.read_settings(path)
-    with pytest.raises(MonocontextError, match="must be lists by event"):
+    with pytest.raises(MonocontextError, match="must be an object with a list for each event"):
         settings.add_hooks({"hooks": []}, settings.AGENTS["codex"], [])
 
 

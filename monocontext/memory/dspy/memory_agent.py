@@ -1,4 +1,4 @@
-"""Run the signatures over a memory of any size with `dspy.RLM`: the model reads it by code, in parts."""
+"""Run DSPy signatures over a memory of any size with `dspy.RLM`: the model reads it by code, in parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from monocontext.text.monocontext import Monocontext
 
 MEMORY_FIELDS = frozenset({"memory_context", "memory_bank", "memory_database", "agent_memories"})
 _LONG = 20_000
-"""Characters from which a `str` in another field is lazy too: `dspy.RLM` sends a `str` again with every step."""
+"""Characters. A longer `str` in another field is made lazy, too: `dspy.RLM` sends a `str` again with every step."""
 
 
 class MemoryRLM(dspy.Module):  # type: ignore[misc]
@@ -36,12 +36,12 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         self.options = {name: value for name, value in options.items() if value is not None}
 
     def forward(self, **inputs: Any) -> Any:
-        """One run. Raises `ValueError` for a `search_depth` below 1."""
+        """The prediction of one run. Raises `ValueError` for a `search_depth` below 1."""
         rlm, given = self._prepare(inputs)
         return rlm(**given)
 
     async def aforward(self, **inputs: Any) -> Any:
-        """Like `forward`, for `acall`. Awaits the model; the text opens, and cells run, in the thread of the loop."""
+        """The prediction of one run, for `acall`. Texts are opened and cells run in the thread of the event loop."""
         rlm, given = self._prepare(inputs)
         return await rlm.acall(**given)
 
@@ -72,18 +72,18 @@ class MemoryAgent(dspy.Module):  # type: ignore[misc]
     def forward(self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time") -> Any:
         """A prediction of `exploration`, `memories`, `synthesis`, `confidence` and `evidence`."""
         explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
-        return _told(self.explore(**explore), self.synthesize(**synthesize))
+        return _combine(self.explore(**explore), self.synthesize(**synthesize))
 
     async def aforward(
         self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time"
     ) -> Any:
         """Like `forward`, for `acall`."""
         explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
-        return _told(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
+        return _combine(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
 
 
 def _questions(query: str, memory_db: Any, search_depth: int, temporal_range: str) -> tuple[dict[str, Any], ...]:
-    """The inputs of both modules of an agent: one open text for both."""
+    """The inputs of both modules of an agent, which share one open text."""
     memory = text_of(memory_db, temporal_range)
     return (
         {"query": query, "memory_context": memory, "search_depth": search_depth},
@@ -93,7 +93,8 @@ def _questions(query: str, memory_db: Any, search_depth: int, temporal_range: st
     )  # fmt: skip
 
 
-def _told(exploration: Any, synthesis: Any) -> Any:
+def _combine(exploration: Any, synthesis: Any) -> Any:
+    """The prediction of an agent, from those of its two modules."""
     return dspy.Prediction(
         exploration=exploration.exploration_strategy,
         memories=exploration.relevant_memories,
@@ -111,7 +112,7 @@ def run_limits(search_depth: int) -> dict[str, int]:
 
 
 def text_of(memory: Any, temporal_range: str = "") -> Monocontext:
-    """A memory as a lazy text; of a project only turns of that time. Raises `TypeError` for any other value."""
+    """A memory as a lazy text; of a project only the turns in that time. Raises `TypeError` for any other value."""
     if isinstance(memory, Monocontext):
         return memory
     if isinstance(memory, str):
@@ -129,7 +130,7 @@ def text_of(memory: Any, temporal_range: str = "") -> Monocontext:
 
 
 def _lazy_text(name: str, value: Any, words: str) -> Monocontext | None:
-    """The text that a field takes lazily; None for a field that goes as it is."""
+    """The lazy text for the value of a field; None if the value is passed on unchanged."""
     if isinstance(value, str):
         return wrap_str(value) if name in MEMORY_FIELDS or len(value) > _LONG else None
     if name in MEMORY_FIELDS or isinstance(value, Monocontext):

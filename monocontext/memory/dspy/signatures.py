@@ -1,8 +1,8 @@
-"""Define the questions to a memory as DSPy signatures.
+"""Define questions to a memory as DSPy signatures.
 
-The memory's field is given a lazy text, which the model reads as a `str`: `dspy.RLM` checks names alone. Other modules
-of DSPy put an input into the prompt whole; before that they ask whether it is of the field's type (unless
-`warn_on_type_mismatch` is off), and `MemoryText` refuses one that is too large for that.
+With `dspy.RLM` the memory's field gets a lazy text, which the model reads as a `str`. Other modules of DSPy put a whole
+input into the prompt. Before that they check its type (unless `warn_on_type_mismatch` is off), and `MemoryText` refuses
+a text that is too large for a prompt.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Parse words for a span of time. Pure.
+"""Parse a description of a time span in words. Pure.
 
 `all time` · `today` · `yesterday` · `this week`, `this month`, `this year` · `last hour`, `last day`, `last week`,
 `last month`, `last year`, `last 3 days`, `past 2 weeks` (back from now) · `2026-02`, `2026-02-14` · `2026-02-01 to
@@ -19,7 +19,7 @@ _PAIR = re.compile(r"(?:from |between )?(\S+) ?(?: to | until | and | - |\.\.|/)
 
 
 def ends_of(words: str, now: datetime) -> Ends | None:
-    """The first and the last moment that words mean, None for an open end; None for words that are not known here."""
+    """The first and the last moment of a span, each None for an open end. None for words that are not known."""
     words = " ".join(words.lower().split())
     if words in _ALWAYS:
         return None, None
@@ -49,7 +49,7 @@ def ends_of(words: str, now: datetime) -> Ends | None:
 
 
 def _parse_dates(text: str) -> tuple[datetime, datetime] | None:
-    """The whole of a month or of a day, or a moment twice; ISO 8601."""
+    """The first and the last moment of a month, day or time in ISO 8601; None for any other text."""
     try:
         if re.fullmatch(r"\d{4}-\d{2}", text):
             first = datetime.fromisoformat(text + "-01").replace(tzinfo=UTC)
