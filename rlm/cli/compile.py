@@ -103,7 +103,7 @@ def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]
 
     def say_outcome(name: str, outcome: Any) -> None:
         if isinstance(outcome, Exception):
-            failures[:] = [name]
+            failures.append(name)
             fail("rlm", in_flags(f"{name or url}: {outcome}"))
         else:
             _print_outcome(url, outcome, as_json)
