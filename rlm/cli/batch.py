@@ -16,9 +16,9 @@ from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
 from monocontext.cli.progress import shows_progress
-from rlm.cli.asking import Limits, ModelOptions, choose_models, with_limits, with_models
 from rlm.cli.context_argument import open_argument
 from rlm.cli.keys import check_keys
+from rlm.cli.options import Limits, ModelOptions, choose_models, with_limits, with_models
 from rlm.cli.questions import describe_rights
 from rlm.cli.reporting import one_line_errors
 

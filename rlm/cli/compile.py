@@ -19,7 +19,7 @@ from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, remark, say
 from monocontext.cli.settings import from_file
 from monocontext.options import StoreOptions
-from rlm.cli.asking import Limits, ModelOptions, choose_models, limits, model_flags, with_settings
+from rlm.cli.options import Limits, ModelOptions, choose_models, limits, model_flags, with_settings
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import RLMError
 
@@ -103,7 +103,7 @@ def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]
 
     def say_outcome(name: str, outcome: Any) -> None:
         if isinstance(outcome, Exception):
-            failures[:] = [name]
+            failures.append(name)
             fail("rlm", in_flags(f"{name or url}: {outcome}"))
         else:
             _print_outcome(url, outcome, as_json)

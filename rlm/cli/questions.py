@@ -22,9 +22,9 @@ from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
 from rlm.calls.budget import Budget
-from rlm.cli.asking import Limits, ModelOptions, cache_folder, choose_models, complete_budget, with_limits, with_models
 from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
 from rlm.cli.keys import check_keys
+from rlm.cli.options import Limits, ModelOptions, cache_folder, choose_models, complete_budget, with_limits, with_models
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import LLMError
 from rlm.runners import RUNNERS, check_runner

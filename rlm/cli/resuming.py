@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from rlm.calls.budget import Budget
-from rlm.cli.asking import Limits, ModelOptions, choose_models, maker_of
 from rlm.cli.context_argument import SESSIONS, UsageError
+from rlm.cli.options import Limits, ModelOptions, choose_models, maker_of
 from rlm.rlm import recorded_options
 
 _MODELS = (

@@ -30,7 +30,7 @@ from rlm.models.statement import one_line
 
 
 class FromDSPy:
-    """A `dspy.LM` as an `LM`, with its options and its cache. A cached answer costs 0 dollars. The run does retries."""
+    """A `dspy.LM` as an `LM`, with its options and cache, without its retries. A cached answer costs 0 dollars."""
 
     def __init__(self, lm: dspy.LM) -> None:
         self._lm, self.model = lm, str(lm.model)
@@ -49,22 +49,23 @@ class FromDSPy:
         lm = self._lm.copy(model=model or self.model, num_retries=0)  # a copy, whose history holds only this call
         body = {"model": lm.model, "messages": [dict(each) for each in messages], **self.sampling}
         try:
-            said = lm(lm15.request_from_openai_chat(body), rollout_id=lm.kwargs.get("rollout_id"))
+            response = lm(lm15.request_from_openai_chat(body), rollout_id=lm.kwargs.get("rollout_id"))
         except dspy.LMError as error:
             raise _as_ours(error) from error
         entry = lm.history[-1] if lm.history else {"usage": {}, "cost": None}  # it is empty with `disable_history`
-        used, counted = said.usage, entry["usage"]
-        read = counted.get("prompt_tokens") or used.input_tokens or 0
-        written = counted.get("completion_tokens") or used.output_tokens or 0
-        is_cached = bool(lm.history and not counted and used.input_tokens)
+        usage, recorded = response.usage, entry["usage"]
+        read = recorded.get("prompt_tokens") or usage.input_tokens or 0
+        written = recorded.get("completion_tokens") or usage.output_tokens or 0
+        is_cached = bool(lm.history and not recorded and usage.input_tokens)
+        text = response.text or ""
         if on_delta:
-            on_delta(said.text or "")
+            on_delta(text)
         return Reply(
-            said.text or "", read, written, lm.model, 0.0 if is_cached else entry["cost"],
-            details=read_details(read, written, cache_read=used.cache_read_tokens or 0,
-                                 cache_write=used.cache_write_tokens or 0, reasoning=used.reasoning_tokens or 0),
-            thinking="".join(part.text for part in said.message.parts_of(lm15.ThinkingPart)),
-            cut=said.finish_reason == "length", called=said.tool_calls[0].name if said.tool_calls else "",
+            text, read, written, lm.model, 0.0 if is_cached else entry["cost"],
+            details=read_details(read, written, cache_read=usage.cache_read_tokens or 0,
+                                 cache_write=usage.cache_write_tokens or 0, reasoning=usage.reasoning_tokens or 0),
+            thinking="".join(part.text for part in response.message.parts_of(lm15.ThinkingPart)),
+            cut=response.finish_reason == "length", called=response.tool_calls[0].name if response.tool_calls else "",
         )  # fmt: skip
 
 
@@ -79,13 +80,15 @@ class _Priced(dspy.LM):  # type: ignore[misc]
     """A `dspy.LM` whose history has the cost of our replies. DSPy knows the prices of its own providers only."""
 
     def update_history(self, entry: dict[str, Any]) -> None:
-        said = entry["response"] if isinstance(entry["response"], tuple) else (entry["response"],)
-        costs = [(each.provider_data or {}).get("dollars") for each in said]
+        responses = entry["response"] if isinstance(entry["response"], tuple) else (entry["response"],)
+        costs = [(response.provider_data or {}).get("dollars") for response in responses]
         known = [cost for cost in costs if cost is not None]
         super().update_history({**entry, "cost": sum(known) if len(known) == len(costs) else None})
 
 
 class _Engine:
+    """Answers requests of DSPy with an `LM`."""
+
     def __init__(self, lm: LM) -> None:
         self._lm = lm
 
@@ -111,20 +114,24 @@ class _Engine:
         )  # fmt: skip
 
     def _with_options(self, config: lm15.Config) -> Any:
-        given = {each.name: getattr(config, each.name) for each in fields(config)}
-        options = {name: each for name, each in given.items() if each not in (None, ())} | (config.extensions or {})
+        given = {field.name: getattr(config, field.name) for field in fields(config)}
+        options = {name: value for name, value in given.items() if value not in (None, ())} | (config.extensions or {})
         options.pop("extensions", None)
         if "max_tokens" in options:
             options["max_completion_tokens"] = options.pop("max_tokens")
         if "reasoning" in options:
             options["reasoning_effort"] = options.pop("reasoning").effort
-        change = getattr(self._lm, "with_sampling", None)
-        if options and not callable(change):
+        if not options:
+            return self._lm
+        with_sampling = getattr(self._lm, "with_sampling", None)
+        if not callable(with_sampling):
             raise LLMError(f"{type(self._lm).__name__} takes no options of requests: leave out {', '.join(options)}")
-        return change(options) if options and change else self._lm
+        return with_sampling(options)
 
 
 class _AsyncEngine:
+    """Answers requests in threads."""
+
     def __init__(self, engine: _Engine) -> None:
         self._engine = engine
 

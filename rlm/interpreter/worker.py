@@ -24,7 +24,7 @@ from rlm.interpreter.mount import Mount
 
 _scandir = os.scandir
 _open = open
-_SHOWN = 200
+_PREVIEW_CHARACTERS = 200
 
 
 class Submitted(BaseException):
@@ -44,7 +44,7 @@ class _Preview:
 
     def write(self, text: str) -> int:
         count = int(self._stream.write(text))
-        self.start += text[: _SHOWN - len(self.start)]
+        self.start += text[: _PREVIEW_CHARACTERS - len(self.start)]
         return count
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -92,19 +92,19 @@ class WorkerNamespace:
         file = f"<execute {len(self._history) + 1}>"
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
         output: dict[str, Any] | None = None
-        failed = ""
-        before, sys.stdout = sys.stdout, _Preview(sys.stdout)
-        shown = sys.stdout
+        error = ""
+        stdout, preview = sys.stdout, _Preview(sys.stdout)
+        sys.stdout = preview
         try:
             tree: Any = compile(code, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
             exec(compile(self._transform(tree), file, "exec", dont_inherit=True), self.namespace)
         except Submitted as submitted:
             output = submitted.output
         except Exception:
-            failed = _format_traceback()
-            sys.stderr.write(failed)
+            error = _format_traceback()
+            sys.stderr.write(error)
         finally:
-            sys.stdout = before
+            sys.stdout = stdout
             self.save()
         final = self.namespace.pop("Final", None)
         if output is None and isinstance(final, dict):
@@ -112,8 +112,9 @@ class WorkerNamespace:
         if output is not None:
             self._host["_interpreter_submit"](output)
         self._history.append({
-            "timestamp": datetime.now(UTC).isoformat(), "code_preview": code[:_SHOWN], "stdout_preview": shown.start,
-            "stderr_preview": failed[:_SHOWN], "had_final": output is not None, "metadata": {},
+            "timestamp": datetime.now(UTC).isoformat(), "code_preview": code[:_PREVIEW_CHARACTERS],
+            "stdout_preview": preview.start, "stderr_preview": error[:_PREVIEW_CHARACTERS],
+            "had_final": output is not None, "metadata": {},
         })  # fmt: skip
 
     # -- the volume ----------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 // Run a worker's Python in a WebAssembly module: `node ... --eval THIS FOLDER_OF_PYODIDE DISK_BYTES`.
 //
-// The standard streams are the channel to the host. Its first message holds the Python files of the worker, as a zip
-// archive, and the memory of a module that has imported them, if there is one. Where the message names modules to
-// import, that memory is made, sent, and nothing else is done. Python sees the channel as the file /dev/channel; no
-// object of JavaScript is given to it.
+// The standard streams are the channel to the host. The first message has the Python files of the worker, as a zip
+// archive, and a snapshot, the memory of a module that has imported them, if there is one. If the message names modules
+// to import, this program only makes and sends a snapshot. Python sees the channel as the file /dev/channel, and gets
+// no object of JavaScript.
 
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -12,32 +12,32 @@ import vm from "node:vm";
 const node = process;
 const [folder, diskBytes] = node.argv.slice(-2);
 const host = node.ppid;
-const LOOK_MS = 20;
+const POLL_MS = 20;
 const SIGALRM = 14;
 const [EIO, EPERM, ENOSPC, EPIPE] = [29, 63, 51, 64]; // as Emscripten numbers them
 
 const end = (error) => {
-  fs.writeSync(2, `${error}`.slice(0, 300)); // not its source, which is one line of a megabyte
+  fs.writeSync(2, `${error}`.slice(0, 300)); // without the source line, which may have a megabyte
   return node.reallyExit(1);
 };
 node.on("uncaughtException", end);
 
-// -- what the module may ask of JavaScript -----------------------------------------------------------------------------
+// -- calls from the module to JavaScript -------------------------------------------------------------------------------
 
-// What Python's C code may call once the worker has opened the channel: files (of memory), clocks, memory, the end.
+// Calls that Python's C code may make once the worker has opened the channel: files (in memory), clocks, memory, exit.
 const ALLOWED = new RegExp(
   "^(invoke_|__syscall_|fd_|clock_|environ_|random_get$|proc_exit$|exit$|_abort_js$|__assert_fail$|fail_test$" +
     "|_m(map|unmap|sync)_js$|_(tzset|timegm|mktime|localtime|gmtime)_js$|emscripten_(date_now|get_now)$" +
     "|emscripten_(get_heap_max|resize_heap)$|_?emscripten_runtime_keepalive|_emscripten_get_progname$" +
     "|_PyEM_TrampolineCall_JS$|_Py_CheckEmscriptenSignals_Helper$|_try_fcntl64$|_maybe_poll_async$)",
 );
-// What programs try without ill will: an error.
+// Calls that honest programs try too: they get an error.
 const REFUSED = new RegExp(
   "^(_emscripten_system|_emscripten_lookup_name|get(addr|name)info|getprotobyname|_setitimer_js|_try_shutdown" +
     "|__syscall_(pipe|socket|connect|bind|listen|accept4|(get|set)sock.*|getpeername|send.*|recv.*|shutdown))$",
 );
 
-// What they ask of the host's process: an answer that tells nothing. `time.sleep` asks whether a promise can be awaited.
+// Calls about the host's process: the answer says nothing of it. `time.sleep` asks whether it can await a promise.
 const ANSWERS = { __syscall_getuid32_js: 65534, __syscall_umask_js: 0o22, can_run_sync_js: 0 };
 
 let closed = false;
@@ -50,7 +50,7 @@ const guard = (name, call) => {
 
 const { instantiate } = WebAssembly;
 WebAssembly.instantiate = (binary, imports) => {
-  const { env } = imports; // `dlsym` looks there, too
+  const { env } = imports; // `dlsym` also searches it
   for (const [name, call] of Object.entries(env)) {
     const isFree = ALLOWED.test(name) && !REFUSED.test(name) && !(name in ANSWERS);
     if (typeof call === "function" && !isFree) env[name] = guard(name, call);
@@ -98,7 +98,7 @@ const { FS, _module: module } = pyodide;
 const { HEAPU8: bytes, HEAPU32: words, MEMFS } = module;
 FS.writeFile("/worker.zip", archive);
 
-// Modules of C that reach memory or JavaScript: no text of Python equals a name with this byte.
+// C modules that reach memory or JavaScript. Python can import no name that begins with the byte 0xff.
 const UNWANTED = /^_ctypes|^_pyodide_core$|^_test|^_xxtest|^xx|^_remote_debugging$/;
 for (let at = words[module._PyImport_Inittab >> 2] >> 2; words[at]; at += 2) {
   const start = words[at];
@@ -141,26 +141,26 @@ FS.registerDevice(device, {
 });
 FS.mkdev("/dev/channel", 0o666, device);
 
-// Python asks this "buffer" for a signal between its steps. An alarm makes the worker look at its clock.
+// Between its steps, Python reads a signal from this "buffer". At SIGALRM the worker checks its time.
 let next = 0;
 pyodide.setInterruptBuffer({
   get 0() {
     const now = performance.now();
     if (now < next) return 0;
-    next = now + LOOK_MS;
+    next = now + POLL_MS;
     if (node.ppid !== host) node.exit(0); // the host is gone
     return SIGALRM;
   },
   set 0(value) {},
 });
 
-// -- what is taken away ------------------------------------------------------------------------------------------------
+// -- limits and removals -----------------------------------------------------------------------------------------------
 
-// Files lie in memory that no limit of the module counts.
+// Files are in memory that no limit of the module counts.
 let room = Number(diskBytes);
 const bounded = (change) => (target, ...rest) => {
   const file = target.node ?? target;
-  const size = rest[0]?.size ?? (rest[3] ?? 0) + (rest[2] ?? 0); // of `setattr`; of `write`, with its position
+  const size = rest[0]?.size ?? (rest[3] ?? 0) + (rest[2] ?? 0); // from `setattr`, or from `write` with its position
   const more = FS.isFile(file.mode) ? size - file.contents.length : 0;
   if (more > room) throw new FS.ErrnoError(ENOSPC);
   const before = file.contents?.length ?? 0;
@@ -178,7 +178,7 @@ for (const name of Object.keys(FS.filesystems)) if (name !== "MEMFS") delete FS.
 const kept = new Set(vm.runInNewContext("Object.getOwnPropertyNames(globalThis)"));
 for (const name of ["performance", "crypto", "TextDecoder", "TextEncoder", "setTimeout", "clearTimeout"]) kept.add(name);
 for (const name of Object.getOwnPropertyNames(globalThis)) if (!kept.has(name)) delete globalThis[name];
-globalThis.console = { error() {}, log() {}, warn() {} }; // Node's has its standard streams
+globalThis.console = { error() {}, log() {}, warn() {} }; // the console of Node can reach the standard streams
 
 pyodide.runPython(`
 import sys

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from monocontext.cli.settings import config_path
-from rlm.cli.asking import choose_models, complete_model_flags, limits, with_settings
 from rlm.cli.commands import app
 from rlm.cli.compile import _has_model
+from rlm.cli.options import choose_models, complete_model_flags, limits, with_settings
 
 cli = CliRunner()
 NONE = dict.fromkeys(("model", "sub_model", "preset", "backend", "base_url", "temperature"))
