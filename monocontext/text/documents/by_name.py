@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -98,6 +98,11 @@ class Documents(Mapping[str, Text]):
     def number_of(self, name: str) -> int | None:
         """The number of the last document with a name."""
         return self.table.find(name) if self._numbers is None else self._numbers.get(name)
+
+    @property
+    def names(self) -> KeysView[str]:
+        """The names, in the order of the documents; the same as `keys()` (1 GET for 4,096 documents)."""
+        return self.keys()
 
     def metadata(self, name: str) -> dict[str, Any]:
         """The metadata of a document. Raises `KeyError`."""

@@ -119,3 +119,9 @@ def test_threads_share_a_list(store: CountingStore) -> None:
         needles = (NEEDLE, "zzz", NEEDLE, "no such needle")
         found = list(threads.map(lambda needle: [i for i, d in enumerate(xs) if needle in d], needles))
     assert found == [list(HITS), [], list(HITS), []]
+
+
+def test_names_are_the_keys() -> None:
+    publish({"b": "1\n", "a": "2\n"}, "memory://documents-names", replace=True)
+    with Monocontext.open("memory://documents-names") as context:
+        assert list(context.documents.names) == list(context.documents) == ["b", "a"]
