@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from monocontext.engine.fetch.fetcher import Fetcher
 from monocontext.engine.fetch.scheduler import Fetch, Token
@@ -18,7 +18,7 @@ three quarters, 18.1 with this, for a third more requests)."""
 
 
 class FramePass:
-    """One pass over frames. The call that makes it holds the token, and must `close` the pass.
+    """One pass over frames.
 
     The window is the memory of the frames that are requested ahead. It grows with the frames that the caller takes.
     """
@@ -27,18 +27,25 @@ class FramePass:
         self,
         fetcher: Fetcher,
         frames: Iterator[Frame],
-        token: Token,
         *,
         first_bytes: int,
         growth: int,
         eager: bool,
         needles: tuple[bytes, ...],
+        on_text: Callable[[FrameText], None] | None,
+        keep_decoded: Callable[[FrameText], None],
+        on_end: Callable[[], None] | None,
     ):
         """`first_bytes`: the first window, which then is at least `growth` times the frames taken. `eager`: the caller
-        takes all frames, in large slices. `needles`: the literals to look for in each frame that is decoded."""
+        takes all frames, in large slices. `needles`: the literals to look for in each frame that is decoded.
+
+        `on_text` is called with each frame, `keep_decoded` with each frame that was decoded by slices, and `on_end`
+        when the pass has ended or is abandoned.
+        """
         self._fetcher = fetcher
         self._frames: Iterator[Frame] | None = frames
-        self._token = token
+        self._token = Token()
+        self._on_text, self._keep_decoded, self._on_end = on_text, keep_decoded, on_end
         self._window_bytes = first_bytes
         self._growth = growth
         self._eager = eager
@@ -46,7 +53,24 @@ class FramePass:
         self._ahead: deque[tuple[Frame, FrameText | Fetch]] = deque()
         self._ahead_bytes = self._taken_bytes = 0
 
-    def take(self) -> FrameText | None:
+    def __iter__(self) -> Iterator[FrameText]:
+        """The frames, each used when it is given. An abandoned iterator drops requests that have not started."""
+        with self._token:
+            try:
+                while (text := self._take()) is not None:
+                    if self._on_text:
+                        self._on_text(text)
+                    if text.spent:
+                        self._keep_decoded(text)
+                    with self._fetcher.lock:  # cached frames need no lock: on an event loop, other tasks may run here
+                        pass
+                    yield text
+            finally:
+                self._fetcher.release([found for _, found in self._ahead])
+                if self._on_end:
+                    self._on_end()
+
+    def _take(self) -> FrameText | None:
         """The next frame, which counts as used; None at the end."""
         if self._ahead_bytes <= self._window_bytes * REFILL:
             self._refill()
@@ -82,7 +106,3 @@ class FramePass:
         """The memory of a frame that is requested: its stored form and its text. For raw frames received in place these
         are one."""
         return frame.bytes if self._eager and frame.codec == "raw" else frame.bytes + frame.stored_bytes
-
-    def close(self) -> None:
-        """Give up the frames that were requested and not taken. Idempotent."""
-        self._fetcher.release([found for _, found in self._ahead])

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from monocontext.engine.fetch.hedging import RULES, Hedge
+from monocontext.engine.fetch.listeners import RULES, Hedge
 from monocontext.engine.fetch.workers import MAX_THREADS, InlineWorkers, ThreadWorkers, Workers
 from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.reader import Reader

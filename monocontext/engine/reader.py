@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
 from monocontext.engine.fetch.fetcher import Fetcher
-from monocontext.engine.fetch.hedging import Hedge
+from monocontext.engine.fetch.listeners import Hedge
 from monocontext.engine.fetch.object_reader import Places, refuse_foreign
-from monocontext.engine.fetch.scheduler import Token
 from monocontext.engine.fetch.stored_bytes import reserved_bytes
 from monocontext.engine.fetch.workers import InlineWorkers, Workers
 from monocontext.engine.filter_lookup import FilterLookup
@@ -102,7 +101,7 @@ class Reader:
             text_bytes=self._text_bytes,
             has_tail=self.ends.tail_start < self.characters,
         )
-        fetcher.listeners.append(self.ahead)
+        fetcher.listeners.add(self.ahead)
         self.log: ReadLog | None = None
         """The log of reads; None until a caller starts it."""
         self.handed: PieceLog | None = None
@@ -308,38 +307,32 @@ class Reader:
           order and may stop at any line. A search begins with as much as one wave carries.
         """
         if stop <= start:
-            return
-        fetcher = self.fetcher
+            return iter(())
         if only:
             frames = self.table.chosen(only.runs, start, stop, reverse)
         else:
             frames = chain.from_iterable(self.table.blocks(start, stop, reverse))
         is_wave = only is None and not eager and self.is_one_wave(start, stop)
         is_whole = eager or (is_wave and needles is not None)
-        token = Token()
-        with token:
-            frame_pass = FramePass(
-                fetcher,
+        log = self.log
+
+        def add_to_log(text: FrameText) -> None:
+            assert log is not None
+            log.add(max(start, text.frame.start), min(stop, text.frame.stop))
+
+        return iter(
+            FramePass(
+                self.fetcher,
                 frames,
-                token,
-                first_bytes=fetcher.window_bytes if is_whole else self._first_bytes(only),
+                first_bytes=self.fetcher.window_bytes if is_whole else self._first_bytes(only),
                 growth=WAVE_GROWTH if is_wave else 1,
                 eager=eager,
                 needles=needles or (),
+                on_text=add_to_log if log and logged else None,
+                keep_decoded=self._keep_decoded,
+                on_end=None if eager else self.ahead.end_scan,
             )
-            try:
-                while (text := frame_pass.take()) is not None:
-                    if self.log and logged:
-                        self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
-                    if text.spent:
-                        self._keep_decoded(text)
-                    with fetcher.lock:  # frames in memory need no lock: on an event loop, other tasks may run here
-                        pass
-                    yield text
-            finally:
-                frame_pass.close()
-                if not eager:
-                    self.ahead.end_scan()
+        )
 
     def _first_bytes(self, only: Candidates | None) -> int:
         """The bytes that a pass requests at first, since its caller may not go to the end."""

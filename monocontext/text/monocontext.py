@@ -13,7 +13,7 @@ from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
-from monocontext.engine.fetch.hedging import Hedge
+from monocontext.engine.fetch.listeners import Hedge
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.open import ContextHandle, OriginalOptions, check_place
 from monocontext.engine.prefetch import Prefetch

@@ -12,7 +12,7 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.hedging import BURST, RULES, SAMPLES, Hedge, Hedging, Latencies
+from monocontext.engine.fetch.listeners import BURST, RULES, SAMPLES, Hedge, Hedging, Latencies
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
 from monocontext.errors import ContextClosed, StoreFailure

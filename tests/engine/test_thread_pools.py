@@ -15,8 +15,7 @@ import pytest
 from monocontext import Monocontext
 from monocontext.engine.fetch import cache, pools
 from monocontext.engine.fetch import threads as daemon_threads
-from monocontext.engine.fetch.pools import LOCK, ThreadPools, shared_pools
-from monocontext.engine.fetch.threads import DaemonThreads, Outcome, in_threads
+from monocontext.engine.fetch.threads import LOCK, DaemonThreads, Outcome, ThreadPools, in_threads, shared_pools
 from monocontext.errors import DamagedData
 from monocontext.stores.protocol import Blob
 from monocontext.testing import CountingStore, WrappedStore

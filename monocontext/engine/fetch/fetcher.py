@@ -21,14 +21,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from monocontext.engine.fetch.cache import Cache, forget_warm, keep_warm
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.hedging import Hedge, Hedging
-from monocontext.engine.fetch.link import Link
-from monocontext.engine.fetch.listeners import Counting, Listener
+from monocontext.engine.fetch.listeners import Counting, Hedge, Hedging, Link, Listeners
 from monocontext.engine.fetch.object_reader import ObjectReader, Places
-from monocontext.engine.fetch.pools import LOCK
 from monocontext.engine.fetch.requests import FetchItem, RangeRequest
 from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
 from monocontext.engine.fetch.stored_bytes import StoredBytes
+from monocontext.engine.fetch.threads import LOCK
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.frame import FrameText
 from monocontext.engine.stats import Stats
@@ -102,7 +100,7 @@ class Fetcher:
         self.scheduler = Scheduler(workers.max_running, self.window_bytes, self.stats.prefetch, pressure)
         self.hedging = Hedging(hedge, pressure) if hedge is not None else None
         self.link = Link(round_trip_seconds)
-        self.listeners: list[Listener] = [Counting(self.stats), self.link, *([self.hedging] if self.hedging else [])]
+        self.listeners = Listeners(Counting(self.stats), self.link, *([self.hedging] if self.hedging else []))
         self.expected: Container[Hashable] = ()
         """Keys that read-ahead expects a caller to use: the cache keeps their entries as unused."""
         self.workers = workers
@@ -225,8 +223,8 @@ class Fetcher:
             self.stats.bytes_used += text.frame.stored_bytes
             if text.ahead:
                 self.stats.prefetch.bytes_used += text.frame.stored_bytes
-            for listener in self.listeners:
-                listener.used(text)
+            for used in self.listeners.used:
+                used(text)
         if step and not self.is_closed:
             step()
         self._start()
@@ -309,7 +307,11 @@ class Fetcher:
         """Whether a waiting caller has something to do: take the value, carry the fetch out, or ask again."""
         if log.pending:  # a wait may be long
             log.emit()
-        return fetch.done or not self._is_active(fetch) or self.scheduler.may_claim(fetch)
+        return (
+            fetch.done
+            or not self._is_active(fetch)
+            or (fetch in self.scheduler.left and self.scheduler.may_claim(fetch))
+        )
 
     def _is_active(self, fetch: Fetch) -> bool:
         return fetch.home is self.scheduler and not fetch.forgotten
@@ -339,8 +341,8 @@ class Fetcher:
         for fetch in self.scheduler.drop_queued():  # they will never start, and threads may wait for them
             fetch.error = self._closed_error()
             fetch.done = True
-        for listener in self.listeners:
-            listener.reset_state()
+        for reset_state in self.listeners.reset_state:
+            reset_state()
         self.listeners.clear()  # they refer to this object, which is to go with its last reference
         self.workers.notify()
 
@@ -349,8 +351,8 @@ class Fetcher:
         if self._pid == os.getpid():
             return  # another thread of the child was faster
         lost = self.scheduler.restart_after_fork()
-        for listener in self.listeners:
-            listener.forked()
+        for forked in self.listeners.forked:
+            forked()
         self._send(lost, False)
         self._pid = os.getpid()
 
@@ -362,8 +364,8 @@ class Fetcher:
         """
         self.scheduler = self.scheduler.emptied()
         self.cache.expect_nothing()
-        for listener in self.listeners:
-            listener.reset_state()
+        for reset_state in self.listeners.reset_state:
+            reset_state()
         self.workers.notify()
 
     def _withdraw_abandoned(self) -> None:
@@ -397,13 +399,13 @@ class Fetcher:
 
     def _tell_sent(self, fetches: Sequence[Fetch], is_first: bool) -> None:
         now = self.workers.now()
-        for listener in self.listeners:
-            listener.sent(fetches, now, is_first)
+        for sent in self.listeners.sent:
+            sent(fetches, now, is_first)
 
     def _tell_ended(self, fetch: Fetch) -> None:
         now, is_last = self.workers.now(), not self.scheduler.running
-        for listener in self.listeners:
-            listener.ended(fetch, now, is_last)
+        for ended in self.listeners.ended:
+            ended(fetch, now, is_last)
 
     def _is_cached(self, request: RangeRequest) -> bool:
         """Whether the store has a request's bytes in memory. Then its caller is faster than a thread that has to wake
@@ -492,8 +494,8 @@ class Fetcher:
         if not blob.local:
             self._apply_backpressure(blob.refusals, began)
         seconds = None if began is None else self.workers.now() - began
-        for listener in self.listeners:
-            listener.answered(fetch, blob, seconds)
+        for answered in self.listeners.answered:
+            answered(fetch, blob, seconds)
 
     def _apply_backpressure(self, refusals: int, sent: float | None) -> None:
         """Within a change: adapt the limit of concurrent requests to an answer of the store."""

@@ -15,9 +15,8 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
-from monocontext.engine.fetch.pools import LOCK, MemoryTrimmer, ThreadPools, shared_pools
 from monocontext.engine.fetch.requests import RangeRequest
-from monocontext.engine.fetch.threads import LOOK_SECONDS
+from monocontext.engine.fetch.threads import LOCK, LOOK_SECONDS, MemoryTrimmer, ThreadPools, shared_pools
 
 MAX_THREADS = 64
 """The most connections of one reader: at 150 ms a GET and 90 MB/s each, 64 carry 50 requests of one slice at once."""
@@ -110,8 +109,9 @@ class ThreadWorkers(Workers):
         self._trimmer: MemoryTrimmer | None = None
 
     def _shared_pools(self) -> ThreadPools:
-        self._pools = pools = shared_pools(self._pools)
-        return pools
+        if self._pools is None or self._pools.pid != os.getpid():  # the child of a fork has no threads of its parent
+            self._pools = shared_pools()
+        return self._pools
 
     def submit(self, request: RangeRequest, job: Job) -> bool:
         with LOCK:  # so no `close` comes in between: a caller would wait for ever for a lost job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.engine.fetch.link import FIRST_BYTES_PER_SECOND, Bandwidth
+from monocontext.engine.fetch.listeners import FIRST_BYTES_PER_SECOND, Bandwidth
 from monocontext.engine.open import check_prefetch
 from monocontext.engine.prefetch import HitWindows, Kind, Ledger, ThinkTime
 from monocontext.engine.prefetch.hits import HITS, WINDOW
