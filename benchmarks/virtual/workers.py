@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores.http.connection import SilenceTimeout
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import SimulatedWorkers, VirtualClock, WrappedStore, profile

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 
 from greenlet import getcurrent, greenlet
 
-from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.engine.fetch.threads import LOCK, ThreadPools, shared_pools
 from monocontext.engine.fetch.workers import MAX_THREADS, Job, Workers
 

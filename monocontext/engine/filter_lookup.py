@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Narrowing
 from monocontext.engine.fetch.cache import CachedBytes
-from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
+from monocontext.engine.fetch.scheduler import FILTER_GAP_BYTES, FetchItem, Missing
 from monocontext.format.directories import filters_in
 from monocontext.format.filters.query import Literal, Query, literals
 from monocontext.format.index import Frame, Page

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from monocontext.engine.candidates import Candidates
-from monocontext.engine.fetch.requests import FetchItem, Missing
+from monocontext.engine.fetch.scheduler import FetchItem, Missing
 from monocontext.engine.frame import FrameText
 from monocontext.engine.page_tree import Column, PageTree, Unopened
 from monocontext.engine.scan import find_apart

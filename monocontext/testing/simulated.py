@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, TypeVar
 
-from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.engine.fetch.workers import Job, Workers
 from monocontext.testing.clock import VirtualClock
 

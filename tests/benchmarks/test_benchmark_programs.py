@@ -16,7 +16,7 @@ from benchmarks.virtual.play import Operation, ideal, play
 from benchmarks.virtual.suite import POLICIES, Plan
 from benchmarks.virtual.workers import Distance, LinkedWorkers
 from monocontext import Monocontext
-from monocontext.engine.fetch.requests import FetchItem, RangeRequest
+from monocontext.engine.fetch.scheduler import FetchItem, RangeRequest
 
 SMALL = Plan(size_bytes=20_000_000, seeds=1)
 

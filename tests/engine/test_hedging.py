@@ -13,8 +13,7 @@ import pytest
 from monocontext import Monocontext
 from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.listeners import BURST, RULES, SAMPLES, Hedge, Hedging, Latencies
-from monocontext.engine.fetch.requests import FetchItem, RangeRequest
-from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
+from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, RangeRequest, Scheduler
 from monocontext.errors import ContextClosed, StoreFailure
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, SimulatedWorkers, WrappedStore, profile

@@ -17,7 +17,7 @@ import pytest
 
 from monocontext import Monocontext, append, publish
 from monocontext.engine.fetch.fetcher import _place
-from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.errors import StoreFailure
 from monocontext.memory import Memory
 from monocontext.memory.files import MemoryFiles

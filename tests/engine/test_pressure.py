@@ -12,8 +12,7 @@ import pytest
 from monocontext import Monocontext, publish
 from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.listeners import RULES, Hedging
-from monocontext.engine.fetch.requests import FetchItem
-from monocontext.engine.fetch.scheduler import Priority, Scheduler
+from monocontext.engine.fetch.scheduler import FetchItem, Priority, Scheduler
 from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import StoreFailure
 from monocontext.stores.memory import MemoryStore

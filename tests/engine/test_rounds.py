@@ -13,7 +13,7 @@ from benchmarks.logs import NEEDLE, make_logs
 from monocontext import Monocontext, publish
 from monocontext import regex as re
 from monocontext.engine.fetch.listeners import FIRST_WAVE_BYTES, Link, wave_bytes
-from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, SimulatedWorkers, VirtualClock, WrappedStore, virtual_context

@@ -1,7 +1,9 @@
-"""Fetch stored items: look each up in the cache, request the missing ones, and keep what `object_reader` has verified.
+"""Fetch stored items: look each up in the cache, request, verify and decode the missing ones, and keep them.
 
 Invariants:
 
+- no value is returned or kept whose bytes did not pass every check. Every object is pinned to the ETag that is
+recorded, or else to the one first seen with verified bytes
 - memory is the cache, plus at most `window_bytes` of requests in flight, plus what callers hold
 - no lock is held while a request runs or a caller waits
 - a registered request is carried out or withdrawn, even if its caller is interrupted: one `change` registers and sends
@@ -17,26 +19,136 @@ import os
 import threading
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from monocontext.engine.fetch.cache import Cache, forget_warm, keep_warm
 from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.listeners import Counting, Hedge, Hedging, Link, Listeners
-from monocontext.engine.fetch.object_reader import ObjectReader, Places
-from monocontext.engine.fetch.requests import FetchItem, RangeRequest
-from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler, Token
+from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, RangeRequest, Scheduler, Token
 from monocontext.engine.fetch.stored_bytes import StoredBytes
 from monocontext.engine.fetch.threads import LOCK
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.frame import FrameText
 from monocontext.engine.stats import Stats
-from monocontext.errors import ContextClosed, DamagedData, MonocontextError, StoreFailure
+from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject, MonocontextError, StoreFailure
+from monocontext.records import dataclass
 from monocontext.stores import log
 from monocontext.stores.protocol import Blob, RangeReader
 
 MIN_WINDOW_BYTES = 24 << 20
 """Requests in flight may take this much memory whatever the cache's size: without it an uncached reader of a far store
 would fetch one frame after another."""
+
+# -- stored objects ----------------------------------------------------------------------------------------------------
+
+Places = Callable[[str], tuple[RangeReader, str]]
+"""Maps a foreign object's URL to a store and key; raises `ForeignObject` for a place that the caller does not allow."""
+
+
+@runtime_checkable
+class InvalidatableStore(RangeReader, Protocol):
+    """A store that may answer from its own copies."""
+
+    def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
+        """Drop the copy of these bytes, under the requested ETag, because it is damaged."""
+        ...
+
+
+def refuse_foreign(url: str) -> tuple[RangeReader, str]:
+    raise ForeignObject(f"{url} lies outside the context; open it with allow=[...] to read there")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The bytes of a request, before they are verified."""
+
+    request: RangeRequest
+    blob: Blob
+    store: RangeReader
+    key: str
+    """The name of the object in the store."""
+    etag: str | None
+    """The version that was requested, if one is recorded or was seen."""
+    is_kept: bool
+    """Whether the bytes were in memory, so no store was asked."""
+
+
+class ObjectReader:
+    """Reads the objects of one context. Safe for use by many threads."""
+
+    def __init__(self, store: RangeReader, places: Places, workers: Workers, stored: StoredBytes):
+        self._store = store
+        self._places = places
+        self._workers = workers
+        self._stored = stored
+        self._etags: dict[str, str] = {}
+
+    def read(self, request: RangeRequest) -> Answer:
+        """The bytes of a request (1 GET, none if they are kept)."""
+        store, key = self._store, request.object
+        if "://" in request.object:
+            store, key = self._places(request.object)
+        etag = request.items[0].etag or self._etags.get(request.object)
+        kept = None
+        if self._stored.limit_bytes:
+            with self._workers.lock:
+                kept = self._stored.body_of(request)
+        if kept is not None:
+            return Answer(request, Blob(kept, etag or "", len(kept), local=True), store, key, etag, True)
+        blob = store.get_range(key, request.start, request.stored_bytes, etag=etag)
+        return Answer(request, blob, store, key, etag, False)
+
+    def decode(self, answer: Answer) -> dict[Hashable, Any]:
+        """The values of an answer's items, by key. Raises `DamagedData`, or `ContextChanged` for another version."""
+        request, blob, size = answer.request, answer.blob, answer.request.stored_bytes
+        recorded = request.items[0].etag
+        if answer.etag and (recorded or not blob.local):
+            _check_version(request, answer.etag, blob)
+        if len(blob.data) != size:
+            raise DamagedData(f"{request.object}: expected {size} bytes from {request.start}, found {len(blob.data)}")
+        try:
+            values = self._decode_items(request, blob)
+        except DamagedData:
+            with self._workers.lock:
+                self._stored.forget(request.items)
+            if isinstance(answer.store, InvalidatableStore):
+                answer.store.forget(answer.key, request.start, size, etag=answer.etag)
+            raise
+        if not recorded and not blob.local:  # only verified bytes pin the version
+            with self._workers.lock:
+                first_seen = self._etags.setdefault(request.object, blob.etag)
+            _check_version(request, first_seen, blob)
+        return values
+
+    def _decode_items(self, request: RangeRequest, blob: Blob) -> dict[Hashable, Any]:
+        items, body = request.items, memoryview(blob.data)
+        parts = []
+        for item in items:
+            at = item.offset - request.start
+            parts.append((item, body[at : at + item.stored_bytes]))
+
+        def decode() -> list[Any]:
+            return [item.decode(part) for item, part in parts]
+
+        def decode_on_all_cores() -> list[Any]:
+            works = [item.begin(part) if item.begin else partial(item.decode, part) for item, part in parts]
+            return self._workers.share(works)
+
+        if request.is_in_place or blob.in_root:  # decoding text in a root takes less than starting a thread
+            values = decode()
+        else:
+            values = self._workers.decode(decode if len(items) == 1 else decode_on_all_cores)
+        return {item.key: value for item, value in zip(items, values, strict=True)}
+
+
+def _check_version(request: RangeRequest, expected: str, blob: Blob) -> None:
+    if blob.etag != expected:
+        raise ContextChanged(
+            f"{request.object} was replaced while it was read: expected ETag {expected}, found {blob.etag}"
+        )
+
+
+# -- the fetcher -------------------------------------------------------------------------------------------------------
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -280,8 +392,13 @@ class Fetcher:
     def _look_up_or_request(self, items: Sequence[FetchItem], token: Token, inline: bool) -> list[Any]:
         self.check_open()
         self._withdraw_abandoned()
-        cached = [self.cache.get(item.key) for item in items]
-        missing = [item for item, entry in zip(items, cached, strict=True) if entry is None]
+        cached: list[Any] = []
+        missing: list[FetchItem] = []
+        for item in items:
+            entry = self.cache.get(item.key)
+            cached.append(entry)
+            if entry is None:
+                missing.append(item)
         self.stats.hits += len(items) - len(missing)
         self.stats.misses += len(missing)
         if not missing:
@@ -297,7 +414,8 @@ class Fetcher:
             and not (self.hedging and self.hedging.late_after(started[0].request.stored_bytes) is not None)
         ):
             self.scheduler.run_in_caller(started[0], token)
-            self._tell_sent(started, is_first)
+            for sent in self.listeners.sent:
+                sent(started, self.workers.now(), is_first)
         elif started:
             self._send(started, is_first)
             self._start()
@@ -324,7 +442,8 @@ class Fetcher:
             return False
         is_first = not self.scheduler.running
         self.scheduler.claim(fetch, token)
-        self._tell_sent([fetch], is_first)
+        for sent in self.listeners.sent:
+            sent([fetch], self.workers.now(), is_first)
         return True
 
     @change
@@ -372,7 +491,8 @@ class Fetcher:
         """Within a change: withdraw the requests of interrupted calls."""
         if self.scheduler.left:
             for fetch in self.scheduler.withdraw_abandoned():
-                self._tell_ended(fetch)
+                for ended in self.listeners.ended:
+                    ended(fetch, self.workers.now(), not self.scheduler.running)
 
     def _start(self) -> None:
         """Within a change: start and send every request that may start now."""
@@ -385,27 +505,18 @@ class Fetcher:
 
     def _send(self, fetches: Iterable[Fetch], is_first: bool) -> None:
         """Within a change: submit attempts to threads, or leave them to callers."""
-        now, sent = self.workers.now(), []
+        now, submitted = self.workers.now(), []
         for fetch in fetches:
             request, job = fetch.request, partial(self._run, fetch, now)
             if not self._is_cached(request) and self.workers.submit(request, job):
-                sent.append(fetch)
+                submitted.append(fetch)
             else:
                 self.scheduler.leave(fetch)
-        if sent:
+        if submitted:
             if self.hedging is not None:
-                self.stats.hedges += sum(fetch.attempts > 1 for fetch in sent)
-            self._tell_sent(sent, is_first)
-
-    def _tell_sent(self, fetches: Sequence[Fetch], is_first: bool) -> None:
-        now = self.workers.now()
-        for sent in self.listeners.sent:
-            sent(fetches, now, is_first)
-
-    def _tell_ended(self, fetch: Fetch) -> None:
-        now, is_last = self.workers.now(), not self.scheduler.running
-        for ended in self.listeners.ended:
-            ended(fetch, now, is_last)
+                self.stats.hedges += sum(fetch.attempts > 1 for fetch in submitted)
+            for sent in self.listeners.sent:
+                sent(submitted, self.workers.now(), is_first)
 
     def _is_cached(self, request: RangeRequest) -> bool:
         """Whether the store has a request's bytes in memory. Then its caller is faster than a thread that has to wake
@@ -467,7 +578,8 @@ class Fetcher:
             fetch.done = True
         if fetch.home is self.scheduler:  # else it started before the state was reset
             self.scheduler.finish(fetch)
-            self._tell_ended(fetch)
+            for ended in self.listeners.ended:
+                ended(fetch, self.workers.now(), not self.scheduler.running)
         self.workers.notify()
         self._start()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from monocontext.engine.fetch.requests import FetchItem, RangeRequest
+from monocontext.engine.fetch.scheduler import FetchItem, RangeRequest
 from monocontext.records import dataclass, field
 
 MOST_SHARE = 0.5

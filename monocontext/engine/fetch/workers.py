@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
-from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.engine.fetch.threads import LOCK, LOOK_SECONDS, MemoryTrimmer, ThreadPools, shared_pools
 
 MAX_THREADS = 64

@@ -18,8 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from monocontext.engine.fetch.listeners import Listener
-from monocontext.engine.fetch.requests import FetchItem, Missing
-from monocontext.engine.fetch.scheduler import Fetch, Priority
+from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Missing, Priority
 from monocontext.engine.frame import FRAME_BYTES, FrameText
 from monocontext.engine.frame_table import Frames, frame_item
 from monocontext.engine.prefetch import HitWindows, Kind, Ledger, Prefetch, Read, Streams, ThinkTime

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from monocontext.engine.fetch.requests import Missing
+from monocontext.engine.fetch.scheduler import Missing
 from monocontext.engine.filter_lookup import FEW, FilterLookup, RecordsInMemory
 from monocontext.format.filters.query import Literal, Query
 

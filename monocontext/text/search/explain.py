@@ -8,7 +8,7 @@ from typing import Any
 
 from monocontext.engine.candidates import Narrowing
 from monocontext.engine.documents import DocumentTable
-from monocontext.engine.fetch.requests import MAX_PART_BYTES, FetchItem, coalesce
+from monocontext.engine.fetch.scheduler import MAX_PART_BYTES, FetchItem, coalesce
 from monocontext.engine.reader import Reader
 from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
 from monocontext.text.derived import Derived

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from monocontext import Monocontext
-from monocontext.engine.fetch.requests import RangeRequest
+from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, SimulatedWorkers
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, SimulatedLink

@@ -6,8 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from monocontext.engine.fetch.requests import FetchItem
-from monocontext.engine.fetch.scheduler import Fetch, Priority, Scheduler
+from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, Scheduler
 from monocontext.engine.stats import PrefetchStats
 from tests.budget import examples
 
