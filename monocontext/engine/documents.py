@@ -160,7 +160,7 @@ class _Stored:
             if found is not None:
                 at = self.table.page_of(found) if found < self.table.count else None
                 if at is None or at.raw_name(found - at.first) != raw:
-                    raise DamagedData(f"{documents_key(table.id)}: names document {found}, which has another name")
+                    raise DamagedData(f"{documents_key(table.id)}: expected document {found} to be named {name!r}")
                 return found
         return None
 

@@ -81,7 +81,7 @@ def check_place(place: object) -> None:
 def check_prefetch(prefetch: str) -> None:
     """Raise `ValueError` for a word that is not in `Prefetch`."""
     if prefetch not in get_args(Prefetch):
-        raise ValueError(f"prefetch is 'all', 'code', 'history' or 'off', not {prefetch!r}")
+        raise ValueError(f"prefetch must be 'all', 'code', 'history' or 'off', not {prefetch!r}")
 
 
 class ContextHandle:
@@ -110,7 +110,7 @@ class ContextHandle:
         self.hedge: Hedge | None = hedge
         self.threads = threads
         if hedge is not None and hedge not in RULES:
-            raise ValueError(f"hedge is 'p99', 'p95' or None, not {hedge!r}")
+            raise ValueError(f"hedge must be 'p99', 'p95' or None, not {hedge!r}")
         check_prefetch(prefetch)
         self.prefetch: Prefetch = prefetch
         self.disk = _disk_cache(cache_dir, cache_dir_bytes) if cache_dir is not None else None
@@ -172,8 +172,8 @@ class ContextHandle:
             trusted += sources
         if not any(is_within(url, place) for place in trusted):
             raise ForeignObject(
-                f"{own} refers to {url}, outside its own place; to read there open it with allow=[{url!r}] or a place "
-                f"around it"
+                f"{own} refers to {url}, outside of its own place: to read that, open the context with "
+                f"allow=[{url!r}] or a place that contains it"
             )
         try:
             root, key = split_object(url)
@@ -206,9 +206,9 @@ class ContextHandle:
     def handle(self) -> tuple[str, dict[str, Any]]:
         """A URL and options that open the same context in another process, with that process's credentials."""
         if self.store.url.startswith("memory:"):
-            raise NotPicklable(f"{self.store.url} lives in the memory of this process: no other can open it")
+            raise NotPicklable(f"{self.store.url} is in the memory of this process: no other process can open it")
         if "client" in self.store_options:
-            raise NotPicklable(f"{self.store.url} was opened with a client of the caller's, which cannot be handed on")
+            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: use other options")
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "hedge": self.hedge}
         options["prefetch"] = self.prefetch
         if not self.threads:

@@ -499,7 +499,7 @@ class Reader:
         manifest, capacity = self.manifest, self.cache.capacity_bytes
         needed = manifest.text_bytes + FRAME_BYTES * manifest.frames
         if needed > capacity:
-            raise ValueError(f"preload needs a cache of {needed:,} bytes, it has {capacity:,}: raise cache_bytes")
+            raise ValueError(f"preload needs cache_bytes={needed:,} or more, not {capacity:,}")
         for _ in self.frames(0, self.manifest.characters, eager=True):
             pass
 

@@ -225,7 +225,7 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
     "another bucket": (
         lambda s: craft(s, BYTES, run=changed(object="s3://other-bucket/secret.txt", etag="e")),
         ForeignObject,
-        r"memory://\w+/prefix refers to s3://other-bucket/secret\.txt, outside its own place",
+        r"memory://\w+/prefix refers to s3://other-bucket/secret\.txt, outside of its own place",
     ),
     "another place in memory": (
         lambda s: craft(s, BYTES, run=changed(object="memory://other/secret.txt", etag="e")),

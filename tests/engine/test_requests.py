@@ -257,7 +257,7 @@ def test_preload_into_a_cache_that_just_holds_the_text() -> None:
         try:
             context = ten(options={"preload": True, "cache_bytes": cache_bytes})
         except ValueError as error:
-            assert f"it has {cache_bytes:,}" in str(error)  # noqa: PT017
+            assert f"not {cache_bytes:,}" in str(error)  # noqa: PT017
             continue
         assert str(context.context) == LINES
         assert context.asked() == [], cache_bytes

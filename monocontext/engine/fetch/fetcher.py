@@ -55,7 +55,7 @@ class InvalidatableStore(RangeReader, Protocol):
 
 
 def refuse_foreign(url: str) -> tuple[RangeReader, str]:
-    raise ForeignObject(f"{url} lies outside the context; open it with allow=[...] to read there")
+    raise ForeignObject(f"{url} is outside of the context: to read it, open the context with allow=[...]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class ReaderServer:
         fields = wire.parse(request)
         ask = _OPERATIONS.get(fields["op"])
         if ask is None:
-            raise BadRequest(f"no operation {fields['op'][:50]!r}")
+            raise BadRequest(f"unknown operation {fields['op'][:50]!r}")
         self._count_search(fields)
         self._end(fields.get("ended", []))
         self._count_real(fields.get("real", []))
@@ -250,7 +250,7 @@ class ReaderServer:
     def _document_named(self, fields: dict[str, Any]) -> bytes:
         name = fields.get("name")
         if not isinstance(name, str) or not self._is_whole:
-            raise BadRequest("a document is asked for by a str, of a whole text")
+            raise BadRequest("`name` must be a str, and the served text a whole one")
         return wire.answer({"number": self._reader.documents.find(name)})
 
     @property

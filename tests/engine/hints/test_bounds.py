@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monocontext.engine.hints import CodeHints, Ranges, code_hints, read_block
-from monocontext.engine.hints import reply as replies
+from monocontext.engine.hints import CodeHints, Ranges, code_hints, read_block, statements
 from monocontext.engine.hints.reads import Trace
 from tests.budget import examples
 
@@ -203,7 +202,7 @@ def test_work_grows_with_the_reply_not_with_its_square(kind: str, monkeypatch: p
         nodes += some
         spend(trace, some)
 
-    monkeypatch.setattr(replies.ast, "parse", counted_parse)
+    monkeypatch.setattr(statements.ast, "parse", counted_parse)
     monkeypatch.setattr(Trace, "spend", counted_spend)
     work = []
     for size in (50_000, 100_000):

@@ -83,5 +83,5 @@ def test_hits_are_windows_once() -> None:
 def test_modes() -> None:
     for mode in ("all", "code", "history", "off"):
         check_prefetch(mode)
-    with pytest.raises(ValueError, match="prefetch is 'all', 'code', 'history' or 'off', not 'on'"):
+    with pytest.raises(ValueError, match="prefetch must be 'all', 'code', 'history' or 'off', not 'on'"):
         check_prefetch("on")

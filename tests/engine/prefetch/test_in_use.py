@@ -38,7 +38,7 @@ def within_seconds(ready: Callable[[], bool], seconds: float = 60.0) -> bool:
 
 @pytest.mark.parametrize("mode", ["on", "", None, True])
 def test_a_mode_that_is_none(mode: object) -> None:
-    with pytest.raises(ValueError, match="prefetch is 'all', 'code', 'history' or 'off', not"):
+    with pytest.raises(ValueError, match="prefetch must be 'all', 'code', 'history' or 'off', not"):
         opened(prefetch=mode)
 
 
