@@ -47,7 +47,7 @@ def test_many_threads_read_it_at_once(store: MemoryStore) -> None:
 def test_no_crew_is_hired_for_it(store: MemoryStore) -> None:
     with Monocontext.open(store) as context:
         assert context.find("nothing of the kind") == -1
-        assert context._reader.fetcher.workers._pools is None  # type: ignore[union-attr]
+        assert context._reader.fetcher.workers._pools._pools is None  # type: ignore[union-attr]
 
 
 def test_no_thread_is_started_to_fetch_or_decode_it(store: MemoryStore) -> None:

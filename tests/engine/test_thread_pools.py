@@ -53,7 +53,7 @@ def test_contexts_share_threads_which_end_after_the_last_close(
     contexts = [Monocontext.open(stored(TEXT, frame_bytes=1000, codec="zstd")) for _ in range(20)]
     for context in contexts:
         assert context.count("漢") == TEXT.count("漢")
-    assert len({id(context._reader.fetcher.workers._pools) for context in contexts}) == 1  # type: ignore[union-attr]
+    assert len({id(context._reader.fetcher.workers._pools.get()) for context in contexts}) == 1  # type: ignore[union-attr]
     threads = (
         two_cores.fetching._shared.threads | two_cores.decoding._shared.threads | two_cores._helping._shared.threads
     )

@@ -303,6 +303,27 @@ def shared_pools() -> ThreadPools:
     return pools
 
 
+class PoolsReference:
+    """A reference to the shared pools: acquired at its first use, again after a fork, and released by `close`."""
+
+    def __init__(self) -> None:
+        self._pools: ThreadPools | None = None
+        self._trimmer: MemoryTrimmer | None = None
+
+    def get(self) -> ThreadPools:
+        """The pools. Call it under `LOCK`."""
+        if self._pools is None or self._pools.pid != os.getpid():  # the child of a fork has no threads of its parent
+            self._pools = shared_pools()
+        return self._pools
+
+    def close(self) -> None:
+        """Release the pools, and give memory back to the system once this object is garbage. Idempotent."""
+        with LOCK:
+            if self._pools is not None:
+                self._trimmer = self._pools.trimmer
+            self._pools = None
+
+
 def cores() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

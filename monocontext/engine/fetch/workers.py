@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from monocontext.engine.fetch.scheduler import RangeRequest
-from monocontext.engine.fetch.threads import LOCK, LOOK_SECONDS, MemoryTrimmer, ThreadPools, shared_pools
+from monocontext.engine.fetch.threads import LOCK, LOOK_SECONDS, PoolsReference
 
 MAX_THREADS = 64
 """The most connections of one reader: at 150 ms a GET and 90 MB/s each, 64 carry 50 requests of one slice at once."""
@@ -105,26 +105,20 @@ class ThreadWorkers(Workers):
         self.lock: AbstractContextManager[Any] = LOCK
         self.max_running = max_running
         self._notifier = _Notifier()
-        self._pools: ThreadPools | None = None
-        self._trimmer: MemoryTrimmer | None = None
-
-    def _shared_pools(self) -> ThreadPools:
-        if self._pools is None or self._pools.pid != os.getpid():  # the child of a fork has no threads of its parent
-            self._pools = shared_pools()
-        return self._pools
+        self._pools = PoolsReference()
 
     def submit(self, request: RangeRequest, job: Job) -> bool:
         with LOCK:  # so no `close` comes in between: a caller would wait for ever for a lost job
-            return self._shared_pools().fetching.submit(job)
+            return self._pools.get().fetching.submit(job)
 
     def decode(self, work: Callable[[], T]) -> T:
         with LOCK:
-            decoding = self._shared_pools().decoding.call(work)
+            decoding = self._pools.get().decoding.call(work)
         return decoding.result()
 
     def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
         with LOCK:
-            pools = self._shared_pools()
+            pools = self._pools.get()
         return pools.share(works)
 
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
@@ -141,10 +135,7 @@ class ThreadWorkers(Workers):
     now = staticmethod(time.monotonic)
 
     def close(self) -> None:
-        with LOCK:
-            if self._pools is not None:
-                self._trimmer = self._pools.trimmer
-            self._pools = None
+        self._pools.close()
 
 
 class InlineWorkers(Workers):
