@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ import zstandard
 
 from monocontext.errors import DamagedData, InvalidText
 from monocontext.format.document_refs import DocumentPageRef, documents_key
+from monocontext.format.index import little_endian
 from monocontext.format.refs import MOST_PAGE_BYTES
 from monocontext.records import NamedTuple, dataclass
 
@@ -113,18 +113,12 @@ def encode_metadata(metadata: Any, number: int) -> bytes:
     return data
 
 
-def _little_endian(column: array[int]) -> array[int]:
-    if sys.byteorder == "big":
-        column.byteswap()
-    return column
-
-
 def encode_page(rows: Sequence[DocumentRow]) -> bytes:
     """The bytes of a page."""
     gaps, gap_newlines, characters, sizes, newlines, names, metadata = zip(*rows, strict=True)
     columns = (gaps, gap_newlines, characters, sizes, newlines, map(len, names), map(len, metadata))
     body = b"".join(
-        _little_endian(array(kind, column)).tobytes() for (_, kind), column in zip(_COLUMNS, columns, strict=True)
+        little_endian(array(kind, column)).tobytes() for (_, kind), column in zip(_COLUMNS, columns, strict=True)
     )
     body += b"".join(names) + b"".join(metadata)
     return _MAGIC + len(rows).to_bytes(4, "little") + zstandard.ZstdCompressor(level=3).compress(body)
@@ -185,7 +179,7 @@ class DocumentPage:
         for _, kind in _COLUMNS:
             column = array(kind)
             column.frombytes(body[at : at + count * column.itemsize])
-            columns.append(_little_endian(column))
+            columns.append(little_endian(column))
             at += count * column.itemsize
         gaps, gap_newlines, characters, self.bytes, self.newlines, name_bytes, metadata_bytes = columns
         self._heap = body[at:]

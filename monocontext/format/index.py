@@ -112,7 +112,8 @@ class Frame(NamedTuple):
         return self.start + self.characters
 
 
-def _little_endian(column: array[int]) -> array[int]:
+def little_endian(column: array[int]) -> array[int]:
+    """Return a column in little-endian order, or from it: on big-endian machines its bytes are swapped in place."""
     if sys.byteorder == "big":
         column.byteswap()
     return column
@@ -131,7 +132,7 @@ def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> byt
     columns = zip(*records, strict=True)
     head = _MAGIC + len(records).to_bytes(4, "little") + len(table).to_bytes(4, "little") + table
     return head + b"".join(
-        _little_endian(array(kind, column)).tobytes() for (_, kind), column in zip(_COLUMNS, columns, strict=True)
+        little_endian(array(kind, column)).tobytes() for (_, kind), column in zip(_COLUMNS, columns, strict=True)
     )
 
 
@@ -207,7 +208,7 @@ class Page:
             column = array(kind)
             stop = at + count * column.itemsize
             column.frombytes(data[at:stop])
-            self._columns[name], at = _little_endian(column), stop
+            self._columns[name], at = little_endian(column), stop
 
     def _check(self, before: PageRef | None) -> None:
         columns, ref = self._columns, self.ref

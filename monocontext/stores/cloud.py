@@ -9,9 +9,9 @@ Invariants:
   marker: obstore has no conditional DELETE
 - obstore finds and refreshes credentials, by the usual chain of each cloud
 
-Retries, resumed bodies and timeouts are those of `object_store`: a body that stalls for two seconds is requested again.
-The threads of obstore do not survive a fork, and a client made in the forked process never gets an answer. So once a
-process has sent a request by obstore, opening a store and every verb raise in all processes forked from it.
+`object_store` retries, resumes bodies and has the timeouts: a body that stalls for two seconds is requested again. The
+threads of obstore do not survive a fork, and a client made in the forked process never gets a response. So once a
+process has sent a request by obstore, opening a store and all verbs raise an error in the processes forked from it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The store in a directory: one file for each object, written whole or not at all.
 
 Invariants, also between processes:
-- an object appears with all its bytes: they are written to a temporary file next to it, then linked or renamed;
-- a create-only write uses `link`, which is atomic; a writer that replaces or removes an object holds the lock of its
-  directory, so no other write can come between the comparison and the swap of a compare-and-swap;
-- an ETag names one version: time of the write in nanoseconds, size, inode;
-- no key and no symbolic link leads out of the root;
-- a pipe, a device or a socket is not an object: it is refused at once, and never replaced.
+
+- an object appears with all its bytes: they are written to a temporary file next to it, then linked or renamed
+- a create-only write uses `link`, which is atomic. A writer that replaces or removes an object locks its directory, so
+  no other write can come between the comparison and the swap of a compare-and-swap
+- an ETag names one version: the time of the write in nanoseconds, the size and the inode
+- no key and no symbolic link leads out of the root
+- a pipe, a device or a socket is not an object: it is refused at once, and never replaced
 
 Temporary files and lock files start with `.monocontext-`, and all verbs ignore them. Unlike in an object store, `a` and
 `a/b` cannot both be objects, and `list` does not enter linked directories. A killed writer leaves a temporary file,

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 GROUP_FRAMES = 1 << 16
-"""Columns of one filter: 16 GiB of text, rows of 8 KiB."""
+"""The most columns of one filter: 16 GiB of text, rows of 8 KiB."""
 LEAST_FRAME_BYTES = 512
-"""Smaller frames get no filter: it would be larger than the frames."""
+"""The size of the smallest frames with a filter, which would be larger than smaller frames."""
 LEAST_FRAMES = 9
-"""A text of fewer frames gets no filter: two requests read all of it."""
+"""The least number of frames of a text with a filter: two requests read all of a shorter text."""
 MERGED_BYTES = 4 << 20
-"""An append merges the last filter of a context with its own up to this size."""
+"""The largest filter for which an append merges its own filter with the last one of the context."""
 
 
 class FilteredText(Protocol):
@@ -55,8 +55,8 @@ class FilteredText(Protocol):
 class Columns:
     """The columns of the frames that one writer stores, in order. Feed frames, then `finish`, then `store`.
 
-    The thread that feeds computes: threads of their own would take a third more of the processor, since numpy releases
-    the interpreter a dozen times a frame, and twice the memory.
+    Columns are computed in the thread that calls `feed`. Other threads would take a third more CPU time, since numpy
+    releases the GIL a dozen times a frame, and twice the memory.
     """
 
     def __init__(self, overlap_bytes: int, least_frames: int):

@@ -155,20 +155,22 @@ class Planner:
         ]
         if all(columns is None for columns in columns_by_filter):
             return None
-        holds = np.ones(self.stop - self.first, np.bool_)
+        may_contain = np.ones(self.stop - self.first, np.bool_)
         for i, (layout, columns) in enumerate(zip(self.layouts, columns_by_filter, strict=True)):
             if columns is not None:
                 ref = layout.ref
-                holds[ref.first_frame - self.first : ref.stop_frame - self.first] = layout.of_frames(columns, True)
-                self._add_open_end(holds, i)
+                may_contain[ref.first_frame - self.first : ref.stop_frame - self.first] = layout.of_frames(
+                    columns, True
+                )
+                self._add_open_end(may_contain, i)
         # A border column covers frames before its filter, so these are added after all filters.
         for layout, columns in zip(self.layouts, columns_by_filter, strict=True):
             if layout.ref.border_frames and (columns is None or columns[layout.border_column]):
                 at = layout.ref.first_frame - self.first
-                holds[max(at - layout.ref.border_frames, 0) : at] = True
-        if tells_starts or literal.latest == 0 or (self.stop == self.frames and not holds.any()):
-            return holds
-        return self._trace_back(holds, literal, records, within_line)
+                may_contain[max(at - layout.ref.border_frames, 0) : at] = True
+        if tells_starts or literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
+            return may_contain
+        return self._trace_back(may_contain, literal, records, within_line)
 
     def _frequency_candidates(self, query: FrequencyQuery, rows: Rows) -> Frames:
         """The frames with one of the words as often as the query says."""
@@ -222,7 +224,7 @@ class Planner:
         near = ref.overlap_bytes - before_bytes
         return rows_to_read(literal.text, ref.bits, near, ref.fold != TABLES, ref.kind) if near > 0 else ()
 
-    def _add_open_end(self, holds: Frames, number: int) -> None:
+    def _add_open_end(self, may_contain: Frames, number: int) -> None:
         """Add the last frames of a filter if no border column covers the text after them: a literal may begin there."""
         ref = self.layouts[number].ref
         following = self.layouts[number + 1].ref if number + 1 < len(self.layouts) else None
@@ -236,7 +238,7 @@ class Planner:
             return
         while True:
             stop = ref.stop_frame - self.first
-            holds[stop - ref.tail_frames : stop] = True
+            may_contain[stop - ref.tail_frames : stop] = True
             before = self.layouts[number - 1].ref if number else None
             if ref.tail_frames < ref.frames or before is None or before.stop_frame != ref.first_frame:
                 return
@@ -244,7 +246,7 @@ class Planner:
 
     def _trace_back(
         self,
-        holds: Frames,
+        may_contain: Frames,
         literal: Literal,
         records: Records,
         within_line: bool,
@@ -252,13 +254,13 @@ class Planner:
         """The frames in which a match may begin whose literal begins in one of these frames; `None` for all."""
         import numpy as np
 
-        numbers = (np.flatnonzero(holds) + self.first).tolist()
+        numbers = (np.flatnonzero(may_contain) + self.first).tolist()
         if self.stop < self.frames:
             numbers.append(self.stop)  # no filter here covers it: it may contain the literal
         if literal.latest >= INFINITE and not within_line:
-            holds[: numbers[-1] - self.first] = True
-            return holds
-        if len(numbers) > min(max(len(holds) // SPARSE, FEW), MOST_TRACED):
+            may_contain[: numbers[-1] - self.first] = True
+            return may_contain
+        if len(numbers) > min(max(len(may_contain) // SPARSE, FEW), MOST_TRACED):
             return None
         records.prefetch_pages([max(number - 1, 0) for number in numbers])
         last = self.first - 1
@@ -272,9 +274,9 @@ class Planner:
                         break
             else:
                 first = records.number_at(max(records.frame(number).start - literal.latest, 0))
-            holds[max(first - self.first, 0) : number - self.first] = True
+            may_contain[max(first - self.first, 0) : number - self.first] = True
             last = number
-        return holds
+        return may_contain
 
 
 def _common_columns(layout: FilterLayout, rows: list[bytes]) -> NDArray[np.bool_] | None:

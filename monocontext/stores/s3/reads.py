@@ -1,9 +1,10 @@
 """Read an object by our own transport or by boto3, with the same results and the same errors.
 
-Invariants, which hold over retries:
-- all bytes are of one version: the ETag that the caller names, else that of the first response, is sent and compared;
-- a body is received only after status, Content-Range, length and ETag of its response agree with the request;
-- our transport never requests bytes again that have arrived. boto3 reads the whole range again.
+Invariants, also after retries:
+
+- all bytes are of one version: the ETag that the caller names, or else that of the first response, is sent and compared
+- a body is received only after status, Content-Range, length and ETag of its response agree with the request
+- our transport never requests bytes again that have arrived; boto3 reads the whole range again
 """
 
 from __future__ import annotations
