@@ -1,6 +1,6 @@
 """The host's side of the `dspy` sandbox for a list or dict of documents.
 
-Replies are about blocks of a thousand documents, so that a loop over a million takes a thousand messages.
+Replies are about blocks of a thousand documents. So a loop over a million takes a thousand messages.
 """
 
 from __future__ import annotations

@@ -311,7 +311,7 @@ def _proxy_ask(call: Any, steps: Any, name: str, arguments: Any) -> Any:
 def _proxy_reply(call: Any, steps: Any, step: Any, reply: Any) -> Any:
     """The value of a reply, or a proxy if the value stays in the host."""
     if "error" in reply:
-        raise (re.error if reply["error"] == "re.error" else getattr(builtins, reply["error"]))(reply["told"])
+        raise (re.error if reply["error"] == "re.error" else getattr(builtins, reply["error"]))(reply["message"])
     if "text" in reply:
         return DerivedProxy(call, [*steps, step], reply["text"])
     if "list" in reply:

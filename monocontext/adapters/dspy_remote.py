@@ -43,7 +43,7 @@ class Remote:
             return self._pack(self._operate(self._value(steps), name, arguments))
         except Exception as error:
             known = (item.__name__ for item in type(error).__mro__ if getattr(builtins, item.__name__, None) is item)
-            return {"error": "re.error" if isinstance(error, re.error) else next(known), "told": str(error)}
+            return {"error": "re.error" if isinstance(error, re.error) else next(known), "message": str(error)}
 
     def _value(self, steps: list[Any]) -> Any:
         if not steps:
@@ -91,12 +91,11 @@ class Remote:
     def _batch(self, steps: list[Any], start: int, most: int) -> list[Any]:
         """Up to `most` items of a list from `start` on. Continues a pass that has reached that item."""
         key = json.dumps(steps)
-        with self._lock:  # removed, so that no other thread continues it too
+        with self._lock:  # remove it: no other thread may continue it
             items = self._passes.pop((key, start), None)
         if items is None:
-            made = self._operate(
-                self._value(steps[:-1]), *steps[-1]
-            )  # made again, since an iterator of matches can be read only once
+            # Not `self._value(steps)`, since an iterator of matches can be read only once.
+            made = self._operate(self._value(steps[:-1]), *steps[-1])
             items = itertools.islice(iter(made), start, None)
         taken, characters = [], 0
         for item in itertools.islice(items, most):

@@ -131,8 +131,8 @@ def arguments(
 
 def _describe(context: Monocontext | DocumentList | DocumentDict) -> str:
     if not isinstance(context, LazyText):
-        told = context.describe()
-        return f"The same as `context`, which is {told['sentence']}. {told['access']}"
+        facts = context.describe()
+        return f"The same as `context`, which is {facts['sentence']}. {facts['access']}"
     return (
         f"The same text as `context`: {len(context):,} characters that are fetched where you look. It behaves as a "
         "str: context[a:b], context.find(x), `x in context`, context.lines[i:j], context.grep(pattern), "

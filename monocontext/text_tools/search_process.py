@@ -128,10 +128,10 @@ def main(seconds: float) -> None:
 
 
 def _decode(message: bytes) -> Reply[Matches]:
-    told = json.loads(message)
-    data = told["data"]
+    reply = json.loads(message)
+    data = reply["data"]
     following = Range(**data["next"]) if data["next"] else None
-    return Reply(told["text"], Matches([Match(**hit) for hit in data["hits"]], following, data["note"]))
+    return Reply(reply["text"], Matches([Match(**hit) for hit in data["hits"]], following, data["note"]))
 
 
 def _write(file: IO[bytes], message: bytes) -> None:

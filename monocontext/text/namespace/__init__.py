@@ -1,4 +1,4 @@
-"""Make code in a REPL unable to tell a `Monocontext` from the `str` that it stands for.
+"""Make code in a REPL take a `Monocontext` for a real `str`.
 
     patch = context.repl_namespace()
     namespace = {"__builtins__": vars(builtins) | patch.names, "context": context}

@@ -1,4 +1,4 @@
-"""Find the names of a namespace whose functions take lazy texts, from the code of its cells."""
+"""Find the functions of a namespace that take lazy texts, by name, from the code of its cells."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ _LAZY = frozenset(dir(builtins)) - {each.__name__ for each in (*REAL_BUILTINS, *
 
 
 class LazyNames:
-    """Names of builtins, and of functions and classes of cells, that no cell has bound to anything else."""
+    """The names of functions that take lazy texts: builtins, and functions and classes that cells define. A name that a
+    cell also binds to another value is not one of them."""
 
     def __init__(self) -> None:
         self._defined: set[str] = set()
         self._bound: set[str] = set()
 
     def __call__(self, name: str) -> bool:
+        """Whether a name is one of these."""
         return name not in self._bound and (name in self._defined or (name in _LAZY and "*" not in self._bound))
 
     def see(self, tree: ast.Module) -> None:

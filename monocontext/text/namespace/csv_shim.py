@@ -1,4 +1,4 @@
-"""`csv` that takes lazy texts. Readers need no change: they iterate over characters, as of a `str`."""
+"""`csv` that takes lazy texts. Only `Sniffer` differs, since readers iterate over a text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SAMPLE_CHARACTERS = 64 << 10
 
 
 class Sniffer(csv.Sniffer):
-    """`csv.Sniffer` that sees, of a lazy text, the whole lines of the first 65,536 characters."""
+    """`csv.Sniffer` that looks only at the first lines of a lazy text, up to 65,536 characters."""
 
     def sniff(self, sample: Any, delimiters: Any = None) -> Any:
         return super().sniff(_take_sample(sample), delimiters)

@@ -45,15 +45,15 @@ _DEPTH = 2
 _SHOWN_DEPTH = 4
 """The levels that are searched of a value that is shown as text."""
 _FEW = 8
-"""The most items of a container that are searched for every callee. A list may have a million, so that larger ones are
-searched only for a foreign callee."""
+"""The most items of a container that are searched for every callee. Larger ones, which may have a million, are searched
+only for a foreign callee."""
 
 
 class Foreign:
     """The object that rewritten code calls to make its calls of functions."""
 
     call: Any = staticmethod(operator.call)
-    """In C, so that a traceback has no frame between the cell and its callee."""
+    """Calls a function. It is written in C, so a traceback has no frame between the cell and its callee."""
 
     def __init__(self) -> None:
         self.host: dict[int, object] = {}

@@ -1,4 +1,4 @@
-"""`import` for one namespace: shims replace four modules, all others are the real ones."""
+"""`import` for one namespace: shims replace four modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 
 def importer() -> Callable[..., ModuleType]:
-    """Makes an `__import__` with shims of its own. It calls the process's `__import__` first."""
+    """Make an `__import__` that returns shims, which belong to it alone. It calls the `__import__` of the process
+    first."""
     shims: dict[str, ModuleType] = {}
 
     def __import__(
@@ -23,24 +24,24 @@ def importer() -> Callable[..., ModuleType]:
         level: int = 0,
     ) -> ModuleType:
         module = builtins.__import__(name, globals, locals, fromlist, level)
-        # The result decides: `import json.decoder` gives `json`, `from json.decoder import x` does not.
-        own = getattr(module, "__name__", None)
-        if own not in _OVERRIDES or module is not sys.modules.get(own):
+        # The result decides, since `import json.decoder` returns `json`, and `from json.decoder import x` does not.
+        imported = getattr(module, "__name__", None)
+        if imported not in _OVERRIDES or module is not sys.modules.get(imported):
             return module
-        if own not in shims:
-            shims[own] = shim(module, _OVERRIDES[own]())
-        return shims[own]
+        if imported not in shims:
+            shims[imported] = shim(module, _OVERRIDES[imported]())
+        return shims[imported]
 
     return __import__
 
 
 def shim(real: ModuleType, overrides: Mapping[str, Any]) -> ModuleType:
-    """A module with `overrides`, whose other attributes are those of `real`, looked up on access."""
+    """A module with the attributes of `overrides`. Its other attributes are those of `real`, looked up on access."""
     module = ModuleType(real.__name__, real.__doc__)
     for name in ("__spec__", "__loader__", "__package__"):
         setattr(module, name, getattr(real, name, None))
     vars(module).update(overrides)
-    # C callables, so that the traceback of a missing attribute has no frame of ours
+    # These are C callables, so the traceback of a missing attribute has no frame of ours.
     vars(module)["__getattr__"] = partial(getattr, real)
     vars(module)["__dir__"] = partial(dir, real)
     return module

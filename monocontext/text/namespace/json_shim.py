@@ -10,7 +10,7 @@ from typing import Any
 from monocontext.text.namespace.lazy_values import is_list, is_mapping, is_text, read_whole
 
 _DEEPEST = 200
-"""The levels of nesting at which keys are looked at."""
+"""The levels of nesting down to which keys are looked at."""
 
 
 def loads(s: Any, **options: Any) -> Any:
@@ -28,12 +28,12 @@ def load(fp: Any, **options: Any) -> Any:
 
 
 def dumps(obj: Any, *, cls: type[json.JSONEncoder] | None = None, **options: Any) -> str:
-    """`json.dumps`; a lazy text is a value or a key at any depth, up to its limit."""
+    """`json.dumps`. Lazy texts may be values or keys at any depth, each up to its limit."""
     return json.dumps(_real_keys(obj), cls=_encoder(cls) if cls else _Encoder, **options)
 
 
 def dump(obj: Any, fp: Any, *, cls: type[json.JSONEncoder] | None = None, **options: Any) -> None:
-    """`json.dump`, in the same way."""
+    """`json.dump`. Takes what `dumps` takes."""
     json.dump(_real_keys(obj), fp, cls=_encoder(cls) if cls else _Encoder, **options)
 
 
@@ -45,9 +45,9 @@ def _real_keys(value: Any, within: tuple[int, ...] = ()) -> Any:
     if not isinstance(value, dict):
         items = [_real_keys(item, within) for item in value]
         return items if any(map(operator.is_not, items, value)) else value
-    made = {(str(key) if is_text(key) else key): _real_keys(item, within) for key, item in value.items()}
-    same = all(map(operator.is_, made, value)) and all(map(operator.is_, made.values(), value.values()))
-    return value if same else made
+    real = {(str(key) if is_text(key) else key): _real_keys(item, within) for key, item in value.items()}
+    is_same = all(map(operator.is_, real, value)) and all(map(operator.is_, real.values(), value.values()))
+    return value if is_same else real
 
 
 def _encoder(base: type[json.JSONEncoder]) -> type[json.JSONEncoder]:

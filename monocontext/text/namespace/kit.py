@@ -1,4 +1,4 @@
-"""`NamespacePatch`: the names and the rewriting that a namespace needs; `Monocontext.repl_namespace()` makes one."""
+"""`NamespacePatch`: the names and the rewriting for a namespace. `Monocontext.repl_namespace()` makes one."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ class NamespacePatch:
             "open": open_file,
             rewrite.HELPER: self._checks,
         }
-        """Names to add. Names of builtins replace the builtins; the other one becomes a builtin or a global of the
-        namespace."""
+        """The names to add to the builtins of the namespace. All but the last replace a builtin."""
 
     def transform(self, tree: ast.Module) -> ast.Module:
         """Rewrite a cell in place and return it. Line and column numbers stay, so tracebacks stay the same."""
@@ -51,11 +50,11 @@ class NamespacePatch:
         return rewrite.rewrite(tree, self._lazy_names)
 
     def host(self, values: Iterable[object]) -> None:
-        """Functions that the host made for this namespace (`llm_query`, the caller's tools): they take lazy texts."""
+        """Let functions of the host (`llm_query`, the caller's tools) get lazy texts, not real ones."""
         self._checks.host |= {id(value): value for value in values if callable(value)}
 
     def ran(self, namespace: Mapping[str, object]) -> None:
-        """The variables of the namespace after a cell: the reads of the next one may depend on them."""
+        """Note the variables of the namespace after a cell, on which the reads of the next one may depend."""
         if self._follower:
             self._variables = namespace
             self._follower.ran(namespace)

@@ -23,7 +23,7 @@ _NAMELESS = "name = ...; name"
 
 
 def printer(limit: int = PRINT_CHARACTERS) -> Callable[..., None]:
-    """Makes a `print` that cuts lazy texts and lists after `limit` characters, and says how much it omits.
+    """Make a `print` that cuts lazy texts and lists after `limit` characters, and says how much it omits.
 
     Shorter lazy values, and all other values, are shown as by `print`. A file that the code names receives everything:
     the text streams into it window by window; an `io.StringIO` takes it up to the text's limit. GETs: those of a slice
@@ -46,12 +46,13 @@ def printer(limit: int = PRINT_CHARACTERS) -> Callable[..., None]:
 
 
 def _stores_text(file: Any) -> bool:
-    """Whether this file stores text, rather than shows it."""
-    looks = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
-    return isinstance(file, io.TextIOBase) and file not in looks and not file.isatty()
+    """Whether a file stores text, rather than shows it."""
+    shown = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
+    return isinstance(file, io.TextIOBase) and file not in shown and not file.isatty()
 
 
 def _stream(value: Any, file: Any, end: Any) -> None:
+    """Write all of a value to a file, in parts if it is lazy."""
     parts: Iterator[str]
     if is_text(value):
         parts = iter([str(value)]) if isinstance(file, io.StringIO) else pieces(value)
@@ -85,7 +86,7 @@ def _name_of(value: object) -> str:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         names = frame.f_globals
-        # The namespace's `print` is not the builtin one; frames of libraries may lie between it and this function.
+        # The frame of the namespace has our `print`. Frames of libraries may be between it and this function.
         if names.get("print", frame.f_builtins.get("print")) is not builtins.print:
             names_of_value = (
                 name for name, found in list(names.items()) if found is value and not name.startswith("_")

@@ -12,10 +12,10 @@
     case [a, *b]:       case __monocontext__.Items([a, *b]):
     f(x), t[k] = x      see `foreign_calls`; not where the callee takes lazy texts, or no argument can be one
 
-`ask` gets the current value of the callee's name and returns the callee and arguments for `call`, which is C: except
-for lazy values this is the call that was written, in the frame that wrote it. Order of
-evaluation and scopes are unchanged, since each name and argument is still evaluated once, in its old place.
-Annotations are left as they are: some are only ever shown.
+`ask` gets the current value of the callee's name, and returns the callee and arguments for `call`, which is written in
+C. Without a lazy value, this is the call that was written, in the frame that wrote it. Order of evaluation and scopes
+stay the same, since each name and argument is evaluated once, in its old place. Annotations stay unchanged, since code
+may only show them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from copy import deepcopy
 from typing import TypeVar
 
 HELPER = "__monocontext__"
-"""The global of the namespace that rewritten code calls. It ends in underscores, so that no class mangles it."""
+"""The global of the namespace that rewritten code calls. It ends in underscores, so no class mangles it."""
 
 _CHECKED = {"isinstance": 2, "repr": 1, "str": 1, "type": 1}
 """Builtins whose calls are rewritten, with the number of arguments of their plain form."""
-_CASES = ("casefold", "lower", "upper")
+_CASE_METHODS = ("casefold", "lower", "upper")
 _CLASSES = {"dict": "Dict", "list": "List", "str": "Text"}
+"""The helper's class for each builtin class in a pattern."""
 _TEXT_METHODS = frozenset({"__str__", "__repr__", "__format__", "__fspath__"})
 """Methods for which C code demands a real `str`."""
 _SKIPPED_FIELDS = frozenset({"annotation", "returns"})
@@ -40,8 +41,10 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def rewrite(tree: ast.Module, takes_lazy: Callable[[str], bool] = lambda name: False) -> ast.Module:
-    """Rewrite a module in place. Calls of names for which `takes_lazy` is true stay. Does not recurse into expressions
-    of any depth."""
+    """Rewrite a module in place and return it. Calls of names for which `takes_lazy` returns True stay unchanged.
+
+    It uses a list of nodes instead of recursion, so the code may be nested to any depth.
+    """
     nodes: list[ast.AST] = [tree]
     while nodes:
         node = nodes.pop()
@@ -73,7 +76,7 @@ def rewrite(tree: ast.Module, takes_lazy: Callable[[str], bool] = lambda name: F
 
 
 def _rewrite_call(call: ast.Call) -> bool:
-    """Rewrite a call of a builtin that checks types or joins; returns whether it was one."""
+    """Rewrite a call of a builtin that checks types, or of `join`. Returns whether it was one."""
     plain = not call.keywords and not any(isinstance(argument, ast.Starred) for argument in call.args)
     if not plain or not call.args:
         return isinstance(call.func, ast.Name) and call.func.id in _CHECKED
@@ -94,13 +97,13 @@ def _rewrite_call(call: ast.Call) -> bool:
 
 
 def _rewrite_in(compared: ast.Compare) -> None:
-    """`x in y`, where `x` may be a lazy text and `y` a `str`, which asks for a real one."""
+    """Rewrite `x in y`, where `x` may be a lazy text and `y` a `str`, which needs a real one."""
     match compared:
         case ast.Compare(left=left, ops=[ast.In() | ast.NotIn() as how], comparators=[where]) if _may_be_text(
             left
         ) and not isinstance(where, ast.List | ast.Tuple | ast.Set | ast.Dict):
             match where:
-                case ast.Call(func=ast.Attribute() as method, args=[], keywords=[]) if method.attr in _CASES:
+                case ast.Call(func=ast.Attribute() as method, args=[], keywords=[]) if method.attr in _CASE_METHODS:
                     method.value = _helper_call("searched", [method.value], method.value)
             asked = _at(compared, ast.Starred(_helper_call("sought", [left, where], compared), ast.Load()))
             compared.left = _at(compared, ast.Call(_helper("call", compared), [asked], []))
@@ -109,7 +112,7 @@ def _rewrite_in(compared: ast.Compare) -> None:
 
 
 def _rewrite_returns(method: ast.FunctionDef) -> None:
-    """The values that a method returns, without those of functions inside it."""
+    """Rewrite the values that a method returns, except those of functions inside it."""
     nodes: list[ast.AST] = list(method.body)
     while nodes:
         node = nodes.pop()
@@ -119,19 +122,19 @@ def _rewrite_returns(method: ast.FunctionDef) -> None:
             nodes.extend(ast.iter_child_nodes(node))
 
 
-def _rewrite_format(made: ast.BinOp) -> None:
-    """`"..." % x`."""
-    match made:
+def _rewrite_format(formatted: ast.BinOp) -> None:
+    """Rewrite the values in `"..." % x`."""
+    match formatted:
         case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=ast.Tuple() as right):
             right.elts = [_shown(each) for each in right.elts]
         case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=ast.Dict() as right):
             right.values = [_shown(each) for each in right.values]
         case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
-            made.right = _shown(made.right)
+            formatted.right = _shown(formatted.right)
 
 
 def _shown(value: ast.expr) -> ast.expr:
-    """The expression whose value is shown as text."""
+    """An expression for a value that is shown as text."""
     if isinstance(value, ast.Starred) or not _may_be_text(value):
         return value
     return _helper_call("shown", [value], value)
@@ -148,12 +151,12 @@ def _rewrite_foreign_call(call: ast.Call, takes_lazy: Callable[[str], bool]) -> 
         case ast.Attribute(value=ast.Name(id=name)) if name == HELPER:
             return
         case ast.Attribute(attr=attribute) if func.lineno != func.end_lineno:
-            # The compiler places a method call at the name of the method, which is no longer the callee.
+            # Tracebacks show a method call on the line of the method's name, which is no longer the callee.
             call.lineno = func.end_lineno or call.lineno
             call.col_offset = max((func.end_col_offset or 0) - len(attribute), 0)
     if named:
-        made = _at(call, ast.Call(_helper("bind", call), [func, *call.args], call.keywords))
-        call.func, call.args, call.keywords = made, [], []
+        bound = _at(call, ast.Call(_helper("bind", call), [func, *call.args], call.keywords))
+        call.func, call.args, call.keywords = bound, [], []
     else:
         call.args = [_at(call, ast.Starred(_helper_call("prepare", [func, *call.args], call), ast.Load()))]
         call.func = _helper("call", call)
@@ -189,7 +192,7 @@ def _may_be_text(value: ast.expr) -> bool:
 
 
 def _rewrite_pattern(pattern: ast.pattern) -> ast.pattern:
-    """A pattern that also takes a lazy text where the original takes a `str`, and none where it takes items."""
+    """A pattern that also takes a lazy text where the original takes a `str`, but not where it takes a sequence."""
     for field, value in ast.iter_fields(pattern):
         if isinstance(value, ast.pattern):
             setattr(pattern, field, _rewrite_pattern(value))
@@ -197,16 +200,12 @@ def _rewrite_pattern(pattern: ast.pattern) -> ast.pattern:
             value[:] = [_rewrite_pattern(item) for item in value]
     match pattern:
         case ast.MatchSequence():
-            return _class_pattern("Items", [pattern], pattern)
+            return _at(pattern, ast.MatchClass(_helper("Items", pattern), [pattern], [], []))
         case ast.MatchClass(cls=ast.Name(id=name)) if name in _CLASSES:
             ours = deepcopy(pattern)
             ours.cls = _helper(_CLASSES[name], pattern)
             return _at(pattern, ast.MatchOr([pattern, ours]))
     return pattern
-
-
-def _class_pattern(name: str, patterns: list[ast.pattern], place: ast.pattern) -> ast.pattern:
-    return _at(place, ast.MatchClass(_helper(name, place), patterns, [], []))
 
 
 def _helper(name: str, place: ast.AST) -> ast.Attribute:

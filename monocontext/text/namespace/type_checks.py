@@ -1,7 +1,6 @@
-"""Answer type checks of rewritten code: a lazy text passes for a `str`, a lazy list for a `list`, a lazy dict for a
-`dict`.
+"""Answer the type checks of rewritten code: a lazy text passes for a `str`, a lazy list or dict for a real one.
 
-Other values stay unchanged, and so do calls by a name that is no longer the builtin.
+Checks of other values stay unchanged, and so do calls by a name that is no longer the builtin.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from monocontext.text.str_methods import AT_ONCE, StrLike
 
 
 class TypeChecks(Foreign):
-    """The helper object of a namespace."""
+    """The object of a namespace that rewritten code calls. Values that are not lazy stay unchanged in all methods."""
 
     @staticmethod
     def ask(callee: Any, *args: Any) -> tuple[Any, ...]:
@@ -47,8 +46,8 @@ class TypeChecks(Foreign):
 
     @staticmethod
     def sought(item: Any, where: Any) -> tuple[Any, ...]:
-        """The test of `item in where`. A `str` demands a real `item`; one that is shorter than the text cannot contain
-        it."""
+        """The call for `item in where`. A `str` needs a real `item`, but no more of it than one character beyond its
+        own length, since it cannot contain a longer one."""
         if isinstance(where, str) and is_text(item):
             text: Any = item
             item = str(text[: len(where) + 1])
@@ -58,7 +57,7 @@ class TypeChecks(Foreign):
 
     @staticmethod
     def searched(value: Any) -> Any:
-        """The change of case in `x in text.lower()`, whose result is only searched (at most the GET of a
+        """The text in `x in text.lower()`, whose result is only searched, so it stays lazy (at most the GET of a
         length)."""
         return _Searched(value) if is_text(value) and value._is_small and len(value) > AT_ONCE else value
 
@@ -72,7 +71,7 @@ class TypeChecks(Foreign):
 
     @staticmethod
     def whole(value: Any) -> Any:
-        """The result of a method that must return a `str`. Above the limit of a lazy text raises `ContextTooLarge`."""
+        """The result of a method that must return a `str`. Raises `ContextTooLarge` above the limit of a lazy text."""
         return str(value) if is_text(value) else value
 
     @staticmethod
@@ -88,23 +87,23 @@ class TypeChecks(Foreign):
 
     @property
     def Text(self) -> type:
-        """A class whose instances are the lazy texts if `str` is the builtin; else it has none."""
-        return _Text if _is_builtin(sys._getframe(1), "str") else _Nothing
+        """A class whose instances are the lazy texts, if `str` is the builtin; else it has none."""
+        return _TEXT if _is_builtin(sys._getframe(1), "str") else _NOTHING
 
     @property
     def List(self) -> type:
-        """A class whose instances are the lazy lists if `list` is the builtin; else it has none."""
-        return _List if _is_builtin(sys._getframe(1), "list") else _Nothing
+        """A class whose instances are the lazy lists, if `list` is the builtin; else it has none."""
+        return _LIST if _is_builtin(sys._getframe(1), "list") else _NOTHING
 
     @property
     def Dict(self) -> type:
-        """A class whose instances are the lazy dicts if `dict` is the builtin; else it has none."""
-        return _Dict if _is_builtin(sys._getframe(1), "dict") else _Nothing
+        """A class whose instances are the lazy dicts, if `dict` is the builtin; else it has none."""
+        return _DICT if _is_builtin(sys._getframe(1), "dict") else _NOTHING
 
     @property
     def Items(self) -> type:
         """A class whose instances are all values except lazy texts, which `[a, *b]` would take for sequences."""
-        return _ItemCheck
+        return _ITEMS
 
 
 class _Searched:
@@ -140,7 +139,7 @@ def _real_unless_large(text: StrLike) -> Any:
 
 
 def _is_builtin(frame: FrameType, name: str) -> bool:
-    """Whether a name seen from a frame is the builtin."""
+    """Whether a name means the builtin in the code of a frame."""
     for scope in (frame.f_locals, frame.f_globals):
         if name in scope:
             return scope[name] is getattr(builtins, name)
@@ -148,8 +147,8 @@ def _is_builtin(frame: FrameType, name: str) -> bool:
 
 
 class _Pattern(type):
-    """A class of the values that `accepts` takes. As a subclass of `str` it has one positional sub-pattern, the
-    subject."""
+    """The type of classes whose instances are the values that `accepts` takes. They are subclasses of `str`, since
+    `match` then allows one positional sub-pattern, for the value itself."""
 
     accepts: Callable[[object], bool]
 
@@ -157,25 +156,10 @@ class _Pattern(type):
         return cls.accepts(value)
 
 
-class _Text(str, metaclass=_Pattern):
-    accepts = staticmethod(is_text)
+def _class_of(accepts: Callable[[object], bool]) -> type:
+    return _Pattern(accepts.__name__, (str,), {"accepts": staticmethod(accepts)})
 
 
-class _List(str, metaclass=_Pattern):
-    accepts = staticmethod(is_list)
-
-
-class _Dict(str, metaclass=_Pattern):
-    accepts = staticmethod(is_mapping)
-
-
-class _ItemCheck(str, metaclass=_Pattern):
-    @staticmethod
-    def accepts(value: object) -> bool:
-        return not is_text(value)
-
-
-class _Nothing(str, metaclass=_Pattern):
-    @staticmethod
-    def accepts(value: object) -> bool:
-        return False
+_TEXT, _LIST, _DICT = _class_of(is_text), _class_of(is_list), _class_of(is_mapping)
+_ITEMS = _class_of(lambda value: not is_text(value))
+_NOTHING = _class_of(lambda value: False)
