@@ -12,9 +12,9 @@ from typing import Any, get_args
 from monocontext.errors import ToolRefusal
 from monocontext.options import nearest
 
-_WORDS = {str: "a string", int: "an integer", bool: "true or false", NoneType: "null"}
+_KINDS = {str: "a string", int: "an integer", bool: "true or false", NoneType: "null"}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}\Z")
-"""At most 4,000 digits: Python parses no more than 4,300."""
+"""An integer of at most 4,000 digits, since Python parses no more than 4,300."""
 _BOOLEANS: dict[Any, bool] = {"true": True, "yes": True, "on": True, "1": True, 1: True}
 _BOOLEANS |= {"false": False, "no": False, "off": False, "0": False, 0: False}
 _NEAR_NAME = 100
@@ -23,7 +23,9 @@ HALF_A_PAIR = "half a surrogate pair, which is not a character"
 
 
 def check_arguments(tool: str, work: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert arguments to the types of the tool. Raises `ToolRefusal` for the first wrong one.
+    """Convert arguments to the types of a tool's parameters. Raises `ToolRefusal` for the first wrong one.
+
+    `tool` is the name of the tool, and `work` its function.
 
     Other forms of ints and booleans are accepted if nothing is lost: `"5"`, `5.0`, `"true"`.
     """
@@ -43,7 +45,7 @@ def _convert(name: str, value: Any, annotation: Any) -> Any:
     kinds = get_args(annotation) or (annotation,)
     if type(value) in kinds:
         if isinstance(value, str) and not is_text(value):
-            raise ToolRefusal(f"{name} holds {HALF_A_PAIR}")
+            raise ToolRefusal(f"{name} contains {HALF_A_PAIR}")
         return value
     if int in kinds and isinstance(value, str) and _INTEGER.match(value.strip()):
         return int(value)
@@ -53,7 +55,7 @@ def _convert(name: str, value: Any, annotation: Any) -> Any:
         found = _BOOLEANS.get(value.lower() if isinstance(value, str) else value)
         if found is not None:
             return found
-    takes = " or ".join(word for kind, word in _WORDS.items() if kind in kinds)
+    takes = " or ".join(word for kind, word in _KINDS.items() if kind in kinds)
     raise ToolRefusal(f"{name} must be {takes}, not {json.dumps(value)}")
 
 

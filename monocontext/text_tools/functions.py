@@ -33,18 +33,18 @@ from monocontext.text_tools.replies import (
 )
 
 _HEAD_CHARACTERS = 500
-"""The length of the head and the tail that `describe` shows."""
+"""The length, in characters, of the head and the tail that `describe` shows."""
 _MOST_PATTERN = 10_000
 """The longest pattern, in characters. To parse a longer one could take more time than a search may."""
 _MOST_HITS = 1000
+"""The most hits of one `grep`."""
 MOST_PASSAGES = 10
+"""The most passages of one `search`."""
 
 
 class TextTools:
-    """The tools over one text: the public methods. Each raises `ToolRefusal` for arguments that the caller can correct.
-
-    `name` is the name of the text in the reply of `describe`.
-    """
+    """The tools over one text. Each public method is a tool, and raises `ToolRefusal` for arguments that the caller can
+    correct. `name` is the name of the text in the reply of `describe`."""
 
     def __init__(self, text: Monocontext, name: str = "") -> None:
         self._text = text
@@ -97,8 +97,8 @@ class TextTools:
     ) -> Reply[Matches]:
         """Find the lines of the text that match, as grep does, each as `document:line number:character:line`.
 
-        Line numbers are those of the document, from 1; characters are those of the whole text, for reading on. A text
-        that holds no documents gives `character:line number:line`. Header lines between documents are not searched.
+        Line numbers are those of the document, from 1; characters are those of the whole text, for reading on. In a
+        text without documents, each is `character:line number:line`. Header lines between documents are not searched.
 
         Texts of many GB are fine. A search that finds too much or takes too long says from where to go on.
 
@@ -210,7 +210,7 @@ def search_words(text: Monocontext, words: str, most: int, *, per_document: bool
 
 
 def _as_function(work: Callable[..., Reply[Any]], name: str) -> Callable[..., str]:
-    """Make a plain function of a tool, which returns a `str`, for a refusal too."""
+    """Make a plain function of a tool. It returns a `str`, also for an error that the caller can correct."""
     signature = inspect.signature(work).replace(return_annotation=str)
 
     def tool(*arguments: Any, **given: Any) -> str:

@@ -1,4 +1,4 @@
-"""The replies of the tools: a text for models, and the same content as fields for programs.
+"""Types of the replies of tools: a text for models, with the same content as fields for programs.
 
 MCP makes output schemas from annotations as objects, so this module does not import `annotations`.
 """

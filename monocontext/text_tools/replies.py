@@ -1,4 +1,4 @@
-"""Write replies of at most `MAX_REPLY_BYTES`. A longer one is cut, and ends with the range that continues it."""
+"""Write the replies of tools, of at most `MAX_REPLY_BYTES`. A cut reply ends with the range that continues it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_REPLY_BYTES = 20_000
 """The longest reply in bytes of UTF-8. Hosts cut longer ones; Claude Code warns above 10,000 tokens."""
 _NOTE_BYTES = 200
-"""Reserved for the last line, which says how to continue."""
+"""The bytes that are reserved for the last line, which says how to continue."""
 _LINE_CHARACTERS = 300
 """The most characters of a matching line that are shown."""
 _ERROR_CHARACTERS = 800
@@ -34,7 +34,7 @@ NOT_A_PATTERN = (re.error, OverflowError, RecursionError)
 
 
 def slice_reply(text: Monocontext, start: int, stop: int) -> Reply[Slice]:
-    """`text[start:stop]`. If that is too long it is cut, and a last line states the next range."""
+    """The reply with `text[start:stop]`. A reply that is cut ends with a line that states the next range."""
     size = len(text)
     if start >= stop:
         none = f"[nothing there: characters {start} to {stop} of {size}]"
@@ -59,7 +59,8 @@ def fit_error(message: str) -> str:
 
 
 def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[Listed]:
-    """Rows, one on each line. A cut list continues after the name of its last row, which ends at two spaces."""
+    """The reply with rows, one on each line. A row begins with a name, which ends at two spaces. A list that is cut
+    continues after the last name."""
     lines: list[str] = []
     names: list[str] = []
     left = MAX_REPLY_BYTES - _NOTE_BYTES
@@ -76,7 +77,8 @@ def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[L
 def documents_reply(
     found: Iterable[tuple[Document, bool]], *, nothing: str, is_late: Callable[[], bool], most: int = 500
 ) -> Reply[DocumentList]:
-    """List the documents of `found` that are marked True. `after` is the last document taken from `found`."""
+    """The reply with the documents of `found` that are marked True. A list that is cut, or that `is_late` ends,
+    continues after the last document taken from `found`."""
     lines: list[str] = []
     rows: list[DocumentRow] = []
     left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
@@ -100,12 +102,12 @@ def documents_reply(
 
 
 def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> Reply[Matches]:
-    """Search to the end and return the last of `search_replies`."""
+    """The last reply of `search_replies`, that of the whole search."""
     return deque(search_replies(text, pattern, **arguments), maxlen=1).pop()
 
 
 def passages_reply(found: Passages) -> Reply[Matches]:
-    """Passages, each below a line with its place. Those that do not fit are left out and counted."""
+    """The reply with passages, each below a line with its place. Passages that do not fit are left out, and counted."""
     rows = [
         f"[{'line ' if one.document is None else ''}{one.place}, characters {one.start} to {one.stop}]\n"
         f"{one.text.rstrip()}"
@@ -122,17 +124,15 @@ def ranked_reply(found: list[Ranked]) -> Reply[Matches]:
     return _fit_passages(rows, hits, f"keys: {len(found)}; none scores more")
 
 
-def _fit_passages(given: list[str], hits: list[Match], note: str) -> Reply[Matches]:
-    rows: list[str] = []
+def _fit_passages(rows: list[str], hits: list[Match], note: str) -> Reply[Matches]:
+    """The reply with as many rows as fit, at least one, and the note."""
     left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
-    for row in given:
+    for number, row in enumerate(rows):
         left -= len(row.encode()) + 1
-        if rows and left < 0:
-            cut = f"cut after {len(rows)} of {len(given)} passages: ask for fewer"
-            return Reply(
-                "\n".join([*rows, f"[{cut}]", f"[{note}]"]), Matches(hits[: len(rows)], None, f"{cut}; {note}")
-            )
-        rows.append(row)
+        if number and left < 0:
+            cut = f"cut after {number} of {len(rows)} passages: ask for fewer"
+            text = "\n".join([*rows[:number], f"[{cut}]", f"[{note}]"])
+            return Reply(text, Matches(hits[:number], None, f"{cut}; {note}"))
     return Reply("\n".join([*rows, f"[{note}]"]), Matches(hits, None, note))
 
 
@@ -148,7 +148,7 @@ def search_replies(
     seconds: float = SEARCH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Reply[Matches]]:
-    """Yield the reply so far after each searched part of the text. The last one is that of the whole search.
+    """Yield the reply so far after each part of the text that is searched. The last one is that of the whole search.
 
     A hit is `document:line:character:text`, with the line in its document, or `character:line:text` in a text without
     documents. Lines between documents are not searched.
@@ -161,8 +161,8 @@ def search_replies(
     size, at, window, end = len(text), start, _WINDOW, clock() + seconds
     while at < stop:
         began = clock()
-        upto = min(stop, at + window)
-        for hit in text.grep(pattern, ignore_case=ignore_case, fixed=fixed, start=at, stop=upto):
+        part_stop = min(stop, at + window)
+        for hit in text.grep(pattern, ignore_case=ignore_case, fixed=fixed, start=at, stop=part_stop):
             document, line = hit.document, hit.document_line
             if has_documents and document is None:
                 if clock() >= end:
@@ -179,7 +179,7 @@ def search_replies(
             rows.append(row)
             hits.append(found)
             at = hit.offset + 1
-        at = upto
+        at = part_stop
         now = clock()
         if at < stop:
             yield _search_reply(rows, hits, Range(at, stop), size)
@@ -204,7 +204,7 @@ def _count_lines(rows: list[str]) -> str:
 
 
 def _excerpt(hit: Hit, pattern: re.Pattern[str]) -> str:
-    """A line, or the part around the first match of a long one."""
+    """The line of a hit; of a long line, the part around its first match."""
     if len(hit.line) <= _LINE_CHARACTERS:
         return hit.line
     found = pattern.search(hit.line)

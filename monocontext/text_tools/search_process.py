@@ -1,10 +1,10 @@
 """Run a search in a separate process, which can be killed when a pattern backtracks for ever.
 
-`re` holds the GIL while it matches. In the server's own process it would block all other calls, and could not be
-stopped. The text stays in the server, and the search requests frames over the pipes of the process.
+`re` keeps the GIL while it matches. In the process of the server it would block all other calls, and could not be
+stopped. The text stays in the server, and the search requests frames through the pipes of its process.
 
 A message in either direction is its length (4 bytes, big endian) and its bytes. The first byte of a message from the
-search is its kind: `?` requests frames, `+` is the reply so far, `=` ends the search, `!` is an error.
+search is its kind: `?` requests frames, `+` is the reply so far, `=` ends the search, and `!` is an error.
 """
 
 from __future__ import annotations
@@ -30,32 +30,33 @@ if TYPE_CHECKING:
 
 END_SECONDS = 30.0
 """The process is killed after this time. A search that does not backtrack stops itself after `SEARCH_SECONDS`."""
-_SPECIAL = frozenset("\\.^$*+?{}[]|()")
+_OPERATORS = frozenset("\\.^$*+?{}[]|()")
 _ORPHAN_SECONDS = 10.0
-"""A process that runs so long beyond `END_SECONDS` has lost its server, and exits."""
+"""The process exits by itself this long after `END_SECONDS`, if its server has died."""
 _running: set[subprocess.Popen[bytes]] = set()
+"""The processes of the searches that are running."""
 
 
 def search(text: Monocontext, **arguments: Any) -> Reply[Matches]:
-    """Run `search_reply(text, **arguments)`. Raises `ToolRefusal` if it takes too long.
+    """Return `search_reply(text, **arguments)`. Raises `ToolRefusal` if the search takes too long.
 
-    A pattern that is more than literal text may backtrack, so it runs in a process that can be killed.
+    A pattern with operators may backtrack, so it runs in a process that can be killed.
     """
-    if arguments["fixed"] or _SPECIAL.isdisjoint(arguments["pattern"]):
+    if arguments["fixed"] or _OPERATORS.isdisjoint(arguments["pattern"]):
         return search_reply(text, **arguments)
     home = str(Path(__file__).resolve().parents[2])
     code = f"import sys; sys.path[:] = {[home, *sys.path]!r}; from {__name__} import main; main({END_SECONDS})"
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
-        clock = threading.Timer(END_SECONDS, process.kill)
-        clock.daemon = True
-        clock.start()
+        killer = threading.Timer(END_SECONDS, process.kill)
+        killer.daemon = True
+        killer.start()
         _running.add(process)
         try:
-            return _relay_frames(process, clock, text, arguments)
+            return _relay_frames(process, killer, text, arguments)
         finally:
-            clock.cancel()
+            killer.cancel()
             process.kill()
             _running.discard(process)
 
@@ -67,8 +68,9 @@ def end_all() -> None:
 
 
 def _relay_frames(
-    process: subprocess.Popen[bytes], clock: threading.Timer, text: Monocontext, arguments: dict[str, Any]
+    process: subprocess.Popen[bytes], killer: threading.Timer, text: Monocontext, arguments: dict[str, Any]
 ) -> Reply[Matches]:
+    """Answer the requests of a search for frames, and return its last reply."""
     assert process.stdin
     assert process.stdout
     server = text.serve()
@@ -89,7 +91,7 @@ def _relay_frames(
         pass  # the process was killed or died: see below
     finally:
         server.close()
-    if not clock.finished.is_set():
+    if not killer.finished.is_set():
         raise ToolRefusal(f"the search process died with exit status {process.wait()}")
     why = f"the search was stopped after {END_SECONDS:g} s: the pattern may backtrack for ever, as (a+)+ does"
     if last_reply:

@@ -57,7 +57,7 @@ def test_a_value_of_the_memory_stays_as_it_is() -> None:
         ("context_slice", {"start": True}, "start must be an integer, not true"),
         ("context_slice", {"stop": [1]}, "stop must be an integer or null, not [1]"),
         ("context_slice", {"context": None}, "context must be a string, not null"),
-        ("context_slice", {"context": "\ud800"}, "context holds half a surrogate pair, which is not a character"),
+        ("context_slice", {"context": "\ud800"}, "context contains half a surrogate pair, which is not a character"),
         ("context_search", {}, "context_search needs the argument pattern"),
         ("context_search", {"pattern": "x", "words": 2}, "words must be true or false, not 2"),
         ("context_search", {"pattern": "x", "words": None}, "words must be true or false, not null"),
