@@ -1,4 +1,6 @@
-"""Adapters that pass a `Monocontext` to other packages for recursive language models, one module for each.
+"""Adapters that pass a `Monocontext` to other packages, one module for each.
+
+Recursive language models:
 
 | host              | module            | use                                                                 |
 |-------------------|-------------------|---------------------------------------------------------------------|
@@ -6,12 +8,12 @@
 | `dspy`            | `dspy`            | `dspy.wrap(context)`: an input, with its `tools()`                  |
 | rlm-minimal       | `rlm_minimal`     | `rlm_minimal.lazy(RLM_REPL)`: a class that also takes texts          |
 
-`pydantic-ai-rlm`, `recursive-llm`, `minrlm` and `predict-rlm` need no adapter but a few lines of docs/hosts.md.
+`pydantic-ai-rlm`, `recursive-llm`, `minrlm` and `predict-rlm` need no adapter, only a few lines (see docs/hosts.md).
 `fast-rlm` takes no objects, since it sends its query to another process as JSON. It can use our MCP server instead.
 
 No host is a dependency: the functions of `rlms`, `dspy` and `rlm_minimal` import it when they need it. No text is read
 before the host runs code that reads it.
 
-`fsspec` makes texts files for every library that reads with fsspec: `fsspec.open("monocontext://text::...")`.
-`deepagents` makes documents the files of a deep agent.
+Files: with `fsspec`, every library that reads with fsspec can read texts, as `fsspec.open("monocontext://text::...")`.
+With `deepagents`, the documents of a text are the files of a deep agent.
 """

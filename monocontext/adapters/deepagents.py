@@ -37,6 +37,7 @@ from monocontext.writing.upkeep.edit import delete, update
 _MOST_FOUND = 1000
 """The most matches of a `grep`, or files of a `glob`. More would not fit into a model's prompt."""
 _GREP_SECONDS = 15.0
+"""The longest time of a `grep`. After it, the result has the matches so far."""
 _READ_CHARACTERS = 1 << 20
 """The most characters of one `read`. The agent's own limit is far lower."""
 _READ_ONLY = "this text is read-only: DocumentsBackend(url, writable=True) lets the agent change it"
@@ -72,7 +73,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         for each in self._records(folder):
             name, slash, _ = each.name.lstrip("/").removeprefix(folder).partition("/")
             place = f"/{folder}{name}{slash}"
-            entries[place] = FileInfo(path=place, is_dir=True) if slash else _info(each)
+            entries[place] = FileInfo(path=place, is_dir=True) if slash else _file_info(each)
         if not entries and folder:
             return LsResult(error=f"Error: no folder {path!r}")
         return LsResult(entries=[entries[place] for place in sorted(entries)])
@@ -133,7 +134,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
             if is_included(each.name.lstrip("/").removeprefix(folder)):
                 if len(matches) == _MOST_FOUND:
                     return GlobResult(matches=matches, truncated=True, truncation_reason="budget")
-                matches.append(_info(each))
+                matches.append(_file_info(each))
         return GlobResult(matches=matches)
 
     def write(self, file_path: str, content: str) -> WriteResult:
@@ -148,13 +149,15 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
             text = self._text.read(record.start, record.stop)
         except ContextTooLarge:
             return EditResult(error=f"Error: {file_path} is too long to edit: {len(record):,} characters")
-        many = text.count(old_string) if old_string else 0
-        if many == 0:
+        occurrences = text.count(old_string) if old_string else 0
+        if not occurrences:
             return EditResult(error=f"Error: String not found in file: {old_string!r}")
-        if many > 1 and not replace_all:
-            return EditResult(error=f"Error: the string occurs {many} times in {file_path}: give more of its lines")
+        if occurrences > 1 and not replace_all:
+            return EditResult(
+                error=f"Error: the string occurs {occurrences} times in {file_path}: give more of its lines"
+            )
         error = self._change(file_path, text.replace(old_string, new_string))
-        return EditResult(error=error) if error else EditResult(path=file_path, occurrences=many)
+        return EditResult(error=error) if error else EditResult(path=file_path, occurrences=occurrences)
 
     def delete(self, file_path: str) -> DeleteResult:
         if not self._writable:
@@ -189,7 +192,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         return None
 
     def _find(self, path: str) -> Document | None:
-        """The document of a path. Its name may begin with a slash or not."""
+        """The document of a path, or None. Its name may begin with a slash or not."""
         documents = self._text.documents
         for name in (path.lstrip("/"), path):
             number = documents.number_of(name)
@@ -198,15 +201,16 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         return None
 
     def _records(self, folder: str) -> Iterator[Document]:
+        """The documents in a folder and below it."""
         documents = self._text.documents
         return (each for each in documents.records() if each.name.lstrip("/").startswith(folder))
 
 
 def _folder(path: str) -> str:
-    """The beginning that the names of documents in a folder share: `src/` for `/src`, empty for `/`."""
+    """The prefix of the names of documents in a folder: `src/` for `/src`, empty for `/`."""
     inner = path.strip("/")
     return f"{inner}/" if inner else ""
 
 
-def _info(document: Document) -> FileInfo:
+def _file_info(document: Document) -> FileInfo:
     return FileInfo(path=f"/{document.name.lstrip('/')}", is_dir=False, size=document.bytes)

@@ -12,7 +12,7 @@ The sandbox holds a proxy of the text, whose methods are tools that run in this 
 credentials, cache and read-ahead stay here, and the sandbox starts no thread. The proxy supports all methods and
 operators of `str`, `lines`, `grep`, and the functions of `re`; large results are proxies too. An operation that needs a
 real `str` of more than a million characters raises `MemoryError`, and so does `re.sub` with a function. Methods of a
-compiled pattern take slices.
+compiled pattern take slices, not proxies.
 
 A lazy list or dict (`Monocontext.open(url, shape="list")`) becomes a proxy too. A loop over it gives lazy documents;
 the host answers searches in a thousand of them at once, by search filters. An index or a look-up gives a real `str`. C
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
 MOST_CHARACTERS = 4 << 20
-"""The most characters in one reply of a tool, which crosses a pipe as JSON to a sandbox with little memory."""
+"""The most characters in one reply of a tool. It goes through a pipe as JSON, to a sandbox with little memory."""
 MOST_HITS = 1000
 """The most hits of one `grep`."""
 _TEXT_TOOLS = 6
@@ -81,8 +81,8 @@ def _classes() -> tuple[type[Any], type[Any]]:
             return str(len(self.context)).encode()
 
         def sandbox_assignment(self, var_name: str, data_expr: str) -> str:
-            named = ", ".join(tool.__name__ for tool in self.tools()[:_TEXT_TOOLS])
-            return f"{_proxy('dspy_proxy')}\n{var_name} = ContextProxy(int({data_expr}), {named})"
+            names = ", ".join(tool.__name__ for tool in self.tools()[:_TEXT_TOOLS])
+            return f"{_proxy_source('dspy_proxy')}\n{var_name} = ContextProxy(int({data_expr}), {names})"
 
         def rlm_preview(self, max_chars: int = 500) -> str:
             note = (
@@ -107,7 +107,7 @@ def _classes() -> tuple[type[Any], type[Any]]:
             call = self.tools()[_TEXT_TOOLS].__name__
             kind = "DocumentListProxy" if isinstance(self.context, DocumentList) else "DocumentDictProxy"
             return (
-                f"{super().sandbox_assignment(var_name, data_expr)}\n{_proxy('dspy_documents_proxy')}\n"
+                f"{super().sandbox_assignment(var_name, data_expr)}\n{_proxy_source('dspy_documents_proxy')}\n"
                 f"{var_name} = {kind}(DocumentsInHost({call}, {len(self.context)}), {var_name})"
             )
 
@@ -126,13 +126,14 @@ def _classes() -> tuple[type[Any], type[Any]]:
 
 
 @cache
-def _proxy(module: str) -> str:
+def _proxy_source(module: str) -> str:
     """The source code of a module for the sandbox, without imports of this package, which the sandbox lacks."""
     lines = (Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("from monocontext."))
 
 
 def _documents_tool(texts: DocumentList | DocumentDict, suffix: str) -> Callable[..., Any]:
+    """Make the tool that proxies of documents call."""
     remote = RemoteDocuments(texts, MOST_CHARACTERS)
 
     def documents_call(steps: list[Any], operation: str, arguments: list[Any]) -> dict[str, Any]:

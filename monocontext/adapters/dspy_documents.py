@@ -16,7 +16,10 @@ _LIST_OPERATIONS = frozenset({"count", "index"})
 
 
 class RemoteDocuments(Remote):
-    """A lazy list or dict of documents. The sandbox numbers them from 0 in the order of a loop."""
+    """A lazy list or dict of documents, for sandboxes. These number the documents from 0, in the order of a loop.
+
+    The methods for a block take its first document and its most documents.
+    """
 
     def __init__(self, texts: DocumentList | DocumentDict, most_characters: int):
         super().__init__(texts, most_characters)
@@ -46,7 +49,7 @@ class RemoteDocuments(Remote):
         return [len(self._document(at)) for at in self._block(start, most)]
 
     def _texts_from(self, start: int, most: int) -> list[str]:
-        """The texts of a block, or of its first documents if the block is too long for one reply."""
+        """The texts of a block, or of its first documents if the texts are too long for one reply."""
         taken: list[int] = []
         characters = 0
         for at in self._block(start, most):
@@ -65,11 +68,12 @@ class RemoteDocuments(Remote):
         return [at for at in self._block(start, most) if regex.search(pattern, self._document(at), flags) is not None]
 
     def _names(self, start: int, most: int) -> list[str]:
+        """The names of the documents of a block."""
         table = self._texts.documents.table
         return [table.document(self._numbers[at]).name for at in self._block(start, most)]
 
     def _number(self, name: str) -> int | None:
-        """The place of a name in a dict."""
+        """The number of a document of a dict, by name; None if there is none."""
         number = self._texts.documents.number_of(name)
         if number is None or isinstance(self._numbers, range):
             return number

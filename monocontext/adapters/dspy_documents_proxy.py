@@ -14,27 +14,30 @@ MOST_REPLIES = 200
 
 
 class DocumentsInHost:
-    """Requests facts about documents from the host, block by block, and caches the replies."""
+    """Gets lengths, names and texts of documents from the host, block by block, and caches the replies."""
 
     def __init__(self, call: Any, count: int) -> None:
         self.call, self.count = call, count
-        self._answers: dict[Any, Any] = {}
+        self._replies: dict[Any, Any] = {}
+        """Replies by operation, first document of the block, and arguments."""
         self._texts: dict[int, str] = {}
-        self._next, self._most = -1, 1  # the document that a loop reads next, and the size of its last group
+        """The texts of the last group of small documents."""
+        self._next, self._group_size = -1, 1
+        """The document after that group, and its size."""
 
     def ask(self, operation: str, *arguments: Any) -> Any:
         return _proxy_ask(self.call, [], operation, [str(each) if _is_proxy(each) else each for each in arguments])
 
     def about(self, at: int, operation: str, *arguments: Any) -> Any:
-        """The reply for the block that holds document `at`."""
+        """The reply for the block of document `at`."""
         start = at - at % DOCUMENTS_AT_ONCE
         key = (operation, start, *arguments)
-        if key not in self._answers:
-            if len(self._answers) >= MOST_REPLIES:
-                self._answers.clear()
+        if key not in self._replies:
+            if len(self._replies) >= MOST_REPLIES:
+                self._replies.clear()
             found = self.ask(operation, start, DOCUMENTS_AT_ONCE, *arguments)
-            self._answers[key] = set(found) if operation in ("holding", "matching") else found
-        return self._answers[key]
+            self._replies[key] = set(found) if operation in ("holding", "matching") else found
+        return self._replies[key]
 
     def length(self, at: int) -> int:
         return int(self.about(at, "lengths")[at % DOCUMENTS_AT_ONCE])
@@ -42,8 +45,8 @@ class DocumentsInHost:
     def text(self, at: int) -> str:
         """The text of a small document. Documents that are read in order arrive in growing groups."""
         if at not in self._texts:
-            self._most = min(2 * self._most, DOCUMENTS_AT_ONCE) if at == self._next else 1
-            self._texts = dict(enumerate(self.ask("texts_from", at, self._most), at))
+            self._group_size = min(2 * self._group_size, DOCUMENTS_AT_ONCE) if at == self._next else 1
+            self._texts = dict(enumerate(self.ask("texts_from", at, self._group_size), at))
             self._next = at + len(self._texts)
         return self._texts[at]
 
@@ -60,7 +63,7 @@ class DocumentsInHost:
 
 
 class DocumentProxy(DerivedProxy):
-    """A document whose text is read when it is used. The host answers searches, by search filters where it can."""
+    """A document whose text is read when code uses it. The host answers searches, by search filters where it can."""
 
     def __init__(self, host: DocumentsInHost, at: int) -> None:
         super().__init__(host.call, [["document", [at]]], None)
@@ -89,20 +92,20 @@ class DocumentProxy(DerivedProxy):
     def __iter__(self) -> Any:
         return iter(str(self)) if self._is_small else super().__iter__()
 
-    def _holds(self, sub: Any) -> bool:
+    def _contains(self, sub: Any) -> bool:
         if not isinstance(sub, str):
             return True  # the method raises for anything but a str
         return not sub or self._at in self._host.about(self._at, "holding", sub)
 
     def _finds(self, pattern: str, flags: int) -> bool:
-        """Whether `re.search` finds something."""
+        """Whether `re.search` finds a match."""
         return self._at in self._host.about(self._at, "matching", pattern, flags)
 
     def __contains__(self, sub: Any) -> bool:
-        return self._holds(str(sub) if _is_proxy(sub) else sub) and (isinstance(sub, str) or sub in str(self))
+        return self._contains(str(sub) if _is_proxy(sub) else sub) and (isinstance(sub, str) or sub in str(self))
 
     def find(self, sub: Any, *bounds: Any) -> Any:
-        if not bounds and not self._holds(sub):
+        if not bounds and not self._contains(sub):
             return -1
         return str(self).find(sub, *bounds) if self._is_small else super().find(sub, *bounds)
 
@@ -110,7 +113,7 @@ class DocumentProxy(DerivedProxy):
         return str(self).index(sub, *bounds) if self._is_small else super().index(sub, *bounds)
 
     def count(self, sub: Any, *bounds: Any) -> Any:
-        if not bounds and not self._holds(sub):
+        if not bounds and not self._contains(sub):
             return 0
         return str(self).count(sub, *bounds) if self._is_small else super().count(sub, *bounds)
 
@@ -123,7 +126,7 @@ class DocumentProxy(DerivedProxy):
 
 
 def _document_operator(name: str) -> Any:
-    """Make an operator that runs here for a small document, else in the host."""
+    """Make an operator that runs in the sandbox for a small document, else in the host."""
     on_real, in_host = getattr(operator, name), getattr(DerivedProxy, f"__{name}__")
 
     def method(self: Any, other: Any) -> Any:
@@ -275,7 +278,7 @@ class _DocumentValues(ValuesView):  # type: ignore[type-arg]
 
 
 def _json_default(real: Any) -> Any:
-    """Make the function that `json` calls for other types of objects: it turns proxies into real values."""
+    """Make the function that `json` calls for objects of other types. It makes proxies real."""
 
     def default(self: Any, value: Any) -> Any:
         if _is_proxy(value):

@@ -1,7 +1,7 @@
 """A proxy of a text for the sandbox of `dspy`, whose operations run in the host: the process that holds the text.
 
-The sandbox runs this source, once for each input field, so it imports nothing of this package. A proxy is identified in
-the host by its steps: the operations, each with arguments, that lead to it from the text.
+The sandbox runs this source once for each input field, so it imports nothing of this package. The host identifies a
+proxy by its steps: the operations, with their arguments, that lead from the text to the proxy.
 """
 
 import builtins
@@ -14,7 +14,7 @@ PROXY_SMALL = 1_000_000
 
 
 class ProxyHit(NamedTuple):
-    """A line that `grep` found, as `monocontext` describes it."""
+    """A line that `grep` found, with the fields of `monocontext`'s `Hit`."""
 
     offset: int
     line_number: int
@@ -32,6 +32,7 @@ class ContextProxy:
     is_context_proxy = True
 
     def __init__(self, n: int, read: Any, find: Any, count: Any, lines: Any, grep: Any, call: Any) -> None:
+        """`n` is the length of the text; the others are the tools of the host."""
         self.n = n
         self._read, self._find, self._count, self._grep, self._call = read, find, count, grep, call
         self._steps: list[Any] = []
@@ -54,18 +55,17 @@ class ContextProxy:
         return value
 
     def _method(self, name: str, arguments: Any, options: Any) -> Any:
-        """Run a method of `str`: here for a small text, else in the host, which takes arguments by position."""
+        """Run a method of `str`: in the sandbox for a small text, else in the host, which takes positional
+        arguments."""
         if self._is_small or name in ("encode", "format", "format_map", "join", "maketrans"):
             return getattr(str(self) if name != "maketrans" else "", name)(*arguments, **options)
         if name == "translate":
             return self._ask(name, [[at, arguments[0][at]] for at in arguments[0]])
-        for order in (("sep", "maxsplit"), ("keepends",), ("tabsize",), ("old", "new", "count")):
-            if options and options.keys() <= set(order[len(arguments) :]):
-                filled = {"sep": None, "maxsplit": -1} | options
-                arguments, options = (
-                    (*arguments, *(filled[key] for key in order[len(arguments) :] if key in filled)),
-                    {},
-                )
+        for names in (("sep", "maxsplit"), ("keepends",), ("tabsize",), ("old", "new", "count")):
+            missing = names[len(arguments) :]
+            if options and options.keys() <= set(missing):
+                values = {"sep": None, "maxsplit": -1} | options
+                arguments, options = (*arguments, *(values[name] for name in missing if name in values)), {}
         if options:
             raise TypeError(f"{name}() takes no keyword {', '.join(options)} here: pass it by position")
         return self._ask(name, *arguments)
@@ -171,12 +171,10 @@ for _proxy_operator in ("__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__add
 
 
 class DerivedProxy(ContextProxy):
-    """A text that the host derives from another by steps, each an operation with its arguments.
-
-    Its length may be unknown until `len` is called.
-    """
+    """A text that the host derives from another by steps."""
 
     def __init__(self, call: Any, steps: Any, n: Any) -> None:
+        """`n` is the length; None until the host computes it."""
         self._call, self._steps, self._n = call, steps, n
 
     @property
@@ -323,7 +321,7 @@ def _proxy_reply(call: Any, steps: Any, step: Any, reply: Any) -> Any:
 
 
 def _proxy_re(name: str, real: Any) -> Any:
-    """Wrap a function of `re`, so that it also takes a `ContextProxy`."""
+    """Wrap a function of `re`. The wrapper also takes a `ContextProxy`."""
 
     def function(pattern: Any, *arguments: Any, **options: Any) -> Any:
         at = 1 if name in ("sub", "subn") else 0
@@ -343,11 +341,11 @@ def _proxy_re(name: str, real: Any) -> Any:
         rest = [*arguments[:at], *arguments[at + 1 :]]
         if at and callable(rest[0]):
             raise MemoryError(f"re.{name} with a function takes at most {PROXY_SMALL:,} characters here: take a slice")
-        given = [pattern, rest, {key: int(item) for key, item in options.items()}]
+        request = [pattern, rest, {key: int(item) for key, item in options.items()}]
         if name != "finditer":
-            found = text._ask(f"re.{name}", *given)
+            found = text._ask(f"re.{name}", *request)
             return MatchProxy(text, *found) if found and name in ("search", "match", "fullmatch") else found
-        matches = ListProxy(text._call, [*text._steps, ["re.finditer", given]])
+        matches = ListProxy(text._call, [*text._steps, ["re.finditer", request]])
         matches._ask("batch", 0, 0)  # raises an error of the pattern now
         return (MatchProxy(text, *found) for found in matches)
 

@@ -21,7 +21,7 @@ _OPERATORS = ("__add__", "__radd__", "__eq__", "__lt__", "__le__", "__gt__", "__
 _PUBLIC = frozenset(name for name in dir(str) if not name.startswith("_"))
 _RE = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn")
 _MAX_REMEMBERED = 64
-"""The most derived texts, lists and passes that are kept. A dropped one is derived again when it is needed."""
+"""The most derived texts and lists, and the most iterators, that are kept. A dropped one is made again when needed."""
 
 
 class Remote:
@@ -31,6 +31,7 @@ class Remote:
         self._context = context
         self._most = most_characters
         self._results: dict[str, Any] = {}
+        """Derived values, by their steps as JSON."""
         self._passes: dict[tuple[str, int], Iterator[Any]] = {}
         """Iterators over lists, by the steps of the list and the number of the next item."""
         self._lock = threading.Lock()
@@ -42,34 +43,38 @@ class Remote:
                 return {"value": self._batch(steps, *arguments)}
             return self._pack(self._operate(self._value(steps), name, arguments))
         except Exception as error:
-            known = (item.__name__ for item in type(error).__mro__ if getattr(builtins, item.__name__, None) is item)
-            return {"error": "re.error" if isinstance(error, re.error) else next(known), "message": str(error)}
+            # The sandbox knows only builtin errors.
+            kinds = (kind.__name__ for kind in type(error).__mro__ if getattr(builtins, kind.__name__, None) is kind)
+            return {"error": "re.error" if isinstance(error, re.error) else next(kinds), "message": str(error)}
 
     def _value(self, steps: list[Any]) -> Any:
+        """The value to which steps lead."""
         if not steps:
             return self._context
         key = json.dumps(steps)
-        made = self._results.get(key)
-        if made is None:
-            made = self._operate(self._value(steps[:-1]), *steps[-1])
-            self._remember(self._results, key, made)
-        return made
+        value = self._results.get(key)
+        if value is None:
+            value = self._operate(self._value(steps[:-1]), *steps[-1])
+            self._remember(self._results, key, value)
+        return value
 
     def _operate(self, value: Any, name: str, arguments: list[Any]) -> Any:
-        given = [self._decode(item) for item in arguments]
+        """The result of one operation on a value."""
+        decoded = [self._decode(item) for item in arguments]
         if name == "item":
-            return value[given[0]]
+            return value[decoded[0]]
         if name == "slice":
-            return self._part(value[given[0] : given[1]])
+            return self._part(value[decoded[0] : decoded[1]])
         if name == "translate":
-            return value.translate(dict(given[0]))
+            return value.translate(dict(decoded[0]))
         if name.startswith("re.") and name[3:] in _RE:
-            return self._search(value, name[3:], *given)
+            return self._search(value, name[3:], *decoded)
         if name not in _PUBLIC and name not in _OPERATORS:
             raise AttributeError(name)
-        return getattr(value, name)(*given)
+        return getattr(value, name)(*decoded)
 
     def _decode(self, value: Any) -> Any:
+        """An argument from JSON, the reverse of `ContextProxy._encode`."""
         if type(value) is dict and "steps" in value:
             return self._value(value["steps"])
         if type(value) is dict and "tuple" in value:
@@ -77,6 +82,7 @@ class Remote:
         return value
 
     def _part(self, part: Any) -> str:
+        """A part of a text as a `str`. Raises `ValueError` if it is too long for one reply."""
         if len(part) > self._most:
             raise ValueError(f"a slice must have at most {self._most:,} characters here, not {len(part):,}")
         return part if isinstance(part, str) else "".join(part.chunks())
@@ -95,8 +101,7 @@ class Remote:
             items = self._passes.pop((key, start), None)
         if items is None:
             # Not `self._value(steps)`, since an iterator of matches can be read only once.
-            made = self._operate(self._value(steps[:-1]), *steps[-1])
-            items = itertools.islice(iter(made), start, None)
+            items = itertools.islice(self._operate(self._value(steps[:-1]), *steps[-1]), start, None)
         taken, characters = [], 0
         for item in itertools.islice(items, most):
             characters += len(item) if isinstance(item, str) else 0
@@ -108,6 +113,7 @@ class Remote:
         return taken
 
     def _pack(self, value: Any) -> dict[str, Any]:
+        """The reply for a result: its value, or what kind of proxy to make for it."""
         if isinstance(value, StrLike):
             return {"text": value._known_length}  # None if only a pass over the text would tell
         if isinstance(value, str) and len(value) > self._most:
@@ -124,6 +130,7 @@ class Remote:
         return {"value": value}
 
     def _remember(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        """Keep a value in a table, and drop the oldest one of too many."""
         with self._lock:
             table[key] = value
             if len(table) > _MAX_REMEMBERED:
@@ -131,4 +138,5 @@ class Remote:
 
 
 def _pack_match(match: Any) -> list[Any]:
+    """The spans, groups and group names of a match, the arguments of `MatchProxy`."""
     return [[*match.regs], [match[number] for number in range(match.re.groups + 1)], dict(match.re.groupindex)]

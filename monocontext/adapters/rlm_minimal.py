@@ -9,8 +9,8 @@ This works with any class that has `setup_context(context, query)` and a `repl_e
     model = rlm_minimal.lazy(RLM_REPL)(model="gpt-5", recursive_model="gpt-5-nano")
     print(model.completion(Monocontext.open("s3://bucket/prefix"), "Who wrote it?"))
 
-The host writes its context to a JSON file. So its REPL starts with an empty text, and gets the variable `context`
-afterwards. Contexts of other types work as before.
+rlm-minimal would write the context to a JSON file. So its REPL starts with an empty text, and gets the variable
+`context` afterwards. Contexts of other types work as before.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
         async for hit in context.grep("needle"):
             print(hit.line_number, hit.line)
 
-The synchronous engine runs in greenlets of the event loop's thread. Where it would block the thread, its greenlet lets
-the loop continue. Needs the extra `monocontext[async]`.
+The synchronous engine runs in greenlets, in the thread of the event loop. Where it would block, its greenlet lets the
+loop continue. Needs the extra `monocontext[async]`.
 """
 
 from __future__ import annotations

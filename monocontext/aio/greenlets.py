@@ -1,4 +1,4 @@
-"""Run the synchronous engine on an event loop, without a thread that waits.
+"""Run the synchronous engine on an event loop, without threads that wait.
 
 The engine is written for threads, which block where they wait. Here each call of the engine runs in a greenlet, which
 has its own stack in the loop's thread. To wait, the greenlet passes an awaitable to its asyncio task, which awaits it
@@ -6,8 +6,8 @@ and switches back with the result. So the asynchronous reader shares all code of
 
 Invariants:
 
-- all code but the `decode` jobs runs in the loop's thread
-- no greenlet switches to another while it holds the lock, so the lock does not have to exclude anything
+- all code runs in the loop's thread, except the jobs of `decode`
+- no greenlet switches to another while it has the lock, so the lock does not have to exclude anything
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from monocontext.engine.fetch.workers import MAX_THREADS, Job, Workers
 T = TypeVar("T")
 
 HOLD_SECONDS = 0.005
-"""How long a call that never waits may run before it lets other tasks run. A scan reads 5 MB in this time."""
+"""The longest time that a call may run without a wait, before it lets other tasks run. A scan reads 5 MB in it."""
 
 _YIELD = object()
 """A greenlet passes this to its task instead of an awaitable, to let other tasks run."""
@@ -52,6 +52,7 @@ class GreenletWorkers(Workers):
         self._lock = _Lock(self)
         self.lock: Any = self._lock
         self._waiting: set[asyncio.Future[None]] = set()
+        """Calls that wait for `notify`."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: dict[int, list[tuple[greenlet, asyncio.Task[None]]]] = {}
         """The attempts in flight of each request, by the `id` of the request."""
@@ -59,6 +60,7 @@ class GreenletWorkers(Workers):
         self._turn_began = time.monotonic()
         """When other tasks last ran."""
         self._is_ending = False
+        """Whether `_end_attempts` runs, during which no greenlet may switch to another."""
 
     # -- for the asynchronous side ---------------------------------------------------------------------------------
 
@@ -176,7 +178,7 @@ class GreenletWorkers(Workers):
         awaited = worker.switch()
         while not worker.dead:
             if awaited is _YIELD:
-                # The engine does not expect an interrupt here, where it does not wait: raise it at the next wait.
+                # The engine expects interrupts only where it waits, so raise a cancellation at the next wait.
                 try:
                     await asyncio.sleep(0)
                 except asyncio.CancelledError as error:
@@ -232,7 +234,7 @@ class GreenletWorkers(Workers):
 
 
 class _Lock:
-    """Takes the place of the engine's lock. Entering it lets other tasks run, see `yield_turn`."""
+    """Replaces the lock of the engine. To enter it lets other tasks run (see `yield_turn`)."""
 
     def __init__(self, workers: GreenletWorkers):
         self._workers = workers

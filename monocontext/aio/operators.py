@@ -23,7 +23,7 @@ def make_refusal(what: str, instead: str) -> Callable[..., NoReturn]:
 class RefusedOperators:
     """The operators of a `str`.
 
-    Without these methods `in` and `for` would iterate over coroutines for ever, `==` would compare identities, and an
+    Without these methods, `in` and `for` would iterate over coroutines for ever, `==` would compare identities, and an
     f-string would show the `repr`.
     """
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from dataclasses import fields
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, TypeVar, Unpack
 
 from monocontext.aio.greenlets import GreenletWorkers, RequestAbandoned
@@ -95,7 +96,7 @@ class AsyncMonocontext(RefusedOperators):
     # -- properties -----------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """Characters (no GET)."""
+        """The number of characters (no GET)."""
         return len(self._text)
 
     def __bool__(self) -> bool:
@@ -253,20 +254,15 @@ class AsyncMonocontext(RefusedOperators):
         """The items of a synchronous iterator, up to `most` in each step of the event loop."""
         items: Iterator[T] | None = None
 
-        def some() -> list[T]:
+        def next_items() -> list[T]:
             nonlocal items
             if items is None:
                 items = make()
-            taken = []
-            for item in items:
-                taken.append(item)
-                if len(taken) == most:
-                    break
-            return taken
+            return list(islice(items, most))
 
         try:
-            while taken := await self._call(some):
-                for item in taken:
+            while batch := await self._call(next_items):
+                for item in batch:
                     yield item
         finally:
             close = getattr(items, "close", None)
@@ -302,7 +298,7 @@ class AsyncLines(RefusedLineOperators):
         self._lines = context._text.lines
 
     def __len__(self) -> int:
-        """Lines (no GET)."""
+        """The number of lines (no GET)."""
         return len(self._lines)
 
     def __getitem__(self, key: SupportsIndex | slice) -> Awaitable[str]:
@@ -341,15 +337,15 @@ class AsyncDocuments(RefusedMappingOperators):
         return await self._context._call(lambda: name in self._documents)
 
     async def record(self, name: str) -> Document:
-        """The range of a document, in characters and lines. Raises `KeyError`."""
+        """The range of a document, in characters and lines. Raises `KeyError` for an unknown name."""
         return await self._context._call(lambda: self._documents.record(name))
 
     async def metadata(self, name: str) -> dict[str, Any]:
-        """Metadata of a document. Raises `KeyError`."""
+        """The metadata of a document. Raises `KeyError` for an unknown name."""
         return await self._context._call(lambda: self._documents.metadata(name))
 
     async def at(self, character: int) -> Document | None:
-        """The document that holds a character of the text; None between documents."""
+        """The document at a character of the text; None between documents."""
         return await self._context._call(lambda: self._documents.at(character))
 
     def __aiter__(self) -> AsyncIterator[str]:
@@ -357,7 +353,7 @@ class AsyncDocuments(RefusedMappingOperators):
         return self._context._each(lambda: iter(self._documents), NAMES_AT_ONCE)
 
     def items(self) -> AsyncIterator[tuple[str, str]]:
-        """Names and texts. Raises `ContextTooLarge` for a text above the limit."""
+        """The names and texts of the documents. Raises `ContextTooLarge` for a text above the limit."""
         return self._context._each(lambda: ((name, str(text)) for name, text in self._documents.items()), 1)
 
     def __repr__(self) -> str:

@@ -187,7 +187,7 @@ def proxy(context: Monocontext, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The sandbox's side, with tools called as JSON would have it."""
     own_re(monkeypatch)
     names: dict[str, Any] = {tool.__name__: tool for tool in dspy._tools(context, "_left")}
-    exec(f"{dspy._proxy('dspy_proxy')}\nleft = ContextProxy({len(context)}, {', '.join(names)})", names)
+    exec(f"{dspy._proxy_source('dspy_proxy')}\nleft = ContextProxy({len(context)}, {', '.join(names)})", names)
     return names["left"]
 
 
@@ -295,7 +295,7 @@ def test_the_proxy_of_dspy_has_every_method(
     }
     real = {"x": TEXT, "re": types.SimpleNamespace(**vars(re))}
     names: dict[str, Any] = dict(tools)
-    exec(f"{dspy._proxy('dspy_proxy')}\nx = ContextProxy({len(context)}, {', '.join(tools)})", names)
+    exec(f"{dspy._proxy_source('dspy_proxy')}\nx = ContextProxy({len(context)}, {', '.join(tools)})", names)
     names["PROXY_SMALL"] = 1 << 20 if small else 100
     expected, found = outcome(operation, real), outcome(operation, names)
     assert found == expected

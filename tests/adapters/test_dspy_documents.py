@@ -54,7 +54,7 @@ def in_sandbox(context: Any, small: int = 1 << 20) -> tuple[dict[str, Any], list
     *_, call = (tool.__name__ for tool in tools)
     of_text = ", ".join(tool.__name__ for tool in tools[:-1])
     kind = "DocumentListProxy" if type(context).__name__ == "DocumentList" else "DocumentDictProxy"
-    exec(f"{dspy._proxy('dspy_proxy')}\n{dspy._proxy('dspy_documents_proxy')}", names)
+    exec(f"{dspy._proxy_source('dspy_proxy')}\n{dspy._proxy_source('dspy_documents_proxy')}", names)
     names["DOCUMENTS_AT_ONCE"] = 7
     exec(
         f"context = {kind}(DocumentsInHost({call}, {len(context)}), ContextProxy({len(context.text)}, {of_text}))",
