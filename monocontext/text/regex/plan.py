@@ -20,34 +20,34 @@ _LEAST_LITERAL = 2
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to run one pattern.
+    """How to run one pattern. The defaults are those of a pattern that cannot be parsed.
 
     The first of `reach`, `stops` and `marked` that is not None is used. With all three None the text must be one `str`.
     """
 
     real: re.Pattern[str]
-    left: int
+    left: int = 1
     """The most characters before the start of a match that the engine reads. At least 1, since the engine would take
     the edge of a window for the beginning of the text."""
-    reach: int | None
+    reach: int | None = None
     """The most characters from the start of a match on that the engine reads; None if they are more than `BOUND`."""
-    stops: Stops | None
+    stops: Stops | None = None
     """The reach in stops (see `widths.Stops`). They decide most windows, and `marked` decides the others."""
-    marked: Marked | None
+    marked: Marked | None = None
     """The marked pattern (see `rewrite`). It works in every window, but may need a larger one."""
-    literal: Literal | None
+    literal: Literal | None = None
     """A literal that every match has."""
-    early_literal: Literal | None
+    early_literal: Literal | None = None
     """A literal that every match has within `marked.head` characters."""
-    begins_with_literal: bool
+    begins_with_literal: bool = False
     """Whether the pattern begins with `literal`. The engine then looks for the first character of it by itself."""
-    query: Query | None
+    query: Query | None = None
     """The literals that every match has, for search filters; None if unknown."""
-    within_line: bool
+    within_line: bool = False
     """Whether no match and no look-around goes over a newline."""
-    is_never_empty: bool
+    is_never_empty: bool = False
     """Whether no match is empty."""
-    sees_outside: bool
+    sees_outside: bool = True
     """Whether groups may be outside the match, since one captures inside look-around."""
 
     @property
@@ -60,31 +60,17 @@ def plan(real: re.Pattern[str]) -> Plan:
     """Plan a pattern. Parses and compiles it a second time (no GET)."""
     nodes = tree.parse(real)
     if nodes is None:
-        return Plan(
-            real=real,
-            left=1,
-            reach=None,
-            stops=None,
-            marked=None,
-            literal=None,
-            early_literal=None,
-            begins_with_literal=False,
-            query=None,
-            within_line=False,
-            is_never_empty=False,
-            sees_outside=True,
-        )
-    reach: int | None = widths.in_characters(nodes).of(nodes).reach
-    stops, marked = None, None
-    if reach is None or reach > BOUND:
-        reach, stops, marked = None, widths.stops(nodes), _try_mark(nodes, real)
+        return Plan(real)
+    reach = widths.in_characters(nodes).of(nodes).reach
+    is_bounded = reach <= BOUND
+    marked = None if is_bounded else _try_mark(nodes, real)
     query = literals.required(nodes)
     literal = _keep_if_long(longest_literal(query))
     return Plan(
         real=real,
         left=max(1, widths.left_reach(nodes)),
-        reach=reach,
-        stops=stops,
+        reach=reach if is_bounded else None,
+        stops=None if is_bounded else widths.stops(nodes),
         marked=marked,
         literal=literal,
         early_literal=_keep_if_long(longest_literal(query, within=marked.head)) if marked else None,

@@ -84,7 +84,7 @@ class Scorer:
         self._finder = Finder(terms.scoring)
         self._without = Finder(terms.without) if terms.without else None
         self._all = (*terms.scoring, *terms.without)
-        self._has_spaces = any(Finder((one,)).has_spaces for one in self._all)
+        self._has_spaces = self._finder.has_spaces or (self._without is not None and self._without.has_spaces)
         self.reach = PASSAGE_CHARACTERS + 2 * max(len(one.text) for one in self._all)
         """The characters after a window in which a word or phrase that begins in it may end."""
         self.least = 0.0
