@@ -324,24 +324,26 @@ def _proxy_re(name: str, real: Any) -> Any:
     """Wrap a function of `re`. The wrapper also takes a `ContextProxy`."""
 
     def function(pattern: Any, *arguments: Any, **options: Any) -> Any:
-        at = 1 if name in ("sub", "subn") else 0
+        at = 1 if name in ("sub", "subn") else 0  # the place of the text among the arguments
         text: Any = arguments[at] if len(arguments) > at else options.get("string")
         if not _is_proxy(text):
             return real(pattern, *arguments, **options)
-        if name == "search" and hasattr(text, "_finds") and not (arguments[1:] or options.keys() - {"flags"}):
-            flags = pattern.flags & ~re.UNICODE.value if isinstance(pattern, re.Pattern) else options.get("flags", 0)
-            expression = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
-            if not text._finds(expression, int(flags)):
-                return None
+        source, flags = pattern, options.get("flags", 0)
+        if isinstance(pattern, re.Pattern):
+            source, flags = pattern.pattern, pattern.flags & ~re.UNICODE.value
+        has_only_flags = not arguments[1:] and options.keys() <= {"flags"}
+        can_ask = name == "search" and has_only_flags and hasattr(text, "_finds")  # the host, without reading the text
+        if can_ask and not text._finds(source, int(flags)):
+            return None
         if text._is_small or "string" in options:
             options = {key: str(item) if item is text else item for key, item in options.items()}
             return real(pattern, *(str(item) if item is text else item for item in arguments), **options)
         if isinstance(pattern, re.Pattern):
-            pattern, options = pattern.pattern, options | {"flags": pattern.flags & ~re.UNICODE.value}
+            options = options | {"flags": flags}
         rest = [*arguments[:at], *arguments[at + 1 :]]
         if at and callable(rest[0]):
             raise MemoryError(f"re.{name} with a function takes at most {PROXY_SMALL:,} characters here: take a slice")
-        request = [pattern, rest, {key: int(item) for key, item in options.items()}]
+        request = [source, rest, {key: int(item) for key, item in options.items()}]
         if name != "finditer":
             found = text._ask(f"re.{name}", *request)
             return MatchProxy(text, *found) if found and name in ("search", "match", "fullmatch") else found

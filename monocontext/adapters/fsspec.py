@@ -111,7 +111,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return _File(self, path, content, block_size or "default", cache_options=cache_options, **options)
 
     def _refuse(self, path: str, *_: Any, **__: Any) -> Any:
-        raise OSError(errno.EROFS, f"{os.strerror(errno.EROFS)}: texts are written by monocontext.publish", path)
+        raise OSError(errno.EROFS, f"{os.strerror(errno.EROFS)}: write texts with monocontext.publish", path)
 
     # The inherited mkdir and similar methods silently do nothing. All other writers call these or `open`.
     mkdir = makedirs = rmdir = rm_file = _refuse

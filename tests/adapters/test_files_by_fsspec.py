@@ -96,7 +96,7 @@ def test_what_writes_is_refused(write: Callable[[Any, Path], object], tmp_path: 
     local.write_text("x")
     publish({"one": "1"}, place)
     fs = MonocontextFileSystem(fo=place, skip_instance_cache=True)
-    with pytest.raises(OSError, match="texts are written by") as caught:
+    with pytest.raises(OSError, match="write texts with") as caught:
         write(fs, local)
     assert caught.value.errno == errno.EROFS
     assert fs.ls("", detail=False) == ["one", "text"]

@@ -64,6 +64,7 @@ class Foreign:
     def prepare(self, *call: Any) -> tuple[Any, ...]:
         """The callee and arguments to use in place of these. Reads texts that must become real."""
         for each in call:
+            # A call without a lazy text must stay fast, so small lists and tuples are looked into here.
             if (kind := type(each)) in _SUSPECTS and (
                 kind in _TEXTS
                 or kind is dict
@@ -77,7 +78,7 @@ class Foreign:
         return call
 
     def bind(self, callee: Any, /, *args: Any, **options: Any) -> Callable[[], Any]:
-        """Like `prepare`, for a call with keywords: a callable without arguments."""
+        """`prepare` for a call with keywords. Returns a callable without arguments."""
         if _SUSPECTS.isdisjoint(map(type, args)) and _SUSPECTS.isdisjoint(map(type, options.values())):
             # A callee that is not callable raises in the call itself, as in plain code.
             return partial(callee, *args, **options) if callable(callee) else partial(operator.call, callee)

@@ -114,4 +114,5 @@ def home_of_class(kind: type, cell: Mapping[str, Any]) -> str:
 
 
 def _top_package(module: object) -> str:
+    """The first part of a module's name, without underscores before it; empty without a name."""
     return module.partition(".")[0].lstrip("_") if isinstance(module, str) else ""

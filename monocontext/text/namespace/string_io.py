@@ -108,7 +108,7 @@ class LazyStringIO(io.TextIOBase):
         left = len(self._text) - self.tell()
         if (hint is None or hint <= 0) and left > self._text._limit:
             raise ContextTooLarge(
-                f"readlines() would hold {left:,} characters, the limit is {self._text._limit:,} (materialize_limit): "
+                f"readlines() would make {left:,} characters, the limit is {self._text._limit:,} (materialize_limit): "
                 "iterate the file instead: for line in file"
             )
         return list(super().readlines(-1 if hint is None else hint))

@@ -76,7 +76,7 @@ def split(pattern: Any, string: Any, *args: Any, **kwargs: Any) -> list[Any] | L
     if isinstance(string, StrLike):
         maxsplit, flags = _options("maxsplit", *args, **kwargs)
         return compile(pattern, flags).split(string, maxsplit)
-    return _re.split(_real(pattern), string, *args, **kwargs)  # noqa: B034  (as they were given)
+    return _re.split(_real(pattern), string, *args, **kwargs)  # noqa: B034  (by position, if the caller passed them so)
 
 
 def sub(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
@@ -118,12 +118,15 @@ def _real(pattern: Any) -> Any:
 
 def _options(name: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     """The last two arguments of `split` and `sub`, by position or by name."""
-    given = dict(zip((name, "flags"), args, strict=False))
-    unknown = (kwargs.keys() - {name, "flags"}) | (kwargs.keys() & given.keys())
-    if len(args) > 2 or unknown:
-        raise TypeError(f"expected {name} and flags, each once, got {len(args)} more by position and {sorted(kwargs)}")
-    given |= kwargs
-    return given.get(name, 0), given.get("flags", 0)
+    values = dict(zip((name, "flags"), args, strict=False))
+    unexpected = (kwargs.keys() - {name, "flags"}) | (kwargs.keys() & values.keys())
+    if len(args) > 2 or unexpected:
+        raise TypeError(
+            f"expected {name} and flags after the text, each at most once, not {len(args)} arguments by position and "
+            f"{sorted(kwargs)}"
+        )
+    values |= kwargs
+    return values.get(name, 0), values.get("flags", 0)
 
 
 def __getattr__(name: str) -> Any:

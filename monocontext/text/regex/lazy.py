@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from array import array
 from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
@@ -58,7 +59,7 @@ class PatternSplit(LazyList):
         super().__init__(passes.span)
         self._passes = passes
         self._groups = groups
-        self._most = most
+        self._most = most or sys.maxsize
 
     def to_list(self, most: int) -> list[Any] | None:
         """The items as a real list, or None if their characters and their number together are more than `most`."""
@@ -76,7 +77,7 @@ class PatternSplit(LazyList):
         scan = self._passes.scan_from(place)
         piece = _Piece(self._passes.text, place >> 1)
         items: list[Any] = []
-        for found in scan.hits() if not self._most or cuts < self._most else ():
+        for found in scan.hits() if cuts < self._most else ():
             if found is None:
                 piece.take(scan, scan.at)
                 if items:
@@ -98,7 +99,7 @@ class PatternSplit(LazyList):
         """The number of items. Costs one pass over the frames in which a match may begin."""
         if self._length < 0:
             number = last = 0
-            for number, (found, base) in enumerate(islice(self._passes.matches(), self._most or None), 1):
+            for number, (found, base) in enumerate(islice(self._passes.matches(), self._most), 1):
                 place = _place_after(found, base)
                 if number % splits.CHECKPOINT_EVERY == 0 or place - last >= splits.CHECKPOINT_CHARACTERS:
                     self._remember(number * (1 + self._groups), place)
@@ -145,18 +146,18 @@ class Substituted:
         self.base = passes.span
         self._passes = passes
         self._replacement = replacement
-        self._most = most
+        self._most = most or sys.maxsize
         self._done = {0: 0}
         """The number of matches that are replaced before each state."""
 
     def pieces(self, state: int, stop: int | None = None) -> Iterator[tuple[str, int]]:
-        if state > 2 * self._passes.end + 1:
+        if state > 2 * self._passes.end + 1:  # the state after the last piece
             return
         scan = self._passes.scan_from(state)
-        done, taken = self._done[state], state >> 1
+        done, taken = self._done[state], state >> 1  # `taken`: the text before it is replaced or in a piece
         parts: list[str] = []
         characters = 0
-        for found in scan.hits() if not self._most or done < self._most else ():
+        for found in scan.hits() if done < self._most else ():
             stop_of_part = scan.at if found is None else scan.base + found.start()
             if stop_of_part > taken:
                 parts.append(scan.window[taken - scan.base : stop_of_part - scan.base])
@@ -177,7 +178,7 @@ class Substituted:
                 self._done[place] = done
                 yield "".join(parts), place
                 parts, characters = [], 0
-        if self._most and done >= self._most:  # the rest stays unchanged
+        if done >= self._most:  # the rest stays unchanged
             self._done[2 * taken + 1] = done  # not the place of `taken`, where an empty match may follow
             if parts:
                 yield "".join(parts), 2 * taken + 1

@@ -68,6 +68,8 @@ class Scan:
         can_skip = is_near and plan.is_never_empty and plan.streams and self._candidates is None
         self._skip_to = literal if can_skip else None
         """A literal that every match has: text without it is skipped."""
+        self._waits = self._waited = 0
+        """The windows to search before the next attempt to skip, and those that are searched."""
         frames = self._candidates.with_neighbours(plan.within_line) if self._candidates else None
         self._buffer = TextBuffer(
             span, max(0, pos - plan.left), end, eager=eager, frames=frames, literal=self._skip_to, searches=narrow
@@ -96,6 +98,7 @@ class Scan:
             yield hit
 
     def _scan_all(self) -> Iterator[re.Match[str] | None]:
+        """Search window after window. One that decides nothing is replaced by one that is twice as large."""
         plan = self._plan
         size = min(FIRST_WINDOW, WINDOW)
         if not plan.streams:
@@ -103,20 +106,8 @@ class Scan:
             if self._end - self.at > size:
                 raise self._too_large()
         is_moving = plan.streams
-        waits = waited = 0
         while True:
-            if self._skip_to is None or waited < waits:
-                waited += 1
-            else:
-                waited = 0
-                at = self._buffer.skip(self.at, self._skip_to)
-                if at == self.at:
-                    waits = min(2 * waits + 1, MOST_WAITS)
-                else:
-                    waits = 0
-                    if at - self.at > size:  # the literal is rare: decode little text around each
-                        size = min(FIRST_WINDOW, WINDOW)
-                    self.at, self._replay = at, False
+            size = self._skip_ahead(size)
             at, replay = self.at, self._replay
             base, beyond = max(0, at - plan.left), plan.reach or 0
             least = min(size, FIRST_MATCH_WINDOW) if is_moving else size
@@ -136,6 +127,21 @@ class Scan:
                 raise self._too_large()
             else:
                 size = min(2 * size, self._largest)
+
+    def _skip_ahead(self, size: int) -> int:
+        """Move `at` to the next place of the literal, unless earlier windows had it. Returns the size of the next
+        window, which was `size` so far."""
+        if self._skip_to is None or self._waited < self._waits:
+            self._waited += 1
+            return size
+        self._waited = 0
+        at = self._buffer.skip(self.at, self._skip_to)
+        if at == self.at:
+            self._waits = min(2 * self._waits + 1, MOST_WAITS)
+            return size
+        is_far = at - self.at > size
+        self._waits, self.at, self._replay = 0, at, False
+        return min(FIRST_WINDOW, WINDOW) if is_far else size  # of a rare literal, decode little text around each
 
     def _scan_regions(self, candidates: Candidates) -> Iterator[re.Match[str] | None]:
         """Search the frames in which a match may begin."""
@@ -182,6 +188,7 @@ class Scan:
                 beyond = min(max(2 * beyond, FIRST_MATCH_WINDOW), self._largest)
 
     def _hits_in_window(self) -> Iterator[re.Match[str]]:
+        """The matches that the window decides, by the first way of the plan that applies."""
         plan = self._plan
         if plan.reach is not None:
             return self._match_plain(len(self.window) - plan.reach)

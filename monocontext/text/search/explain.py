@@ -23,25 +23,25 @@ NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The expected reads of a search, and the reason. Prints as a few lines."""
+    """The expected reads of a search, and the reason for them. Prints as a few lines."""
 
     needs: str
     """The literals that every match has; empty if unknown."""
     scans: str
     """Why all frames are read; empty if search filters leave some out."""
-    frames: int
+    frames: int = 0
     """The number of frames of the text; 0 for a text that is not in a store."""
-    candidates: int
+    candidates: int = 0
     """The number of frames in which a match may begin. These are read."""
-    stored_bytes: int
+    stored_bytes: int = 0
     """The stored bytes of all frames."""
-    candidate_bytes: int
+    candidate_bytes: int = 0
     """The stored bytes of the candidates."""
-    gets: int
+    gets: int = 0
     """GETs for the candidates that are not in memory; an estimate where all frames are read."""
-    filter_gets: int
+    filter_gets: int = 0
     """The GETs of this explanation, for blocks of filters. The search does not read them again."""
-    filter_bytes: int
+    filter_bytes: int = 0
     """The bytes of these blocks."""
     documents: int = 0
     """The number of documents in the text; 0 for a text without documents."""
@@ -96,12 +96,12 @@ def explain(span: Span, query: Query | None, within_line: bool = True) -> Explan
     needs = format_query(query)
     stored = _locate(span)
     if stored is None and isinstance(span.source, Stored):
-        return _unread(needs, "the text is served by another process, which reads its filters by itself")
+        return Explanation(needs, "the text is served by another process, which reads its filters by itself")
     if stored is None:
-        return _unread(needs, "the text is derived from others, which no search filter covers")
+        return Explanation(needs, "the text is derived from others, which no search filter covers")
     reader, start, stop = stored
     if stop <= start:
-        return _unread(needs, "the text is empty")
+        return Explanation(needs, "the text is empty")
     stats = reader.stats.search
     gets_before, bytes_before = stats.filter_gets, stats.filter_bytes
     answer = reader.narrow(query, start, stop, within_line=within_line)
@@ -124,11 +124,6 @@ def explain(span: Span, query: Query | None, within_line: bool = True) -> Explan
         candidate_documents=reached,
         first_documents=named,
     )
-
-
-def _unread(needs: str, why: str) -> Explanation:
-    """The explanation of a search without frames."""
-    return Explanation(needs, why, 0, 0, 0, 0, 0, 0, 0)
 
 
 def format_query(query: Query | None) -> str:

@@ -148,24 +148,29 @@ class _BestPassages:
         cuts = self._documents.cuts(start, len(text))
         for one in scorer.score(text, cuts, len(before), stop - start, data):
             at = start + one.start
-            self._add(Passage(at, at + one.stop - one.start, 0, None, one.score, text[one.start : one.stop]))
+            if self._make_room(one.score, at):
+                found = Passage(at, at + one.stop - one.start, 0, None, one.score, text[one.start : one.stop])
+                heapq.heappush(self._heap, (one.score, -at, found))
             if self._skips:
                 scorer.least = self._least_score(at + 1)
 
-    def _add(self, passage: Passage) -> None:
-        row = (passage.score, -passage.start, passage)
+    def _make_room(self, score: float, character: int) -> bool:
+        """Whether a passage is one of the best. If so, the passage that it replaces is removed."""
+        row = score, -character
         is_full = len(self._heap) == self._k
-        if (is_full and row[:2] <= self._heap[0][:2]) or not self._documents.allows(passage.start):
-            return
+        if (is_full and row <= self._heap[0][:2]) or not self._documents.allows(character):
+            return False
         if self._per_document:
-            rival = next((each for each in self._heap if self._documents.share(each[2].start, passage.start)), None)
+            rival = next((each for each in self._heap if self._documents.share(each[2].start, character)), None)
             if rival is not None:
-                if row[:2] <= rival[:2]:
-                    return
+                if row <= rival[:2]:
+                    return False
                 self._heap.remove(rival)
                 heapq.heapify(self._heap)
-                is_full = False
-        (heapq.heapreplace if is_full else heapq.heappush)(self._heap, row)
+                return True
+        if is_full:
+            heapq.heappop(self._heap)
+        return True
 
     def _least_score(self, character: int) -> float:
         """The least score that a passage from this character on needs to be among the best."""

@@ -114,7 +114,7 @@ def parse(query: str) -> Terms:
             continue
         if found["phrase"] is not None:
             if not found["closed"]:
-                raise ValueError(f"a query needs a quote after each phrase, as before it: {found[0]}")
+                raise ValueError(f'a query needs a quote at both ends of a phrase, as in "a phrase", not {found[0]}')
             if tokens := found["phrase"].split():
                 (without if found["minus"] else phrases).append(_phrase(tokens))
             continue

@@ -402,7 +402,7 @@ def test_queries_that_find_nothing(query: str) -> None:
 
 @pytest.mark.parametrize("query", ['owl "search rows', '"', 'say "it" "', "owl doc:", "owl -doc:a.txt"])
 def test_queries_that_do_not_parse(query: str) -> None:
-    with pytest.raises(ValueError, match=r"^a query (needs a quote|names documents)[^\n]+$"):
+    with pytest.raises(ValueError, match=r"^a query (needs a quote at both ends|names documents)[^\n]+$"):
         plain("owl text").search(query)
 
 
