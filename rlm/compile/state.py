@@ -64,9 +64,6 @@ class State:
         """The number of turns of each session."""
         return {session.session_id: session.turns for session in self.sessions.values()}
 
-    def of(self, section: str) -> list[Statement]:
-        return [each for each in self.statements if each.section == section]
-
     def with_session(self, session: DigestedSession, found: list[Statement]) -> State:
         """The state with the statements of a session in place of its earlier ones."""
         others = [each for each in self.statements if not _is_from(each, session.session_id)]
