@@ -1,7 +1,7 @@
-"""A question over a log: what a model writes finds five lines in it, and what is read is a small part.
+"""Ask a question over a log: the code of a model finds five lines in it, and reads only a small part.
 
     python examples/ask_a_log.py                                    # 50,000 lines in a directory that goes away
-    python examples/ask_a_log.py s3://bucket/log --lines 60000000   # some 5 GB; asked again, it is there already
+    python examples/ask_a_log.py s3://bucket/log --lines 60000000   # some 5 GB, uploaded once
     python examples/ask_a_log.py s3://bucket/log --model gpt-5      # with OPENAI_API_KEY; --base-url for others
 
 Without `--model` a script plays the model: it writes the code that a model would.
@@ -40,9 +40,9 @@ answer["ready"] = True
 
 
 def main() -> None:
-    """Write the log where there is none, ask, and print the answer with what it took."""
+    """Upload the log unless it exists, ask, and print the answer and its cost."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("url", nargs="?", help="where the log lies: s3://bucket/prefix, a directory")
+    parser.add_argument("url", nargs="?", help="the place of the log: s3://bucket/prefix, or a directory")
     parser.add_argument("--lines", type=int, default=50_000)
     parser.add_argument("--model")
     parser.add_argument("--base-url")

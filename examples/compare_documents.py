@@ -1,4 +1,4 @@
-"""A hundred documents compared: a folder becomes a dict, a small model reads the clause that matters in each.
+"""Compare a hundred documents: a folder becomes a dict, and a small model reads one clause of each.
 
     python examples/compare_documents.py                          # a hundred contracts, made up here
     python examples/compare_documents.py --folder contracts/ --url s3://bucket/contracts --model gpt-5
@@ -36,10 +36,10 @@ FINAL(f"{count} of {len(days)} contracts ask for {usual} days. The others: {', '
 
 
 def main() -> None:
-    """Upload the folder, ask, and print the answer with what it took."""
+    """Upload the folder, ask, and print the answer and its cost."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--folder", type=Path, help="your documents; contracts are made up without")
-    parser.add_argument("--url", help="where they are kept: s3://bucket/prefix, a directory")
+    parser.add_argument("--folder", type=Path, help="your documents; without it contracts are made up")
+    parser.add_argument("--url", help="the place of the upload: s3://bucket/prefix, or a directory")
     parser.add_argument("--model")
     parser.add_argument("--sub-model")
     parser.add_argument("--base-url")
@@ -68,7 +68,7 @@ def compare(folder: Path, url: str, root: LM, sub: LM, runner: str) -> None:
 
 
 def write_contracts(folder: Path) -> Path:
-    """A hundred contracts of some pages; three ask for another notice."""
+    """Write a hundred contracts of some pages, three of them with another notice; returns the folder."""
     folder.mkdir()
     for number in range(100):
         days = {17: 90, 42: 14, 77: 60}.get(number, 30)
@@ -79,7 +79,7 @@ def write_contracts(folder: Path) -> Path:
 
 
 def read_number(prompt: str) -> str:
-    """What a sub-model would answer."""
+    """The answer that a sub-model would give."""
     (days,) = re.findall(r"(\d+) days", prompt)
     return str(days)
 

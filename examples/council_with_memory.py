@@ -1,10 +1,9 @@
-"""A council on one memory: members record findings and votes at the same time, then one of them closes the matter.
+"""Let a council share one memory: members store findings and votes in parallel, then one stores the decision.
 
     python examples/council_with_memory.py s3://bucket/council
 
-Each member has a store and a conversation of its own, as on machines of their own; the memory is all they share. Who
-writes the decision is not agreed beforehand: all try to claim it, and the store lets one of them. Without `--model`
-scripted models play the members.
+Each member has its own store and conversation, as on its own machine; they share only the memory. All try to claim the
+decision, and the store lets one of them write it. Without `--model` scripted models play the members.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ CLOSING = "Everyone has voted. Claim the minutes (claimed:minutes); who has the 
 
 
 def scripted(name: str) -> Callable[[list[dict[str, str]]], str]:
-    """What a member that follows its prompt would write."""
+    """A function that answers like a member who follows the prompt."""
     _, finding, vote = MEMBERS[name]
 
     def call(command: str, **fields: object) -> str:
@@ -64,7 +63,7 @@ def scripted(name: str) -> Callable[[list[dict[str, str]]], str]:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url", help="where the memory lies: s3://bucket/prefix, or a directory")
+    parser.add_argument("url", help="the place of the memory: s3://bucket/prefix, or a directory")
     parser.add_argument("--model", help="a model behind OPENAI_BASE_URL instead of the scripts")
     given = parser.parse_args(arguments)
 

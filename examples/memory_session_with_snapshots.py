@@ -1,4 +1,4 @@
-"""One agent works through a document section by section and keeps snapshots; stopped, it goes on where it was.
+"""Let an agent store snapshots while it works through a document, so that a stopped run goes on from the last one.
 
     python examples/memory_session_with_snapshots.py s3://bucket/agent --stop-after 2
     python examples/memory_session_with_snapshots.py s3://bucket/agent
@@ -28,7 +28,7 @@ TASK = "You summarise a document that is given to you section by section: one se
 
 
 def scripted(messages: list[dict[str, str]]) -> str:
-    """What a model that follows its prompt would write."""
+    """The answer of a model that follows its prompt."""
 
     def call(command: str) -> str:
         return json.dumps({"tool_call": {"name": "memory", "parameters": {"command": command}}})
@@ -48,7 +48,7 @@ def scripted(messages: list[dict[str, str]]) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url", help="where the memory lies: s3://bucket/prefix, or a directory")
+    parser.add_argument("url", help="the place of the memory: s3://bucket/prefix, or a directory")
     parser.add_argument("--model", help="a model behind OPENAI_BASE_URL instead of the script")
     parser.add_argument("--stop-after", type=int, metavar="N", help="end the session after N sections")
     given = parser.parse_args(arguments)

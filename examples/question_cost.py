@@ -1,4 +1,4 @@
-"""What five questions cost: tokens counted in runs here, dollars by the table of `genai-prices`.
+"""Measure the cost of five questions: tokens from runs on this machine, dollars from the table of `genai-prices`.
 
     python examples/question_cost.py                     # no key: a script plays the model, four models are priced
     python examples/question_cost.py --model gpt-5-mini  # with its key: a model asks and answers, the row is real
@@ -80,7 +80,7 @@ QUESTIONS = (
 
 
 class Counted:
-    """A script as a model; notes the tokens of each call. Sub-calls answer in 300 tokens."""
+    """A script as a model that counts the tokens of each call. Sub-calls answer in 300 tokens."""
 
     def __init__(self, cells: Iterable[str]) -> None:
         self._root = ScriptedLM([f"```repl\n{cell}\n```" for cell in cells])
@@ -101,7 +101,7 @@ class Counted:
 
 
 def main() -> None:
-    """Store the two texts in memory, ask, and print a row for each question."""
+    """Publish the two texts in memory, ask, and print a row for each question."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help="ask it in place of the script; its key is taken from the environment")
     given = parser.parse_args()
@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def ask_a_script(question: Question) -> list[str]:
-    """The row of a question, with the dollars of each model."""
+    """The row of a question for a script, with the dollars of each model."""
     lm, began = Counted(question.cells), time.monotonic()
     with Monocontext.open(question.text) as context:
         done = RLM(lm=lm, runner="subprocess").completion(question.ask, context)
@@ -145,7 +145,7 @@ def ask_a_script(question: Question) -> list[str]:
 
 
 def ask_a_model(question: Question, model: str) -> list[str]:
-    """The row of a question that a model answered; its answer goes to the terminal, too."""
+    """The row of a question for a model, whose answer is printed, too."""
     began = time.monotonic()
     with Monocontext.open(question.text) as context:
         done = RLM(model).completion(question.ask, context)

@@ -1,4 +1,4 @@
-"""A team memory: what one question found out, the next one knows, in another process and by another person.
+"""Share a team memory: one question stores what it finds, and the next one uses it, asked by another person.
 
     python examples/team_memory.py                     # in a directory that goes away
     python examples/team_memory.py s3://bucket/team    # run it on two machines: the second finds what the first wrote
@@ -38,9 +38,9 @@ FINAL(release)
 
 
 def main() -> None:
-    """Ask twice, as two people would, and print what each took."""
+    """Ask twice, as two people would, and print the cost of each."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("url", nargs="?", help="where text and memory lie: s3://bucket/prefix, a directory")
+    parser.add_argument("url", nargs="?", help="the place of text and memory: s3://bucket/prefix, or a directory")
     parser.add_argument("--runner", default="subprocess")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def ask(person: str, place: str, runner: str) -> None:
-    """One person's question, with nothing in common with the other's but the bucket."""
+    """Ask the question of one person, who shares only the bucket with the other."""
     with Monocontext.open(f"{place}/notes") as context, Memory.open(f"{place}/memory") as memory:
 
         def remember(key: str, value: str) -> None:
@@ -68,7 +68,7 @@ def ask(person: str, place: str, runner: str) -> None:
 
 
 def release_notes() -> str:
-    """Notes of 300 releases."""
+    """The notes of 300 releases, one of which answers the question."""
     filler = "- faster start\n- fewer words in messages\n- a fault in the export is mended\n" * 20
     changes = {212: "- logins are retried once before they fail\n"}
     return "".join(f"## 1.{number}.0\n{filler}{changes.get(number, '')}{filler}" for number in range(300))

@@ -1,10 +1,10 @@
-"""Two developers, one bucket: from the first hook to the second developer's answer, measured. See docs/sessions.md.
+"""Play two developers with one bucket, from the first hook to the second one's answer. See docs/sessions.md.
 
     python examples/two_developers.py            # starts SeaweedFS, an S3 server, on this machine
 
-Everything is real but the two agents, whose part this script plays: it writes a transcript, and calls the commands that
-`monocontext hooks install` put into the settings, with the JSON that Claude Code would send. With OPENAI_API_KEY a
-model reads and answers; without one rules make the brief, and a script asks the archive as a model would.
+Everything is real except the two agents, which this script plays: it writes a transcript, and calls the commands that
+`monocontext hooks install` puts into the settings, with the JSON that Claude Code would send. With OPENAI_API_KEY a
+model makes the brief and answers the question; without it rules make the brief, and a script answers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ answer["ready"] = True
 
 
 def main() -> dict[str, Any]:
-    """Run it all; return what was measured."""
+    """Run all steps; returns the measurements."""
     with tempfile.TemporaryDirectory(prefix="two-developers-") as folder, SeaweedServer() as server:
         return walk(Path(folder), server)
 
@@ -87,14 +87,14 @@ def walk(folder: Path, server: SeaweedServer) -> dict[str, Any]:
 
     leaked = any(SECRET.encode() in data for data in everything(url, server))
     measured["secret_in_the_bucket"] = leaked
-    say(f"6. The key that stood in Ana's terminal is {'IN' if leaked else 'not in'} the bucket.")
+    say(f"6. The key that was in Ana's terminal is {'IN' if leaked else 'not in'} the bucket.")
     for name, value in measured.items():
         print(f"    {name:24} {value:.3f}" if isinstance(value, float) else f"    {name:24} {value}")
     return measured
 
 
 class Developer:
-    """A person with a machine: a home, a clone of the repository, an agent."""
+    """A person with a machine: a home folder, a clone of the repository, an agent."""
 
     def __init__(self, name: str, folder: Path, server: SeaweedServer) -> None:
         self.home = folder / name
@@ -114,11 +114,11 @@ class Developer:
         """Run a command of ours in the clone."""
         return self._run([sys.executable, "-P", "-m", program, *words], b"")
 
-    def hook(self, event: str, **told: str) -> tuple[float, str]:
-        """Call the hook that the settings name for an event; how long it took, and what it printed."""
+    def hook(self, event: str, **fields: str) -> tuple[float, str]:
+        """Call the hook for an event in the settings; returns its seconds and its output."""
         settings = json.loads((self.clone / ".claude" / "settings.local.json").read_text())
         entry = settings["hooks"][event][0]["hooks"][0]
-        stdin = json.dumps({"hook_event_name": event, "cwd": str(self.clone), **told}).encode()
+        stdin = json.dumps({"hook_event_name": event, "cwd": str(self.clone), **fields}).encode()
         began = time.perf_counter()
         out = self._run([entry["command"], *entry["args"]], stdin)
         return time.perf_counter() - began, out
@@ -132,7 +132,7 @@ class Developer:
         return done.stdout.decode()
 
     def works(self) -> Path:
-        """The transcript of a session about a bug, with a key in the output of a tool."""
+        """Write the transcript of a session about a bug, with a key in the output of a tool; returns its path."""
         steps: list[tuple[str, Any]] = [
             ("user", "The login fails when two requests come at once. Please fix it."),
             ("assistant", [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "env; make test"}}]),
@@ -162,7 +162,7 @@ class Developer:
 
 
 def model() -> Any:
-    """The root model, or a script that does what one would."""
+    """The root model, or a script that plays one."""
     if os.environ.get("OPENAI_API_KEY"):
         return OpenAILM(os.environ.get("OPENAI_MODEL", "gpt-5"), base_url=os.environ.get("OPENAI_BASE_URL"))
     return ScriptedLM([LOOK, ANSWER])

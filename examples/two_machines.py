@@ -1,4 +1,4 @@
-"""An evaluation on two machines: forty questions with known answers over one log, and how many were answered right.
+"""Evaluate a model on two machines: ask forty questions over one log, and count the right answers.
 
     python examples/two_machines.py                       # two worker processes on this machine
     python examples/two_machines.py s3://bucket/log --dask tcp://host:8786 --model gpt-5 --out results.jsonl
@@ -26,10 +26,10 @@ ASKED = range(100, 4_100, 100)
 
 
 def main() -> None:
-    """Write the log where there is none, ask all, and print the score."""
+    """Upload the log unless it exists, ask all questions, and print the score."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("url", nargs="?", help="where the log lies: s3://bucket/prefix, a directory")
-    parser.add_argument("--dask", help="the address of a scheduler; two processes here without")
+    parser.add_argument("url", nargs="?", help="the place of the log: s3://bucket/prefix, or a directory")
+    parser.add_argument("--dask", help="the address of a scheduler; without it two processes are started here")
     parser.add_argument("--model")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--runner", default="subprocess")
@@ -59,12 +59,12 @@ def evaluate(url: str, out: Path, client: Client, model: str | None, runner: str
 
 
 def make_rlm(model: str | None, runner: str) -> RLM:
-    """In each worker, whose environment has the keys."""
+    """The RLM of one worker, whose environment has the keys."""
     return RLM(lm=OpenAILM(model) if model else ScriptedLM(play), runner=runner)
 
 
 def play(messages: list[dict[str, str]]) -> str:
-    """What a model would write: it looks for the request that the question names."""
+    """The code that a model would write: it looks for the request in the question."""
     (request,) = set(re.findall(r"did (request \d+) take", str(messages)))
     return f'```repl\nat = context.find("{request} took ")\nFINAL(context[at:at + 40].split()[3])\n```'
 

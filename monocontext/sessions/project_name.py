@@ -1,4 +1,4 @@
-"""Find the project of a directory. Reads at most three small files and starts no process: hooks call this."""
+"""Name the project of a directory. Reads at most three small files and starts no process, since hooks call it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 def project_of(folder: str, remote: str = "") -> str:
     """The name of the project that a working directory belongs to.
 
-    That of the git remote (`github.com-acme-api`), so that clones of one repository on any machine share it: `remote`
-    where a session names it, since its directory may be gone, or be of another machine. Without one the name of the
-    repository's folder, else of the directory itself. Never a credential, never empty.
+    It is made from the git remote (`github.com-acme-api`), so that clones of a repository on all machines share it.
+    `remote`: the remote that a session names; its directory may be gone, or on another machine. Without a remote the
+    name is that of the repository's folder, else of the directory. It never contains credentials, and is never empty.
     """
     folder = _find_here(folder)
     top, git = _find_repository(folder)
@@ -41,17 +41,17 @@ def project_of(folder: str, remote: str = "") -> str:
 
 
 def slug(text: str) -> str:
-    """A short readable name: letters, digits, `._-`; the beginning is never a dot."""
+    """A text as a short name of letters, digits and `._-` that does not begin with a dot."""
     return _UNFIT.sub("-", text).strip("-.")[-120:].lstrip("-.") or "unnamed"
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a path is a whole one, here or on Windows."""
+    """Whether a path is absolute, here or on Windows."""
     return os.path.isabs(path) or _is_of_windows(path)
 
 
 def _normalize_host(place: str) -> str:
-    """`host/path` with the host that a repository has by HTTPS; hosts differ in no case."""
+    """`host/path` with the host that the repository has for HTTPS, in lower case."""
     host, slash, path = place.partition("/")
     if not slash or "." not in host:
         return place
@@ -66,7 +66,7 @@ def _is_of_windows(path: str) -> bool:
 
 
 def _find_here(folder: str) -> str:
-    """A directory of Windows where its Linux has it (`C:\\work` is `/mnt/c/work`), and any other as it is."""
+    """A directory of Windows as Linux on that machine mounts it (`C:\\work` is `/mnt/c/work`); any other as it is."""
     if os.name != "nt" and _is_of_windows(folder):
         mounted = f"/mnt/{folder[0].lower()}/{folder[3:]}".replace("\\", "/")
         return mounted if os.path.isdir(mounted) else folder
@@ -80,7 +80,8 @@ def _last_part(path: str) -> str:
 
 
 def _find_repository(folder: str) -> tuple[str, str]:
-    """The top of the working tree around a directory, and the directory that holds its configuration."""
+    """The top of the working tree around a directory, and the directory with its git configuration; else two empty
+    strings."""
     at = os.path.abspath(folder) if os.path.isabs(folder) else ""  # a path of another system does not exist here
     while at:
         git = os.path.join(at, ".git")
@@ -96,7 +97,7 @@ def _find_repository(folder: str) -> tuple[str, str]:
 
 
 def _follow_link(file: str) -> str:
-    """The configuration's directory of a worktree or submodule, whose `.git` is a file."""
+    """The directory with the git configuration of a worktree or submodule, whose `.git` is a file."""
     target = _read_file(file).strip().removeprefix("gitdir:").strip()
     git = os.path.join(os.path.dirname(file), target)
     common = _read_file(os.path.join(git, "commondir")).strip()
@@ -117,9 +118,9 @@ def _remote_url(git: str) -> str | None:
 
 
 def _strip_credentials(url: str) -> str:
-    """`https://me:token@github.com/acme/api.git` and `git@github.com:acme/api` are both `github.com/acme/api`.
+    """The URL of a remote as `host/path`: `https://me:token@github.com/acme/api.git` is `github.com/acme/api`.
 
-    What is no name of a repository goes: user info, query, fragment, parameters, and parts of a path that look random.
+    User info, query, fragment, parameters, and parts of the path that look random are removed.
     """
     _, scheme, rest = _PARAMETERS.split(url, maxsplit=1)[0].rpartition("://")
     if "@" in rest.partition("/")[0]:

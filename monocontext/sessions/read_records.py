@@ -1,4 +1,4 @@
-"""Read records from the archive and make turns of them."""
+"""Read records from the archive, and make turns from them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_records(store: Store, keys: Sequence[str]) -> list[Record]:
 
 
 def turns_of(records: Iterable[Record], session_id: str) -> tuple[list[Turn], TurnMaker]:
-    """The turns and the metadata in the records of any agent."""
+    """The turns in the records of a session, and their maker with the metadata. The agent is found from the records."""
     records = list(records)
     agent = next((kind for record in records if (kind := kind_of(record))), "claude-code")
     maker = AGENTS[agent].maker(session_id)

@@ -1,4 +1,4 @@
-"""Choose the reader of a file, and find the sessions on this machine."""
+"""Find the sessions on this machine, and recognize the agent that wrote a file."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ _SAMPLE_BYTES = 64 << 10
 
 
 def reader_of(file: SessionFile) -> SessionReader:
+    """The reader for the agent of a session."""
     return AGENTS[file.agent]
 
 
@@ -41,9 +42,10 @@ def discover_sessions(agent: str | None = None) -> list[SessionFile]:
 
 
 def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
-    """The sessions that a word of a command line names: a file, or an id or the beginning of one.
+    """The sessions for an argument of a command: the path of a file, an id, or the beginning of an id.
 
-    A main session comes with those of its subagents. Raises `NotFound`, and `InvalidText` for a file of no known form.
+    A session found by its id comes with those of its subagents. Raises `NotFound`, and `InvalidText` for a file that is
+    no session.
     """
     if os.path.isfile(name):
         return [recognize_session(Path(name), agent)]
@@ -59,7 +61,7 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
 
 
 def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
-    """A file as a session, by its content. Raises `InvalidText` if it is none, `OSError`."""
+    """The session in a file, whose content tells the agent. Raises `InvalidText` if it is no session, `OSError`."""
     return AGENTS[agent or _recognize_agent(path)].file(path)
 
 
@@ -82,11 +84,11 @@ def _recognize_agent(path: Path) -> str:
         raise InvalidText(f"{path}: an empty file")
     if not readable:
         raise InvalidText(f"{path}: not JSON lines: line {sample[0].number}: {sample[0].problem}")
-    return ClaudeCode.agent  # JSON lines of no known kind are kept as such
+    return ClaudeCode.agent  # archived as JSON lines of unknown type
 
 
 def kind_of(record: Record) -> str:
-    """The agent that writes such records; empty where the record fits several."""
+    """The agent that writes such a record; empty if the record does not tell."""
     kind = record.get("type")
     if (str(kind) in _CODEX_TYPES and "payload" in record) or (
         kind is None and {"id", "instructions"} <= record.keys()

@@ -1,7 +1,7 @@
 """Read the records of a transcript file, in constant memory for any content.
 
 A line that is no JSON object is not dropped: it becomes a record of type `unreadable` with its text. Only the text of a
-line that is too long to look at whole is cut, and the record says so.
+line longer than `MOST_LINE_BYTES` is cut, and the record says so.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from monocontext.stores.regular_file import open_file
 Record = dict[str, Any]
 
 MOST_LINE_BYTES = 64 << 20
-"""The longest lines seen in use, screenshots in base64, are below 20 MB. Reading takes some five times that."""
+"""The longest lines seen in use, screenshots in base64, have 20 MB. A line takes some five times its size in memory."""
 MOST_FILE_BYTES = 512 << 20
-"""A document, unlike lines, is read whole."""
+"""The limit for a document, which is read whole; a file of lines may be larger."""
 _LONG_LINE_CHARACTERS = 4096
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_DEEPEST = 200
+_MOST_LEVELS = 200
 """Levels of nesting. Deeper JSON is made to break readers."""
 
 
@@ -42,15 +42,15 @@ class RecordLine:
     digest: bytes
     """SHA-256 of the line in the file, without its newline."""
     problem: str = ""
-    """Why it is unreadable, in a few words; empty where it is not."""
+    """Why the line is unreadable, in a few words; empty for a readable line."""
     is_tail: bool = False
-    """Whether it is the last line, without a newline, and not JSON: the agent may still be writing it."""
+    """Whether this is an incomplete last line, which the agent may still be writing."""
 
 
 def read_lines(path: Path) -> Iterator[RecordLine]:
-    """The records of a `.jsonl` or `.jsonl.zst` file, in UTF-8 or UTF-16, by lines; blank lines and NULs are left out.
+    """The records in the lines of a `.jsonl` or `.jsonl.zst` file, in UTF-8 or UTF-16. Raises `OSError`.
 
-    Raises `OSError`.
+    Blank lines, and lines of NULs, are left out.
     """
     with _open_lines(path) as file:
         number = 0
@@ -66,7 +66,7 @@ def read_lines(path: Path) -> Iterator[RecordLine]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file of another form than lines, whole. Raises `OSError`, and `InvalidText` for one that is too large."""
+    """The bytes of a document. Raises `OSError`, and `InvalidText` for more than `MOST_FILE_BYTES`."""
     if (size := path.stat().st_size) > MOST_FILE_BYTES:
         raise InvalidText(f"{path}: {size:,} bytes, more than {MOST_FILE_BYTES:,}: cut it, or write JSON lines")
     with open_file(path) as file:
@@ -74,7 +74,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """A file that is UTF-8, or UTF-16 with its mark. Raises as `read_bytes`, and `InvalidText` for anything else."""
+    """The text of a document in UTF-8, or UTF-16 with a mark. Raises as `read_bytes`, `InvalidText` for other bytes."""
     data = read_bytes(path)
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
     try:
@@ -85,7 +85,7 @@ def read_text(path: Path) -> str:
 
 
 def read_document(path: Path) -> Any:
-    """A file that is one JSON document. Raises as `read_bytes`, and `InvalidText` for anything else."""
+    """The value of a JSON document. Raises as `read_bytes`, and `InvalidText` if it is not JSON."""
     data = read_bytes(path)
     try:
         return json.loads(data)
@@ -97,13 +97,13 @@ def read_document(path: Path) -> Any:
 
 
 def lines_of_records(records: Iterable[Record]) -> Iterator[RecordLine]:
-    """Records that were made out of a file of another form."""
+    """Lines for records that were made from a file without lines."""
     for number, record in enumerate(records, 1):
         yield RecordLine(number, record, hashlib.sha256(dumps(record)).digest())
 
 
 def dumps(record: Record) -> bytes:
-    """One line of JSON, without its newline. Half of a surrogate pair, which has no UTF-8 form, stays escaped."""
+    """A record as one line of JSON, without a newline. Half of a surrogate pair, which UTF-8 lacks, stays escaped."""
     try:
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
@@ -121,7 +121,7 @@ def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
         found = json.loads(data)
         problem = "" if isinstance(found, dict) else f"JSON, but a {type(found).__name__} and no object"
         if not problem and _is_too_deep(found):
-            problem = f"nested deeper than {_DEEPEST} levels"
+            problem = f"nested deeper than {_MOST_LEVELS} levels"
     except (ValueError, RecursionError) as error:
         yield from _parse_damaged(number, data, f"not JSON: {str(error).split(':')[0][:80]}")
         return
@@ -130,23 +130,23 @@ def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
 
 
 def _parse_damaged(number: int, data: bytes, problem: str) -> Iterator[RecordLine]:
-    """The records in a damaged line, and its other parts. Each counts as a line."""
+    """The records in a damaged line, and its other parts. Each has a line of its own."""
     found = records_in(data)
     for at, each in enumerate(found):
         if isinstance(each, str):
             is_tail = at == len(found) - 1 and not data.endswith(b"\n")
-            alone = data.rstrip(b"\r\n") if len(found) == 1 else each.encode("utf-8", "replace")
+            hashed = data.rstrip(b"\r\n") if len(found) == 1 else each.encode("utf-8", "replace")
             record = make_unreadable(each, problem)
-            yield RecordLine(number, record, hashlib.sha256(alone).digest(), problem, is_tail)
+            yield RecordLine(number, record, hashlib.sha256(hashed).digest(), problem, is_tail)
         elif _is_too_deep(each):
-            text, why = dumps(each).decode(), f"nested deeper than {_DEEPEST} levels"
+            text, why = dumps(each).decode(), f"nested deeper than {_MOST_LEVELS} levels"
             yield RecordLine(number, make_unreadable(text, why), hashlib.sha256(text.encode()).digest(), why)
         else:
             yield RecordLine(number, each, hashlib.sha256(dumps(each)).digest())
 
 
 def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
-    """Read a giant line to its end without keeping it."""
+    """The record in place of a line that is too long: it is read to its end, and only its beginning is kept."""
     hashed, size, head = hashlib.sha256(data), len(data), data[:_LONG_LINE_CHARACTERS]
     while not data.endswith(b"\n") and (data := file.readline(1 << 20)):
         hashed.update(data)
@@ -158,7 +158,7 @@ def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
 
 def _is_too_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(_MOST_LEVELS):
         level = [
             child
             for each in level
@@ -186,7 +186,7 @@ def _open_lines(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _in_utf8(file: IO[bytes]) -> IO[bytes]:
-    """A file that begins as UTF-16 does, as UTF-8; any other as it is."""
+    """A file in UTF-16 as a file in UTF-8; any other file as it is."""
     reader = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
     head = reader.peek(4)[:4]
     if head[:2] in _UTF16_MARKS:
@@ -198,7 +198,7 @@ def _in_utf8(file: IO[bytes]) -> IO[bytes]:
 
 
 class _Utf8(io.RawIOBase):
-    """Turns UTF-16 into UTF-8 as it is read."""
+    """A file in UTF-16 as a file in UTF-8, converted as it is read."""
 
     def __init__(self, file: IO[bytes], encoding: str) -> None:
         self._file = file

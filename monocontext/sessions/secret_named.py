@@ -107,7 +107,7 @@ class _Field:
     closing: str
     """The quote or bracket that ends the name."""
     separator: str
-    """The text between name and value, such as `=`; blank if there is only space."""
+    """The text between name and value, such as `=`; empty or a space if there is none."""
     value_at: int
     """Offset of the value, its quote included."""
     has_space_before: bool
@@ -143,6 +143,7 @@ def find_named(text: str, start: int, stop: int) -> list[Span]:
     element = _XML.match(text, field.end) if is_xml else None
     if element and is_secret(element["value"], field.strength):
         return [element.span("value")]
+    # The name may itself be a value, with the secret in the next field.
     if (
         field.separator in ("", " ", ">", ",", "(")
         or field.before in ('"', "'")
@@ -156,6 +157,7 @@ def find_named(text: str, start: int, stop: int) -> list[Span]:
             field.value_at, field.separator, field.closing = bridge.end(), ":", ""
         elif field.separator == ">":
             return []
+    # A comma separates name and value only in the arguments of a call or command.
     is_argument = field.closing and (text[field.begin - 2 : field.begin - 1] == "(" or field.is_option)
     if field.separator == "," and not is_argument:
         return []

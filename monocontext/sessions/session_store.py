@@ -1,13 +1,13 @@
-"""Keep the sessions of the Claude Agent SDK in a store: its `SessionStore`.
+"""Store the sessions of the Claude Agent SDK: an implementation of its `SessionStore`.
 
     from monocontext.sessions import SessionStore
     options = ClaudeAgentOptions(session_store=SessionStore("s3://team/agents"))
 
-It fits by duck typing: nothing of the SDK is imported except `fold_session_summary`, at the first append. Keys are
-those of the SDK's own example (`{prefix}{project_key}/{session_id}[/{subpath}]/part-{ms}-{hex}.jsonl`); summaries are
-stored elsewhere, because that example's `load` concatenates all objects in the folder of the parts.
+It fits by duck typing: only `fold_session_summary` is imported from the SDK, at the first append. Keys are those of the
+SDK's own example (`{prefix}{project_key}/{session_id}[/{subpath}]/part-{ms}-{hex}.jsonl`). Summaries are in another
+folder, because that example's `load` concatenates all objects in the folder of the parts.
 
-Entries are stored as they are, **without redaction**: a resumed session must find what it wrote.
+Entries are stored **without redaction**: a resumed session must find what it wrote.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_SUMMARY_BYTES = 1 << 20
 
 
 class SessionStore:
-    """Safe for use by many tasks, threads and machines. Costs are requests."""
+    """The SDK's sessions in a store. Safe for use by many tasks, threads and machines. Costs are requests."""
 
     @validate_options(StoreOptions)
     def __init__(
@@ -72,7 +72,7 @@ class SessionStore:
         await asyncio.to_thread(self._append, key, entries, at)
 
     async def load(self, key: Key) -> list[Entry] | None:
-        """All entries in the order in which they were added; None where nothing was (1 LIST, 1 GET a part)."""
+        """All entries in the order in which they were added; None if there are none (1 LIST, 1 GET a part)."""
         return await asyncio.to_thread(self._load, key)
 
     # -- optional ------------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class SessionStore:
         return await asyncio.to_thread(self._list_subkeys, key)
 
     async def delete(self, key: Key) -> None:
-        """Remove a session and all below it, or with a `subpath` that alone (1 LIST, 1 request a part)."""
+        """Remove a session and its subagents, or with a `subpath` only that stream (1 LIST, 1 request a part)."""
         await asyncio.to_thread(self._delete, key)
 
     # -- the same, blocking --------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""Digest one session into statements, each with the turns that it rests on. Pure, but for the turns it is given.
+"""Digest one session into statements, each with the turns that support it. Pure.
 
-Models write Markdown, a line a statement, with the numbers of turns in brackets. A statement that names no turn of the
-session is dropped, since it cannot be checked.
+Models write Markdown, a line for each statement, with the numbers of turns in brackets. A statement that cites no turn
+of the session is dropped, since it cannot be checked.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _MOST_CHARACTERS = 400
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Something that was found, and where."""
+    """A statement about a session, and the turns that support it."""
 
     section: str
     text: str
     turns: tuple[str, ...]
-    """Ids of turns: `session:n`."""
+    """The ids of the turns: `session:n`."""
 
     def line(self) -> str:
         return f"- {self.text} {' '.join(f'[{turn}]' for turn in self.turns)}"
@@ -53,30 +53,36 @@ class Statement:
 
 
 def parse_statements(markdown: str, find_turn: Callable[[str], str | None]) -> list[Statement]:
-    """The statements of a model's Markdown that rest on turns.
+    """The statements in a model's Markdown that cite turns.
 
-    `find_turn` gives the full id for a citation between brackets, or None.
+    `find_turn` returns the full id of a turn for a citation between brackets, or None if it cites no turn.
     """
     found, section = [], SECTIONS[0]
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):
             section = _match_section(heading[1]) or section
         elif bullet := _BULLET.match(line):
-            turns: dict[str, None] = {}
-
-            def take_citations(match: re.Match[str], turns: dict[str, None] = turns) -> str:
-                cited = [find_turn(each.strip()) for each in re.split(r"[,;]", match[1])]
-                turns.update((turn, None) for turn in cited if turn)
-                return "" if any(cited) else match[0]
-
-            text = " ".join(_CITED.sub(take_citations, bullet[1]).split()).rstrip(" .") if bullet[1] else ""
+            text, turns = _split_citations(bullet[1], find_turn)
             if text and turns:
-                found.append(Statement(section, text[:_MOST_CHARACTERS], tuple(turns)))
+                found.append(Statement(section, text[:_MOST_CHARACTERS], turns))
     return found
 
 
+def _split_citations(line: str, find_turn: Callable[[str], str | None]) -> tuple[str, tuple[str, ...]]:
+    """A statement without its citations, and the turns that it cites, each once."""
+    turns: dict[str, None] = {}
+
+    def take(brackets: re.Match[str]) -> str:
+        cited = [turn for each in re.split(r"[,;]", brackets[1]) if (turn := find_turn(each.strip()))]
+        turns.update(dict.fromkeys(cited))
+        return "" if cited else brackets[0]
+
+    text = _CITED.sub(take, line)
+    return " ".join(text.split()).rstrip(" ."), tuple(turns)
+
+
 def turn_ids_of_session(session_id: str, turns: int) -> Callable[[str], str | None]:
-    """The forms in which models name a turn of one session, `12`, `turn 12`, `session:12`, as its full id."""
+    """A function from a citation of a turn in one session (`12`, `turn 12`, `session:12`) to the turn's full id."""
 
     def find_turn(cited: str) -> str | None:
         number = _NUMBER.fullmatch(cited.removeprefix(f"{session_id}:"))
@@ -86,7 +92,7 @@ def turn_ids_of_session(session_id: str, turns: int) -> Callable[[str], str | No
 
 
 def turn_ids_of_sessions(turns: dict[str, int]) -> Callable[[str], str | None]:
-    """Full ids of turns in sessions that are known, given how many each has."""
+    """A function that checks full ids of turns, given the number of turns of each session."""
 
     def find_turn(cited: str) -> str | None:
         session_id, colon, number = cited.rpartition(":")
@@ -97,7 +103,7 @@ def turn_ids_of_sessions(turns: dict[str, int]) -> Callable[[str], str | None]:
 
 
 def render(found: Iterable[Statement]) -> str:
-    """Statements under their headings."""
+    """Statements as Markdown, under the headings of their sections."""
     found = list(found)
     parts = []
     for section in SECTIONS:
@@ -127,17 +133,16 @@ _POLITE = _words(
     """hi hello hey thanks thank thx ty cheers great good nice perfect cool super awesome ok okay yes yep yeah no nope
     please sure fine done right exactly correct continue proceed bye welcome lgtm danke bitte merci gracias"""
 )
-_AROUND = _words(
+_FILLERS = _words(
     """you so much very a lot all again and the it is that that's this to me looks sounds works got go on ahead next for
     now your you're help job work one"""
 )
-"""Thanks, greetings and assents, and words around them: a message of these alone says nothing."""
+"""Thanks, greetings and assents, and the words around them. A message of these alone is left out."""
 _GO_ON = _words("go on next ahead")
 
 
 def extract(turns: Sequence[Any], title: str) -> list[Statement]:
-    """Statements on a session by rules: prompts, the last word, decisions by their words, files that
-    were written, commits, errors."""
+    """Statements about a session by rules: its prompts, last answer, decisions, written files, commits and errors."""
     found: list[Statement] = []
 
     def add(section: str, text: str, *at: Any) -> None:
@@ -145,20 +150,20 @@ def extract(turns: Sequence[Any], title: str) -> list[Statement]:
         if words:
             found.append(Statement(section, words[:250], tuple(dict.fromkeys(turn.id for turn in at))))
 
-    said = [
+    messages = [
         turn
         for turn in turns
         if turn.kind == "text" and turn.role in ("user", "assistant") and not _is_polite(turn.text)
     ]
-    prompts = [turn for turn in said if turn.role == "user"]
+    prompts = [turn for turn in messages if turn.role == "user"]
     for turn in prompts[:_MOST]:
         add("Summary", f"Asked: {turn.text[:220]}", turn)
     if title and prompts and title not in prompts[0].text:
         add("Summary", f"About: {title}", prompts[0])
-    answers = [turn for turn in said if turn.role == "assistant"]
+    answers = [turn for turn in messages if turn.role == "assistant"]
     if answers:
         add("Summary", f"Last answer: {answers[-1].text[:220]}", answers[-1])
-    for turn in said:
+    for turn in messages:
         for sentence in re.split(r"(?<=[.!?])\s+|\n", turn.text[:20_000]):
             if _DECIDED.search(sentence) and len(sentence) < 400 and _count_section(found, "Decisions") < _MOST:
                 add("Decisions", sentence, turn)
@@ -182,7 +187,7 @@ def extract(turns: Sequence[Any], title: str) -> list[Statement]:
 def _is_polite(text: str) -> bool:
     found = _words(text.lower().replace("’", "'"))
     means_nothing = bool(found & _POLITE) or found <= _GO_ON
-    return not found or (len(text) < 80 and means_nothing and found <= _POLITE | _AROUND)
+    return not found or (len(text) < 80 and means_nothing and found <= _POLITE | _FILLERS)
 
 
 def _count_section(found: list[Statement], section: str) -> int:

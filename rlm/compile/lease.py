@@ -1,7 +1,7 @@
 """Take a lease, so that only one of several machines compiles and pays.
 
-It saves money; the commit of the state keeps the data right. The holder renews it from a thread, three times in its
-length; a machine that dies delays the others no longer than the lease lasts. So clocks need to agree to a minute.
+The lease only saves money: the commit of the state keeps the data correct. Its holder renews it from a thread, three
+times in its length. A machine that dies delays the others for one lease at most. Clocks must agree to a minute.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from monocontext.stores.protocol import Store, get_bounded, put_own
 
 _MOST_BYTES = 64 << 10
 LEASE_SECONDS = 180.0
-"""Longer than clocks differ, and than a store is away."""
+"""Longer than clocks differ, and than a store fails."""
 
 
 class Lease:
-    """A lease for a `with` block: ours if `is_held`, else of `holder`."""
+    """A lease for a `with` block. `is_held` says whether this machine has it, else `holder` does."""
 
     def __init__(self, store: Store, key: str, owner: str, seconds: float = LEASE_SECONDS) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class Lease:
         self._etag: str | None = None
         self._lock = threading.Lock()
         self.holder = ""
-        """The owner, where it is not ours."""
+        """The owner, if it is another machine."""
 
     @property
     def is_held(self) -> bool:
@@ -49,8 +49,8 @@ class Lease:
             owner, until = str(fields["owner"]), float(fields["until"])
         except NotFound:
             pass  # it is free
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            etag = etag or self._store.head(self._key).etag  # an unreadable owner
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # damaged: it counts as expired
+            etag = etag or self._store.head(self._key).etag
         if until >= time.time():
             self.holder = owner
         else:
@@ -75,7 +75,7 @@ class Lease:
                     if not self.renew():
                         return
                 except (MonocontextError, OSError):
-                    continue  # it may be another's by then; that is seen when the store answers
+                    continue  # if another machine takes it meanwhile, the next renewal finds out
 
         thread = threading.Thread(target=beat, name="rlm-lease", daemon=True)
         thread.start()
@@ -86,14 +86,14 @@ class Lease:
             thread.join()
 
     def __exit__(self, *_: object) -> None:
-        """Give it back, if it is still ours (1 PUT)."""
+        """Give it back, if this machine still has it (1 PUT)."""
         if self._etag is not None:
             self._seconds = -1.0
             self._take(self._etag)
             self._etag = None
 
     def _take(self, etag: str | None) -> None:
-        """Write it over this version, or create it; if another machine was faster it is theirs."""
+        """Write the lease over this version, or create it. If another machine was faster, that machine has it."""
         try:
             self._etag = put_own(self._store, self._key, self._body(), if_match=etag)
         except (AlreadyExists, NotFound):

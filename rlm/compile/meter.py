@@ -13,16 +13,16 @@ from rlm.models.lm import LM, Message, Reply, with_counted_usage
 
 
 class Meter:
-    """The costs of a run, and together with other runs those of a day.
+    """Keeps the limits on the dollars of a run, and of a day over all runs.
 
-    Under a limit calls go one at a time, each after the costs of the one before are stored: of any number of concurrent
-    requests, at most one exceeds it.
+    Under a limit calls are made one at a time, each after the cost of the one before is stored. So at most one call
+    exceeds the limit.
     """
 
     def __init__(
         self, ledger: CostLedger, prices: Prices, run_dollars: float | None, day_dollars: float | None
     ) -> None:
-        """Reads the earlier spending before the first call (1 GET)."""
+        """The ledger is read before the first call (1 GET)."""
         self.day_dollars = day_dollars
         self.run_dollars = run_dollars
         self._ledger = ledger
@@ -33,7 +33,7 @@ class Meter:
         self._is_loaded = False
 
     def over(self) -> str | None:
-        """The limit that is reached: `max_dollars_per_day` or `max_dollars`."""
+        """The limit that is reached: `max_dollars_per_day` or `max_dollars`; None if none is."""
         if not self._is_loaded:
             self._ledger.load()
             self._is_loaded = True
@@ -42,7 +42,7 @@ class Meter:
         return "max_dollars" if self.run_dollars is not None and self._spent >= self.run_dollars else None
 
     def ask(self, call: Callable[[], Reply], messages: Sequence[Message]) -> Reply:
-        """Make a call (1 PUT). Raises `BudgetSpent`, also after a call whose price is not known, under a limit."""
+        """The reply to a call (1 PUT). Raises `BudgetSpent` at a limit, and under one after a call of unknown price."""
         if self.day_dollars is None and self.run_dollars is None:
             reply = with_counted_usage(call(), messages)
             with self._lock:
@@ -68,7 +68,7 @@ class Meter:
 
 
 class Metered:
-    """A model whose calls go through a meter."""
+    """A model with all calls through a meter."""
 
     def __init__(self, lm: LM, meter: Meter) -> None:
         self._lm = lm

@@ -1,6 +1,6 @@
 """Load and commit `state.json`: the sessions that a project's compiled context covers.
 
-All published files follow from it alone: a run reads it, and only sessions that it does not name.
+All published files are made from the state alone. So a run reads the state, and only sessions that it does not have.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FORMAT = 1
 MOST_BYTES = 64 << 20
 """No state is larger: 100,000 sessions take 40 MB."""
 MOST_STATEMENTS = 2_000
-"""Newest decisions, and newest patterns, that are kept here; the digests hold all."""
+"""The most decisions, and the most patterns, that are kept here, the newest; digests have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class DigestedSession:
 
     session_id: str
     version: str
-    """Version of the session when it was read."""
+    """The version of the session that was read."""
     digest: str
-    """Names `digests/<digest>.md`."""
+    """The name of the digest: `digests/<digest>.md`."""
     turns: int
     maker: str
-    """`extractive`, or the model."""
+    """The model that made the digest, or `extractive` for rules."""
     title: str = ""
     started: str = ""
     ended: str = ""
@@ -48,24 +48,21 @@ class State:
     statements: tuple[Statement, ...] = ()
     """Decisions and patterns of all sessions, the oldest session first."""
     summary: tuple[Statement, ...] = ()
-    """The content of the brief, over all sessions."""
+    """The statements of the brief, over all sessions."""
     maker: str = ""
-    """Maker of the summary: `extractive`, or the model."""
+    """The model that made the summary, or `extractive` for rules."""
     brief_etag: str = ""
     """ETag of `brief.md` as this generation wrote it."""
     write_id: str = ""
     note: str = ""
     """The brief's note about a limit that was reached."""
     unmerged: tuple[str, ...] = ()
-    """Sessions whose statements rules put into the summary, since a limit was reached before a model did."""
+    """Sessions whose statements rules merged into the summary, because a limit was reached before a model could."""
 
     @property
     def turns(self) -> dict[str, int]:
         """The number of turns of each session."""
         return {session.session_id: session.turns for session in self.sessions.values()}
-
-    def of(self, section: str) -> list[Statement]:
-        return [each for each in self.statements if each.section == section]
 
     def with_session(self, session: DigestedSession, found: list[Statement]) -> State:
         """The state with the statements of a session in place of its earlier ones."""
@@ -105,7 +102,7 @@ class State:
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> State:
-        """Raises `DamagedData`, `UnsupportedFormat`."""
+        """The state in an object. Raises `DamagedData`, and `UnsupportedFormat` for the data of a newer version."""
         try:
             fields: dict[str, Any] = json.loads(data)
             if fields["format"] > FORMAT:
@@ -128,7 +125,7 @@ class State:
 
 
 def load(store: Store, key: str) -> tuple[State, str | None]:
-    """The state and its version; an empty state if there is none (1 GET)."""
+    """The state and its ETag; an empty state and None if there is none (1 GET)."""
     try:
         blob = get_bounded(store, key, MOST_BYTES)
     except NotFound:
@@ -137,7 +134,7 @@ def load(store: Store, key: str) -> tuple[State, str | None]:
 
 
 def commit(store: Store, key: str, state: State, etag: str | None) -> bool:
-    """Write the state if no other was written since `etag`; return whether it was (1 PUT)."""
+    """Write the state over the version `etag`; returns False if there is another version (1 PUT)."""
     try:
         put_own(store, key, replace(state, write_id=uuid.uuid4().hex).to_bytes(), if_match=etag)
         return True

@@ -1,8 +1,8 @@
 """Watch an archive, and compile each project with new sessions.
 
-Any number of machines may watch one archive. They coordinate in the archive: by the lease of a project, and by the
-digests, stored as soon as they are made. A watcher keeps only its last look, so any other can replace a killed one,
-once its lease has expired.
+Any number of machines may watch one archive. They coordinate by the lease of each project, and by digests, which are
+stored as soon as they are made. A watcher keeps only what it last saw. So another one can replace a watcher that was
+killed, once its lease has expired.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ EVERY_SECONDS = 60.0
 SETTLE_SECONDS = 600.0
 """A session without an end (its agent was killed, or reports none) is compiled once it has not grown for this long."""
 
-
 OnOutcome = Callable[[str, CompileResult | Exception], object]
-"""Takes the outcome of a project, by its name; an empty name stands for an archive that did not answer."""
+"""Gets the name of a project and its outcome. The name is empty for an archive that did not answer."""
 
 
 def watch_sessions(
@@ -43,11 +42,11 @@ def watch_sessions(
 ) -> None:
     """Compile the projects of an archive, or one of them, whenever they have new sessions; errors go to `on_outcome`.
 
-    It looks at once, then every `every_seconds` and when `wake` is set. `once`: one look; `for_seconds`: no look begins
-    later. `settle_seconds` and `options` are those of `compile_sessions`, its limits for each compilation.
+    It looks at once, then every `every_seconds` and when `wake` is set. `once`: look one time; `for_seconds`: begin no
+    look after this time. `settle_seconds` and `options` are those of `compile_sessions`; limits are for each run of it.
 
-    A look costs 2 LISTs a thousand objects of all projects, twice that for those that are watched; no GET where nothing
-    is new. Raises nothing of the store or the models: those are asked again at the next look.
+    A look costs 2 LISTs a thousand objects of all projects, twice that for watched projects, and no GET if nothing is
+    new. Errors of the store and of models are not raised: the next look tries again.
     """
     end = time.monotonic() + (math.inf if for_seconds is None else for_seconds)
     wake = wake or threading.Event()
@@ -60,7 +59,7 @@ def watch_sessions(
 
 
 class _Watcher:
-    """The last state of each project that was seen."""
+    """Looks at projects, and remembers the last state that it saw of each."""
 
     def __init__(
         self, place: str | Store, project: str | None, settle_seconds: float, on_outcome: OnOutcome, options: Any

@@ -1,4 +1,4 @@
-"""An HTTP listener that wakes a watcher: a bucket, queue or hook POSTs an event; its body is ignored."""
+"""Wake a watcher by HTTP: a bucket, queue or hook POSTs an event, whose body is ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ class WebhookListener:
     """Listens while the `with` block runs, and sets `wake` at each POST with the token."""
 
     def __init__(self, host: str, port: int, wake: threading.Event, token: str | None = None) -> None:
-        """Port 0 is any free one. Raises `AccessDenied` for a token that cannot be one, `OSError` for the address."""
+        """Bind to an address; port 0 takes a free port.
+
+        Raises `AccessDenied` for an invalid token, and `OSError` if the port is taken.
+        """
         self.token = choose_token(token, host)
         token_expected = self.token
 
@@ -31,7 +34,7 @@ class WebhookListener:
                 self.end_headers()
 
             def log_message(self, format: str, *args: object) -> None:
-                """Quiet: the watcher reports the outcome."""
+                """Log nothing: the watcher reports the outcome."""
 
         self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True
