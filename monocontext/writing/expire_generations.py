@@ -1,8 +1,8 @@
 """Drop old generations during appends, a few at a time, without a listing of the store.
 
-A root names the objects of open frames that it replaced, and those are never stored again. So once all generations
-before it are gone, these objects may go too. The root that an append commits announces the floor, and roots below it
-are removed after that. `gc` finds the remains of a crash in between.
+A root names the objects whose frames it stored again (`History.replaced`). No later root names them, so they may be
+removed together with all generations before that root. An append commits a root that announces a new floor, then
+removes the generations below it. If it crashes in between, `gc` removes them.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from monocontext.format.manifest import Manifest, generation_key
 from monocontext.stores.protocol import Store, seconds_now
 
 EVERY = 32
-"""Appends between two looks at the age of old generations."""
+"""The age of old generations is checked once in this many appends."""
 MOST = 64
-"""Generations that go at once: they catch up with appends."""
+"""At most this many generations are removed at once: more than are added between two checks."""
 _REQUESTS = 16
 
 
 def next_floor(store: Store, base: Manifest, older_than_seconds: float) -> int:
-    """The floor that the root after `base` may announce (no request, each 32nd time 1).
+    """The floor that the root after `base` announces: generations below it may be removed (1 HEAD each 32nd time).
 
-    A generation may go when its successor was stored longer ago than that, by the store's clock.
+    These are generations whose successor was stored more than `older_than_seconds` ago, by the store's clock.
     """
     floor = max(base.history.floor, 1)
     following = min(floor + MOST, base.generation)
@@ -42,11 +42,10 @@ def next_floor(store: Store, base: Manifest, older_than_seconds: float) -> int:
 
 
 def clear(store: Store, floor: int, root: Manifest) -> None:
-    """Remove the generations from `floor` to the floor of `root`, which is committed, and the objects that only they
-    name.
+    """Remove the generations from `floor` up to the floor of the committed `root`, and the objects that only they name.
 
-    Costs 1 GET and 1 DELETE for each of them, and 1 DELETE for each object. Does nothing if `manifest.json` may still
-    name one of them.
+    Costs 1 GET and 1 DELETE for each generation, and 1 DELETE for each object. Does nothing while `manifest.json` is
+    older than `root`: it may be one of these generations.
     """
     stop = root.history.floor
     if stop <= max(floor, 1) or find_root(store).manifest.generation < root.generation:
@@ -65,7 +64,7 @@ def _read(store: Store, number: int) -> Manifest | None:
 
 
 def _replaced(roots: Iterable[Manifest | None]) -> list[str]:
-    """The objects that each of these generations replaced, where it follows the one before it in the list."""
+    """The keys of objects that a generation replaced, for each one that follows the one before it in the list."""
     return [
         key
         for before, root in pairwise(roots)

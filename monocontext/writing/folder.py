@@ -2,11 +2,11 @@
 
 Invariants:
 
-- without `follow_links` every opened file is in the directory, also when links are swapped in meanwhile: the path is
-  walked from the directory's own descriptor, a folder at a time, and no step follows a link (Windows has no such
-  descriptors: a link that is swapped in between the check and the opening is followed there)
+- without `follow_links` every opened file is in the directory, even if another process swaps in links meanwhile: the
+  path is opened one folder at a time, from the descriptor of the directory, and no step follows a link (Windows has no
+  such descriptors: there a link that is swapped in between the check and the opening is followed)
 - a link to a file of the directory counts as a file; every other link is left out and named
-- a folder below it that holds a context is left out and named: an upload into a folder would otherwise read its own
+- a folder in it that contains a context is left out and named: an upload into a folder would otherwise read its own
   output
 - pipes, sockets and devices are not files, and opening one never waits
 
@@ -33,8 +33,7 @@ _GENERATION = re.compile(r"[0-9]{20}\.json")
 
 
 class Folder:
-    """The regular files below a directory, which itself may be a link. Raises `OSError` for a folder that cannot be
-    listed."""
+    """The regular files below a directory, which may itself be a link."""
 
     def __init__(self, path: str | os.PathLike[str], *, follow_links: bool = False) -> None:
         self.path = os.path.realpath(path)
@@ -48,7 +47,10 @@ class Folder:
         return [name for name, reason in self.left_out.items() if reason == _CONTEXT]
 
     def files(self) -> Iterator[str]:
-        """Yield relative paths in order, the files of a folder before those of its subfolders."""
+        """Yield relative paths in order, the files of a folder before those of its subfolders.
+
+        Raises `OSError` for a folder that cannot be listed.
+        """
         self.left_out = {}
         waiting: list[tuple[str, tuple[str, ...]]] = [("", (self.path,))]
         while waiting:
@@ -79,7 +81,7 @@ class Folder:
         return os.path.isdir(generations) and any(_GENERATION.fullmatch(name) for name in os.listdir(generations))
 
     def _reason(self, name: str, above: tuple[str, ...]) -> str | None:
-        """Why a link is left out; None where it is included."""
+        """The reason to leave out a link, or None if it is included."""
         try:
             real = os.path.realpath(os.path.join(self.path, name), strict=True)
         except OSError as error:
@@ -87,12 +89,12 @@ class Folder:
         if os.path.isdir(real):
             if not self._follows:
                 return f"leads to the folder {real}"
-            return f"leads back to {real}, in which it lies" if real in above else None
-        if self._follows or self._holds(real):
+            return f"leads back to {real}, which contains it" if real in above else None
+        if self._follows or self._contains(real):
             return None
         return f"leads out, to {real}"
 
-    def _holds(self, real: str) -> bool:
+    def _contains(self, real: str) -> bool:
         return os.path.commonpath([self.path, real]) == self.path
 
     def open(self, name: str) -> io.BufferedReader:
@@ -111,7 +113,7 @@ class Folder:
 
     def _open_inside(self, path: str) -> int:
         real = os.path.realpath(path)
-        if not self._holds(real):
+        if not self._contains(real):
             raise AccessDenied(f"{path} leads out of its directory, to {real}")
         if os.open not in os.supports_dir_fd:
             return os.open(real, _FILE)
@@ -133,10 +135,12 @@ def describe_left_out(left_out: dict[str, str]) -> str:
     links = [f"{name} ({reason})" for name, reason in left_out.items() if name not in others and reason != _CONTEXT]
     parts = []
     if contexts:
-        parts.append("left out folders that hold a context: " + ", ".join(contexts))
+        parts.append("left out folders that contain a context: " + ", ".join(contexts))
     if links:
         count = f"{len(links):,} links" if len(links) > 1 else "1 link"
         parts.append(f"left out {count}: {', '.join(links)}; follow_links=True takes them")
     if others:
-        parts.append("left out what is no file: " + ", ".join(f"{name} ({kind})" for name, kind in others.items()))
+        parts.append(
+            "left out entries that are not files: " + ", ".join(f"{name} ({kind})" for name, kind in others.items())
+        )
     return "; ".join(parts)

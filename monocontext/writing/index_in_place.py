@@ -1,7 +1,7 @@
-"""Index plain text objects where they lie, without copying them: the segments of the context point at them.
+"""Make a context of plain text objects without copying them: its frames are ranges of these objects.
 
-Each object is read once, for its frame table, which records its URL and ETag. When an object is replaced later, readers
-get an error (`ContextChanged`), not other text.
+Each object is read once, to record its frames, URL and ETag. If an object is replaced later, readers get an error
+(`ContextChanged`), not other text.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def index(
 ) -> Manifest:
     """Make a context at `url` of text objects elsewhere, without copying them, and return its root.
 
-    A source is the URL (or path) of an object, or of a place with objects: these join in the order of their keys, those
-    of a DeepRecurse context in the order of its manifest. No header lines are added. Everything is read once (1 GET for
-    8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
+    A source is the URL or path of an object, or of a place with objects. These are joined in the order of their keys,
+    those of a DeepRecurse context in the order of its manifest, without header lines. Everything is read once (1 GET
+    for 8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
 
-    With `replace`, where the context is an index already, only objects are read that are new or whose ETag or size have
-    changed (with filters twice), and 1 GET for each index page; without a change nothing is written.
+    With `replace`, if the context is an index already, only objects that are new or whose ETag or size have changed are
+    read, with filters twice, and 1 GET for each index page. Without a change nothing is written.
 
     `executor`: any `concurrent.futures.Executor`, whose workers then read the objects, some 32 MiB at a time, and make
     the filters. A large object is cut into ranges, each of which begins a frame.
 
-    Raises `InvalidText` for what is not UTF-8 (byte order marks are skipped with a note) or is compressed,
-    `AlreadyExists` where a context exists, unless `replace`; `NotFound`, `NotAContext`.
+    Raises `InvalidText` for an object that is compressed or not UTF-8 (a byte order mark is skipped with a note),
+    `AlreadyExists` if there is a context, unless `replace`, `NotFound`, and `NotAContext`.
     """
     from monocontext.writing.upkeep.follow import IndexedObject, Target, can_follow, follow
 
@@ -135,7 +135,7 @@ def _absolute_url(name: str | os.PathLike[str]) -> str:
 def _objects(
     name: str | os.PathLike[str], options: StoreOptions, note: Callable[[str], None], stores: dict[str, Store]
 ) -> Iterator[ObjectRange]:
-    """Yield the text objects of a source, in the order of their texts; their store goes into `stores`."""
+    """Yield the text objects of a source in order. Their store is added to `stores` by its URL."""
 
     def whole(store: Store, info: ObjectInfo) -> ObjectRange:
         stores[store.url] = store
@@ -155,13 +155,13 @@ def _objects(
         segments = parse_manifest(get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
     except NotFound as error:
         if isinstance(error, NotAContext):
-            raise NotAContext(f"{store.url} holds a context, or another {ROOT_KEY}: index takes plain text") from None
+            raise NotAContext(f"{store.url} has a {ROOT_KEY}, of a context perhaps: index takes plain text") from None
         left_out: list[str] = []
         infos = list(list_telling(store, left_out))
         if named := name_left_out(left_out, markers=False):
             note(f"{store.url}: {named}")
         if not infos:
-            raise NotFound(f"{store.url}: nothing there to index") from None
+            raise NotFound(f"{store.url}: found no object to index") from None
         _note_left_out(store, note)
         yield from (whole(store, info) for info in infos)
         return
@@ -171,7 +171,7 @@ def _objects(
 
 
 def _note_left_out(store: Store, note: Callable[[str], None]) -> None:
-    """A directory's links that are no objects of the store are named, and pipes and their like."""
+    """Name the links, pipes and other entries of a local directory that are not objects of the store."""
     if isinstance(store, LocalStore):
         folder = Folder(parse(store.url).path)
         for _ in folder.files():

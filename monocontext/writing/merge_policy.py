@@ -1,9 +1,8 @@
-"""Decide which pieces an append merges, so that a text of many appends stays in few pieces: a merge tree, by sizes
-alone.
+"""Decide by their sizes which pieces an append merges, so that a text of many appends stays in few pieces.
 
-Sizes fall into tiers, each `FAN_OUT` times the one below. When the last `FAN_OUT` pieces are in the newest one's tier
-or below, they become one. So each tier has at most `FAN_OUT` - 1 pieces after the last larger one, and each byte is
-stored again about once a tier.
+This is a merge tree. Sizes fall into tiers, each `FAN_OUT` times the one below. When the last `FAN_OUT` pieces are in
+the newest one's tier or below, they become one. So each tier has at most `FAN_OUT` - 1 pieces after the last larger
+one, and each byte is stored again about once a tier.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ FAN_OUT = 4
 
 
 def merged(sizes: Sequence[int], new: int, least: int) -> int:
-    """The number of last pieces, of these sizes, that are stored again together with `new` ones after them.
+    """How many of the last pieces, with these sizes, are merged with a new piece of size `new`.
 
-    Sizes up to `least` are of one tier.
+    All sizes up to `least` are in the lowest tier.
     """
     taken = 0
     while True:
@@ -31,7 +30,7 @@ def merged(sizes: Sequence[int], new: int, least: int) -> int:
 
 
 def _tier(size: int, least: int) -> int:
-    """0 up to `least`, then one more for each factor of `FAN_OUT`."""
+    """The tier of a size: 0 up to `least`, then one more for each factor of `FAN_OUT`."""
     tier = 0
     while size > least:
         size = -(-size // FAN_OUT)

@@ -34,7 +34,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class ObjectRange:
-    """Bytes [start, stop) of a text object; a border inside it moves on to where a character begins."""
+    """Bytes [start, stop) of a text object. An end inside the object moves on to where a character begins."""
 
     place: str
     """URL of the store that holds it."""
@@ -44,21 +44,23 @@ class ObjectRange:
 
     @property
     def url(self) -> str:
-        """The size of the object."""
+        """The URL of the object."""
         key = quote(self.info.key) if self.place.startswith("file:") else self.info.key
         return f"{self.place.rstrip('/')}/{key}"
 
     @property
     def is_last(self) -> bool:
-        """Whether the object ends with it."""
+        """Whether the range ends where the object does."""
         return self.stop == self.info.size_bytes
 
     def reads(self) -> list[tuple[ObjectRange, int, int]]:
-        """The reads that it takes: itself, first byte and length of each. Both sides of a border look at the same
-        bytes around it."""
+        """The reads that fetch this range, each as (this range, first byte, length).
+
+        They include some bytes around its ends, so that neighbouring ranges find the same border.
+        """
         first = max(self.start - 1, 0)
         stop = min(self.stop - 1 + BORDER_BYTES, self.info.size_bytes)
-        room = 0 if self.is_last else BORDER_BYTES  # these bytes are to be in one read
+        room = 0 if self.is_last else BORDER_BYTES  # the bytes around the end are in one read
         found = []
         while first < stop:
             size = stop - first if stop - first <= READ_BYTES + room else READ_BYTES
@@ -68,18 +70,18 @@ class ObjectRange:
 
 
 class ObjectText:
-    """The text of one range."""
+    """The text of one range of an object."""
 
     def __init__(self, source: ObjectRange, data: Iterator[bytes], note: Callable[[str], None]):
-        """`data`: the results of its reads; `note` receives the report of a skipped byte order mark."""
+        """`data` yields the results of `source.reads()`. `note` is called if a byte order mark is skipped."""
         self.source = source
         self.offset = source.start
-        """First byte of the text in the object, once a frame is there."""
+        """The byte of the object at which the text begins, known after the first frame."""
         self._data = data
         self._note = note
 
     def frames(self, frame_bytes: int) -> Iterator[tuple[bytes, FrameRecord]]:
-        """Raises `InvalidText`, with the place in the object."""
+        """Yield the frames and their records. Raises `InvalidText`, with the offset in the object, in bytes."""
         read = 0
         for frame in cut_frames(self._pieces(), frame_bytes):
             try:
@@ -93,7 +95,7 @@ class ObjectText:
             yield frame, record
 
     def _pieces(self) -> Iterator[bytes]:
-        """Text that ends between characters; the last piece may not, and is no text then."""
+        """Yield text in pieces that end between characters. The last piece may not, if the text is not UTF-8."""
         rest = b""
         for (source, first, size), data in zip(self.source.reads(), self._data, strict=True):
             if first + size > source.stop:
@@ -121,9 +123,9 @@ class ObjectText:
 def read_objects(
     ranges: Sequence[ObjectRange], store_of: Callable[[str], Store], note: Callable[[str], None] = lambda text: None
 ) -> Iterator[ObjectText]:
-    """Yield the texts of ranges, each to be taken whole before the next (1 GET for 8 MiB, a few ahead).
+    """Yield the text of each range (1 GET for 8 MiB, a few ahead). Callers take all its frames before the next text.
 
-    `store_of` opens a place.
+    `store_of` returns the store at a URL.
     """
 
     def read(one: tuple[ObjectRange, int, int]) -> bytes:
@@ -141,12 +143,13 @@ def _refuse_compressed(source: ObjectRange, head: bytes) -> None:
     for magic, name in _COMPRESSED.items():
         if head.startswith(magic):
             raise InvalidText(
-                f"{source.url} is compressed ({name}), its text has no addresses: unpack it into `monocontext upload -`"
+                f"{source.url} is compressed ({name}), so it cannot be read in ranges: unpack it into "
+                f"`monocontext upload -`"
             )
 
 
 def _whole_characters(data: bytes) -> int:
-    """Length of the longest beginning that does not end inside a character."""
+    """The length of the longest prefix of `data` that does not end inside a character."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte & 0xC0 == 0x80:

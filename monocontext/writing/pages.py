@@ -15,7 +15,7 @@ from monocontext.stores.protocol import Store, get_bounded
 from monocontext.writing.merge_policy import merged
 
 LEAST_FRAMES = 64
-"""Pages of fewer frames are of one size to `tiers`."""
+"""Pages of up to this many frames count as equally small to `merge_policy`."""
 
 
 def write_pages(
@@ -39,7 +39,10 @@ def write_pages(
 def add_pages(
     store: Store, kept: tuple[PageRef, ...], runs: list[FrameRun], records: list[FrameRecord]
 ) -> tuple[PageRef, ...]:
-    """Store pages of frames that follow those of `kept`, merged with short pages before them (1 GET each)."""
+    """Store pages of frames that follow those of `kept`, merged with short pages before them (1 GET for each of these).
+
+    Returns the pages of the whole text.
+    """
     sizes: list[int] = []
     whole = sum(isinstance(page, PageDirectory) for page in kept)  # directories stay as they are
     while len(sizes) < len(kept) - whole and 2 * (size := frames_in_page(kept, -1 - len(sizes))) < FRAMES_PER_PAGE:
@@ -56,8 +59,10 @@ def add_pages(
 
 
 def frames_backwards(store: Store, pages: tuple[PageRef, ...], stop: int) -> Iterator[bytes]:
-    """Yield the frames before frame `stop`, decoded, from the last (1 GET each). Raises `ForeignObject` for virtual
-    ones."""
+    """Yield the text of the frames before frame `stop`, the last one first (1 GET each).
+
+    Raises `ForeignObject` for a frame in an object outside the context.
+    """
     for number in range(len(pages) - 1, -1, -1):
         ref, before = pages[number], pages[number - 1] if number else None
         if stop <= (before.frames if before else 0):
@@ -75,7 +80,7 @@ def frames_backwards(store: Store, pages: tuple[PageRef, ...], stop: int) -> Ite
 
 
 def frames_in_page(pages: tuple[PageRef, ...], number: int) -> int:
-    """How many frames a page has; `number` may count from the end."""
+    """The number of frames in a page. A negative `number` counts pages from the end."""
     number %= len(pages)
     return pages[number].frames - (pages[number - 1].frames if number else 0)
 
@@ -92,7 +97,7 @@ def load_page(store: Store, pages: tuple[PageRef, ...], number: int) -> Page:
 def _split_pages(
     runs: list[FrameRun], records: list[FrameRecord]
 ) -> Iterator[tuple[list[FrameRun], list[FrameRecord]]]:
-    """Yield runs and records page by page; a run that reaches over the end of a page is split."""
+    """Yield the runs and records of each page. A run that continues on the next page is split."""
     queue = list(reversed(runs))
     for start in range(0, len(records), FRAMES_PER_PAGE):
         page = records[start : start + FRAMES_PER_PAGE]
@@ -110,7 +115,7 @@ def _split_pages(
 
 
 def as_runs(frames: Iterable[Frame]) -> tuple[list[FrameRun], list[FrameRecord]]:
-    """Frames as runs and records: adjacent frames form one run, also across pages."""
+    """The runs and records of frames. Frames that are adjacent in an object form one run, also across pages."""
     runs: list[FrameRun] = []
     rows: list[FrameRecord] = []
     end = counted = 0
@@ -133,12 +138,12 @@ def as_runs(frames: Iterable[Frame]) -> tuple[list[FrameRun], list[FrameRecord]]
 
 
 def follows(frame: Frame, name: str, end: int) -> bool:
-    """Whether a frame follows one that ends at byte `end` of an object."""
+    """Whether a frame begins at byte `end` of the object `name`."""
     return frame.object == name and frame.offset == end
 
 
 def single_runs(runs: Iterable[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
-    """One run for each frame."""
+    """Split runs, whose frames have these records, into one run for each frame."""
     found: list[FrameRun] = []
     for run in runs:
         offset = run.offset

@@ -1,4 +1,4 @@
-"""The place of a text that is written: a URL, a path, or an open store."""
+"""Open the store of a context from a URL, a path, or a store that is open already."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Place = str | os.PathLike[str] | Store
 
 
 def portable_place(url: Place) -> str | Store:
-    """A place that a worker in another process or on another machine can open: a URL or an absolute path."""
+    """The place as a worker can open it that has another working directory: a relative path becomes absolute."""
     if not isinstance(url, str | os.PathLike):
         return url
     place = os.fspath(url)
@@ -23,7 +23,7 @@ def portable_place(url: Place) -> str | Store:
 
 @contextmanager
 def open_store_at(url: Place, options: StoreOptions | None = None) -> Iterator[Store]:
-    """Open the store at a URL for a `with` block; a store that is handed in stays open."""
+    """Open the store at a URL or path for a `with` block. A store that is open already is yielded, and stays open."""
     if not isinstance(url, str | os.PathLike):
         yield url
         return

@@ -1,7 +1,8 @@
-"""Read a plain file, folder or object as a text, in its state at the open.
+"""Open a plain file, folder or object as a text, in its state at that moment.
 
-A small file or folder is kept in memory. A large file and an object are indexed in place; the text of a large folder is
-stored. Both go into a cache folder of the user, and are used again while names, sizes and times stay the same.
+The text of a small file or folder is kept in memory. A large file or an object is indexed in place; the text of a large
+folder is stored. Index and stored text are in a cache folder of the user, and are used again while names, sizes and
+times stay the same.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import publish
 
 SMALL_BYTES = 8 << 20
-"""Up to here a text is read into memory each time: that takes less than to look for a stored one."""
+"""Up to this size a text is read into memory each time, which is faster than to look for a stored one."""
 _LARGE_BYTES = 64 << 20
-"""From this size on, the read takes a while and is announced."""
+"""Above this size a note announces the read, which takes a while."""
 MOST_FOLDER_BYTES = 4 << 30
-"""A folder above this is not copied unasked."""
+"""A folder above this size is refused: its text would be copied into the cache."""
 MOST_OBJECT_BYTES = 1 << 30
-"""An object elsewhere above this is not read unasked."""
+"""An object in a store above this size is refused: it would be read as a whole."""
 _OLD_SECONDS = 86_400
-"""Seconds that the stored text of an earlier state stays: another process may read it."""
+"""The stored text of an earlier state stays for so long: another process may be reading it."""
 
 _ROOT = re.compile(r"/?generations/\d{20}\.json$")
-"""Names in a folder with a stored text."""
+"""The path of a root in a stored text."""
 
 Note = Callable[[str], None]
 
@@ -57,7 +58,7 @@ def warn(text: str) -> None:
 
 
 class _PlainStore(MemoryStore):
-    """The small text of a file or folder, whose URL opens it again in another process."""
+    """The text of a small file or folder. Its URL is that of the file, so another process can open it again."""
 
     def __init__(self, place: str) -> None:
         name = f"plain-{uuid.uuid4().hex}"
@@ -67,10 +68,10 @@ class _PlainStore(MemoryStore):
 
 
 def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None, note: Note = warn) -> Store | None:
-    """A store that holds the text of a plain file, folder or object; None if a URL names none.
+    """Return a store with a context of the text of a plain file, folder or object, or None if the URL names none.
 
     Each file of a folder has a header line. Hidden files and folders, binary files, and files that are not UTF-8 are
-    left out and reported to `note`. An object elsewhere is read whole, once for each version; from then on its text is
+    left out and reported to `note`. An object in another store is read as a whole, once for each version, and later
     fetched in ranges. Raises `NotFound` for a folder without files, `InvalidText` for bytes that are not UTF-8, and
     `MonocontextError` for a folder above 4 GiB or an object above 1 GiB.
     """
@@ -102,13 +103,13 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None,
 
 
 def _find_path(url: str | os.PathLike[str]) -> Path | None:
-    """The file or folder of this machine that a URL names, if it is there and holds no stored text itself."""
+    """The local file or folder that a URL names, or None if there is none, or if it is a stored text."""
     try:
         address = parse(url)
     except InvalidUrl:
         return None
     path = Path(address.path)
-    if address.scheme != "file" or not (path.is_file() or path.is_dir()) or _holds_text(path):
+    if address.scheme != "file" or not (path.is_file() or path.is_dir()) or _is_stored_text(path):
         return None
     try:
         parse_manifest((path / ROOT_KEY).read_bytes(), str(path))
@@ -123,17 +124,17 @@ def _is_root_name(key: str) -> bool:
 
 
 def _refuse_root(url: str, data: bytes) -> None:
-    """Raise `NotFound` for the root of a stored text: a search in it finds nothing of the text."""
+    """Raise `NotFound` if `data` is the root of a stored text: a search in the root would not search that text."""
     try:
         Manifest.from_bytes(data, url)
-    except MonocontextError:  # of another program
+    except MonocontextError:  # a file of another program
         return
     place = re.sub(rf"/({ROOT_KEY}|generations/\d+\.json)$", "", url)
     raise NotFound(f"{url} is a part of a stored text, whose URL is {place}")
 
 
-def _holds_text(path: Path) -> bool:
-    """Whether a folder holds a stored text, or the remains of an unfinished one."""
+def _is_stored_text(path: Path) -> bool:
+    """Whether a folder is a stored text, or an unfinished one."""
     return (path / "generations").is_dir() or any((path / "segments").glob("*.seg"))
 
 
@@ -144,9 +145,9 @@ def _open_path(path: Path, note: Note) -> Store:
     if folder:
         texts.update(folder.contexts)
     if texts:
-        raise NotFound(f"{path} holds stored texts, and is none itself: name one, such as {path / min(texts)}")
+        raise NotFound(f"{path} contains stored texts, but is none itself: open one, such as {path / min(texts)}")
     if not files:
-        raise NotFound(f"{path} holds no file to read")
+        raise NotFound(f"{path} contains no file to read")
     size = sum(one[1] for one in files)
     if size <= SMALL_BYTES:
         store: Store = _PlainStore(path.as_uri())
@@ -156,13 +157,14 @@ def _open_path(path: Path, note: Note) -> Store:
         return _stored(str(path), repr(files), size, note, partial(_index, str(path), None, note))
     if size > MOST_FOLDER_BYTES:
         raise MonocontextError(
-            f"{path} holds {size / 1e9:.1f} GB of files: `monocontext upload {path} DIRECTORY` stores their text first"
+            f"{path} contains {size / 1e9:.1f} GB of files, more than are read unasked: "
+            f"`monocontext upload {path} DIRECTORY` stores their text"
         )
     return _stored(str(path), repr(files), size, note, partial(_publish, path, note))
 
 
 def _stored(name: str, state: str, size: int, note: Note, write: Callable[[Store], object]) -> Store:
-    """The store in the cache folder that `write` fills, unless that was done for this state before."""
+    """Open the store in the cache folder for the text `name` in this state. If there is none yet, `write` fills it."""
     key = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     target = _cache_folder() / f"{key}-{hashlib.sha256(state.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
     if not target.is_dir():
@@ -202,13 +204,13 @@ def _publish(path: Path, note: Note, store: Store) -> None:
 
 
 def _explain_no_text(path: Path, error: InvalidText) -> str:
-    """Why a file is not read as it is, and which command stores it."""
+    """The error message for a file that is not UTF-8, with the command that stores its text."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     wide = "utf-16" if has_mark else utf_16_without_mark(head)
     if not wide and is_binary(head, "utf-8"):
-        return f"{path} is a binary file, and no text"
+        return f"{path} is a binary file, not a text"
     what = "UTF-16" if wide else str(error).removeprefix(f"{path}: ").partition(":")[0]
     encoding = wide or "latin-1"
     return (
@@ -217,7 +219,7 @@ def _explain_no_text(path: Path, error: InvalidText) -> str:
 
 
 def _files(path: Path, folder: Folder | None) -> Iterator[tuple[str, int, int]]:
-    """Name, bytes and time of each file that is read."""
+    """Yield name, size in bytes, and time of change in nanoseconds of each file to read."""
     if folder is None:
         found = path.stat()
         yield path.name, found.st_size, found.st_mtime_ns

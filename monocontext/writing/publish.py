@@ -1,8 +1,8 @@
 """Publish a text as a context, or append to one: store segments and index pages, then commit.
 
-Segments and pages are written first, under names that no object had before; the commit is one conditional PUT
-(`generations.commit`). A crash before it leaves the old generation, one after it the new one. A later run finds the
-segments that were stored (`reuse`).
+Segments and pages are stored first, under names that no object had before. The commit is one conditional PUT
+(`generations.commit`): a crash before it leaves the old generation, a crash after it the new one. A later run of the
+same upload reuses the segments of a killed one (`reuse`).
 """
 
 from __future__ import annotations
@@ -55,15 +55,16 @@ def publish(
 
     `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
     (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
-    Each file is a document too. It is read once, in memory bounded by about 8 segments and 50 bytes a document.
+    Each file is a document too. Sources are read once, in memory bounded by about 8 segments and 50 bytes a document.
     `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `input_options.InputOptions`).
     `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
     512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
-    32 MiB of text. Files in UTF-8 that the workers find under the same paths are read there too; all else is read here.
+    32 MiB of text. Workers also read files in UTF-8, if they find them under the same paths; this process reads the
+    rest.
 
-    Raises `AlreadyExists` where a context is already, unless `replace` (earlier generations stay readable), and
-    `InvalidText` for what is not text. Cost: 1 PUT a segment and a page, 2 for the commit, about 6 requests to look;
-    segments that an earlier, killed run left are found and not sent again.
+    Raises `AlreadyExists` if there is a context already, unless `replace` (earlier generations stay readable), and
+    `InvalidText` for a source that is not text. Cost: 1 PUT for each segment and page, 2 for the commit, and about 6
+    other requests. Segments that an earlier, killed run stored are not stored again.
     """
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
     with open_store_at(url, store_options) as store:
@@ -71,15 +72,14 @@ def publish(
         def write(since_seconds: float) -> Written:
             ours = records.replace(layout, reuse_after_seconds=since_seconds)
             rows, place, options = DocumentRows(store), portable_place(url), store_options or {}
-            if executor is not None and can_read_apart(sources, reads):
+            pieces = read_pieces(_as_sources(sources), reads, rows)
+            if executor is None:
+                written = write_segments(store, pieces, ours, progress, counted=rows.set_newlines)
+            elif can_read_apart(sources, reads):
                 reusable = ReusableSegments(store, ours.reuse_after_seconds)
                 written = write_parts(place, options, reusable, sources, reads, rows, ours, executor, progress)
-            elif executor is not None:
-                pieces = read_pieces(_with_documents(sources), reads, rows)
-                written = write_batches(place, options, pieces, ours, executor, progress)
             else:
-                pieces = read_pieces(_with_documents(sources), reads, rows)
-                written = write_segments(store, pieces, ours, progress, counted=rows.set_newlines)
+                written = write_batches(place, options, pieces, ours, executor, progress)
             rows.finish()
             written.documents = rows
             return written
@@ -88,9 +88,10 @@ def publish(
 
 
 def publish_written(store: Store, write: Callable[[float], Written], layout: SegmentLayout, replace: bool) -> Manifest:
-    """Call `write` to store frames, and commit them as the whole text of a context; `replace` allows an old one.
+    """Call `write` to store frames, and commit them as the whole text of a context. Returns the committed root.
 
-    `write` takes the time, by the store's clock, up to which stored segments may not be relied on.
+    `write` takes a time by the store's clock: segments stored up to then may not be reused. Raises `AlreadyExists` if
+    there is a context, unless `replace`.
     """
     before = read_newest(store)
     if before is not None and not replace:
@@ -104,7 +105,7 @@ def publish_written(store: Store, write: Callable[[float], Written], layout: Seg
         check_fence(store, before, base)
         if base is not None and not replace:
             raise AlreadyExists(f"{store.url}: another writer has just published generation {base.generation} there")
-        return _joined(store, None, written.documents, _build_root(store, base, (), written, layout))
+        return _with_documents(store, None, written.documents, _build_root(store, base, (), written, layout))
 
     return commit(store, read_newest(store), root)  # `before` may be old by now, and its successor collected
 
@@ -126,15 +127,17 @@ def append(
 ) -> Manifest:
     """Add text at the end of the context at `url`, as a new generation.
 
-    A text of fewer than 16 frames (4 MiB) is stored together with short ones before it where these have become many
-    (`tiers`): bounded work each time, a root of at most 8 KB, and each byte is stored again six times in all.
-    Parameters as for `publish`; frame size and codec are those of the context unless given. Two appenders at once both
-    succeed, and their texts follow each other in the order of their commits. Raises `NotFound` where no context is.
+    A text of fewer than 16 frames (4 MiB) is merged with short ones before it once these have become many
+    (`merge_policy`): the work of each append is bounded, a root takes at most 8 KB, and each byte is stored again six
+    times in all. Parameters as for `publish`; frame size and codec are those of the context unless given. Two appenders
+    at once both succeed, and their texts follow each other in the order of their commits. Raises `NotFound` if there is
+    no context.
 
-    `drop_older_than_seconds`: remove earlier generations whose successor is older than that, 64 at most with each 32nd
-    append, and what only they name (`expire_generations`); None: they stay, for `gc`.
+    `drop_older_than_seconds`: with each 32nd append, remove up to 64 earlier generations whose successor is older than
+    that, and the objects that only they name (`expire_generations`). By default they stay until `gc` removes them.
 
-    Cost: 4 PUTs, 4 other requests, a few GETs where short texts are joined; a longer text costs what `publish` does.
+    Cost: 4 PUTs, 4 other requests, and a few GETs if short texts are merged; a longer text costs as much as with
+    `publish`.
     """
     check_seconds("drop_older_than_seconds", drop_older_than_seconds)
     reads = InputOptions(**reading)
@@ -144,7 +147,7 @@ def append(
             raise NotFound(f"{store.url}: no context to append to: `upload` makes one")
         layout = SegmentLayout(frame_bytes or before.frame_bytes, segment_bytes, codec or before.codec, filters)
         rows = DocumentRows(store)
-        pieces = read_pieces(_with_documents(sources), reads, rows)
+        pieces = read_pieces(_as_sources(sources), reads, rows)
         text = _read_up_to(pieces, tail.short_bytes(layout))
         if not text and not rows.count:
             rows.finish()
@@ -155,9 +158,9 @@ def append(
 
             def grow(base: Manifest | None) -> Manifest:
                 nonlocal floor
-                if rows.pages:  # stored before a fence, they may be gone; everything else is stored again here
+                if rows.pages:  # stored before, so `gc` may have removed them; everything else is stored in `grow`
                     check_fence(store, before, base)
-                root = _joined(store, base, rows, tail.grow(store, _some(base), text, layout))
+                root = _with_documents(store, base, rows, tail.grow(store, _some(base), text, layout))
                 floor = _some(base).history.floor
                 if drop_older_than_seconds is None:
                     return root
@@ -182,7 +185,7 @@ def _append_long(
     store_options: StoreOptions | None,
     executor: Executor | None,
 ) -> Manifest:
-    """Store a text of more than a few frames while it is read, and commit it after what others appended meanwhile."""
+    """Store a text of 16 frames or more while it is read, and commit it after texts that others append meanwhile."""
     first = before.frames
     layout = records.replace(layout, reuse_after_seconds=fence_seconds(store, before))
     if executor is None:
@@ -195,13 +198,14 @@ def _append_long(
     def root(base: Manifest | None) -> Manifest:
         check_fence(store, before, base)
         closed = tail.close(store, _some(base), layout)
-        return _joined(store, base, rows, tail.fitted(_build_root(store, closed, closed.pages, written, layout)))
+        new = _build_root(store, closed, closed.pages, written, layout)
+        return _with_documents(store, base, rows, tail.fitted(new))
 
     return commit(store, read_newest(store), root)  # `before` may be old by now, and its successor collected
 
 
 def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
-    """The first pieces of a text, up to this many bytes."""
+    """Join the first pieces of a text, until they have `size` bytes or more."""
     text = bytearray()
     for piece in pieces:
         text += piece
@@ -210,17 +214,17 @@ def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
     return bytes(text)
 
 
-def _joined(store: Store, base: Manifest | None, rows: DocumentRows | None, root: Manifest) -> Manifest:
-    """A root with the documents of `base` and of the text after it."""
+def _with_documents(store: Store, base: Manifest | None, rows: DocumentRows | None, root: Manifest) -> Manifest:
+    """`root` with the documents of `base` and of the text after it (`join_documents`)."""
     return records.replace(root, documents=join_documents(store, base, rows))
 
 
 def _some(base: Manifest | None) -> Manifest:
-    assert base is not None  # generations are never taken back
+    assert base is not None  # a context keeps its newest generation
     return base
 
 
-def _with_documents(sources: Any) -> Any:
+def _as_sources(sources: Any) -> Any:
     return documents(sources) if isinstance(sources, Mapping) else sources
 
 
@@ -238,7 +242,7 @@ def _build_root(
     if base and keeps_text and not records:
         last_page = base.last_page
     before = base if base and keeps_text else None
-    ride = copies(before, written.gathered, may_be_whole=len(pages) == 1 and last_page is not None)
+    copied = copies(before, written.gathered, may_be_whole=len(pages) == 1 and last_page is not None)
     sources = dict.fromkeys([*(before.sources if before else ()), *written.sources])
     write_id = uuid.uuid4().hex
     root = Manifest(
@@ -252,9 +256,9 @@ def _build_root(
         codec=layout.codec,
         last_page=last_page,
         flags=flags_of_text(written.records, before.flags if before else OF_TEXT),
-        text=ride.text,
-        head=ride.head,
-        tail=ride.tail,
+        text=copied.text,
+        head=copied.head,
+        tail=copied.tail,
         sources=tuple(sources),
         filters=_store_filters(store, before, written),
         history=History(before.history.lineage or write_id if before else write_id),

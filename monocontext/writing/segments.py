@@ -23,34 +23,34 @@ from monocontext.writing.documents import DocumentRows
 from monocontext.writing.reuse import ReusableSegments
 
 FRAME_BYTES = 256 << 10
-"""Compresses 4-5 % worse than 1 MiB, and a zoom reads a quarter of the bytes."""
+"""A frame of 256 KiB compresses 4-5 % worse than one of 1 MiB, and a small read fetches a quarter of the bytes."""
 SEGMENT_BYTES = 16 << 20
 ENCODERS = 2
 UPLOADS = 4
-"""PUTs at once. An upload holds about this many segments in memory, and the HTTP client a copy of each."""
+"""PUTs at once. About this many segments are in memory, and the HTTP client has a copy of each."""
 
 _SEGMENTS_PER_TRIM = 4
-"""The number of frames after which freed memory is returned: memory that threads free in turns is in holes that only
-grow, 140 MB a GB."""
+"""Freed memory is returned to the system after this many segments: else holes in the heaps of threads keep 140 MB for
+each GB of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentLayout:
-    """How text is cut into frames and segments, and encoded."""
+    """The sizes of frames and segments, their encoding, and whether they get search filters."""
 
     frame_bytes: int = FRAME_BYTES
-    """Most bytes of text in a frame; a single character or CR LF pair may reach past it."""
+    """The most bytes of text in a frame. A single character or CR LF may be longer."""
     segment_bytes: int = SEGMENT_BYTES
-    """Most stored bytes in an object, unless one frame is larger."""
+    """The most stored bytes in a segment, unless one frame is larger."""
     codec: str = "zstd"
-    """`zstd`, or `raw`, which leaves segments plain text, with a line of 16 random characters at the end."""
+    """`zstd`, or `raw`: then segments are plain text, with a line of 16 random characters at the end."""
     filters: bool = True
     """Whether to make search filters, where frames are large enough for them."""
     reuse_after_seconds: float = 0.0
-    """Segments that were stored up to then, by the store's clock, are sent again: `gc` may be at work on them."""
+    """Segments stored up to this time, by the store's clock, are stored again: `gc` may be removing them."""
 
     def columns(self, frames_before: int = 0) -> Columns | None:
-        """A collector of filter columns for frames that follow `frames_before` others; None: no filters."""
+        """A collector of filter columns for frames that follow `frames_before` others, or None for no filters."""
         if not self.filters or self.frame_bytes < LEAST_FRAME_BYTES:
             return None
         return Columns(overlap_for(self.frame_bytes), LEAST_FRAMES - frames_before)
@@ -72,7 +72,7 @@ class Progress:
     """Size of the frames in these segments."""
     segments: int = 0
     reused: int = 0
-    """Segments that the store already held, and that were not sent."""
+    """The number of these segments that were in the store already."""
 
 
 @dataclass(slots=True)
@@ -84,12 +84,12 @@ class Written:
     final_newline: bool = False
     sources: tuple[str, ...] = ()
     columns: Columns | None = None
-    """The filter columns of these frames; None without filters."""
+    """The filter columns of these frames, or None for no filters."""
     filters: tuple[FilterRef, ...] | None = None
-    """Filters of these frames that are stored already, for a text that begins with them."""
+    """The filters of these frames, if workers have stored them already. The text then has no other frames."""
     documents: DocumentRows | None = None
     gathered: Gathered = field(default_factory=Gathered)
-    """The parts of these frames that may be copied into the root; none of text in foreign objects."""
+    """The text of these frames that may be copied into the root, without text in foreign objects."""
 
 
 def write_segments(
@@ -103,7 +103,7 @@ def write_segments(
     """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment, 1 LIST a thousand).
 
     Segments of the same text in the same layout that an earlier run has just stored are not sent again (`reuse`).
-    `counted` is called for each frame with its last byte in the text and the number of newlines up to there.
+    `counted` is called after each frame with the bytes of text so far and the newlines in them.
     """
     reusable = ReusableSegments(store, layout.reuse_after_seconds)
     written = Written()
@@ -158,6 +158,7 @@ def write_segments(
 
 
 def cut_frames(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:
+    """Yield the text of each frame, given pieces of UTF-8 that end between characters."""
     framer = Framer(frame_bytes)
     for piece in pieces:
         yield from framer.feed(piece)
@@ -179,7 +180,7 @@ def _encode_ahead(
 
 
 class SegmentBuilder:
-    """Gathers the frames of one segment."""
+    """Collects the encoded frames of one segment, and their SHA-256."""
 
     def __init__(self) -> None:
         self.records: list[FrameRecord] = []
@@ -194,6 +195,6 @@ class SegmentBuilder:
         self.stored_bytes += len(stored)
 
     def body(self, salt: bytes) -> bytes:
-        """The bytes to store; nothing may be added after that."""
+        """The bytes of the segment. No frame may be added afterwards."""
         self._body.write(salt)
         return self._body.getvalue()

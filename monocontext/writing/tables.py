@@ -1,4 +1,4 @@
-"""Read tables as documents, a row each: JSON lines, CSV, and Parquet where pyarrow is installed. Streams."""
+"""Read the rows of tables as documents, in bounded memory: JSON lines, CSV, and Parquet if pyarrow is installed."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ def table_documents(
     name_field: str | None = None,
     encoding: str = "utf-8",
 ) -> Iterator[Row]:
-    """The rows of a file as items for `documents`: all fields but text and name are metadata.
+    """Yield the rows of a file as items for `documents`. All fields except text and name are metadata.
 
-    Without `name_field` the name of a document is its number. Raises `InvalidText`, with file and line, for a row
-    without these fields or with an invalid text; `NotFound`. Parquet has an encoding of its own.
+    Without `name_field` the name of a document is its number. `encoding` does not apply to Parquet. Raises
+    `InvalidText`, with file and line, for a row without these fields or with an invalid text, and `NotFound` for a
+    missing file.
     """
     if kind not in KINDS:
-        raise ValueError(f"documents are {', '.join(KINDS)}, not {kind!r}")
+        raise ValueError(f"the kind of a table is {', '.join(KINDS)}, not {kind!r}")
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     rows = {"jsonl": _json_rows, "csv": _csv_rows, "parquet": _parquet_rows}[kind](path, encoding)
     for where, row in rows:
         text = _field(row, text_field, where)
         if not isinstance(text, str):
             raise InvalidText(
-                f"{where}: field {text_field!r} is not a text but {type(text).__name__}: {str(text)[:80]!r}"
+                f"{where}: field {text_field!r} must be a str, not {type(text).__name__}: {str(text)[:80]!r}"
             )
         name = None
         if name_field is not None:
@@ -129,7 +130,7 @@ def _parquet_rows(path: str | os.PathLike[str], _: str) -> Iterator[tuple[str, d
 
 
 def _as_json(value: Any) -> Any:
-    """A value that JSON can hold; dates and their like become text."""
+    """The value in a form that JSON has: dates and other types become text."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, dict):

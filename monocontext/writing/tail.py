@@ -1,11 +1,9 @@
-"""Append a short text: store it together with neighbours of its size at the end of the context, bounded work each time.
+"""Append a short text: store it, merged with texts of about its length at the end of the context, with bounded work.
 
-The frames after the last full piece are *open*: the next append may store them again, in fewer pieces (`tiers`). Once
-they hold `FULL_FRAMES` frames of text they are stored as one piece, get a search filter, and stay. Each object that an
-append stores begins with random bytes and is never stored twice, so it may go as soon as no root names it.
-
-What is recorded of each frame outside its page (filters, so far) is carried over here: `_close` makes it
-for frames that stay from now on; frames before them keep number and record.
+Each append stores a piece: one object with some frames. The frames of the last pieces are *open*: later appends may
+store them again, merged into fewer pieces (`merge_policy`). Once they have as much text as `FULL_FRAMES` full frames,
+they are closed: stored as one piece, which gets a search filter and stays. Each piece begins with random bytes, so no
+object is stored twice, and it may be removed as soon as no root names it.
 """
 
 from __future__ import annotations
@@ -34,28 +32,28 @@ from monocontext.writing.reuse import SALT_BYTES, segment_key
 from monocontext.writing.segments import SegmentLayout, cut_frames
 
 FULL_FRAMES = 16
-"""Open text of this many full frames is closed: 4 MiB, of which a pass reads most in one request."""
+"""Open frames are closed once they hold as much text as this many full frames, 4 MiB."""
 PAGE_FRAMES = 48
-"""A last page with more closed frames than this is closed too: with its copy a root takes some 5 KB."""
+"""A last page with more closed frames than this is closed too. With a copy of such a page, a root takes some 5 KB."""
 ROOT_BYTES = 8 << 10
-"""A larger root goes without its copy of the last page."""
+"""A root above this size has no copy of the last page."""
 LEAST_SHARE = 256
-"""Texts of up to this share of a frame, 1 KiB, are of one size to `tiers`."""
+"""Texts of up to this fraction of a frame, 1 KiB, count as equally small to `merge_policy`."""
 JOINED_FRAMES = FRAMES_PER_PAGE
-"""Filters of more than half as many frames are not joined any more: they take some 60 MB."""
+"""A filter of more than half as many frames is not joined with others: joining takes some 60 MB of memory then."""
 _REQUESTS = 8
 
 
 def short_bytes(layout: SegmentLayout) -> int:
-    """Length from which on a text is stored by itself, as it is read."""
+    """The length in bytes below which a text counts as short."""
     return FULL_FRAMES * layout.frame_bytes
 
 
 def grow(store: Store, base: Manifest, text: bytes, layout: SegmentLayout) -> Manifest:
-    """Store a short text after that of `base` and return the root to commit.
+    """Store a short text after that of `base`, and return the root to commit.
 
-    Costs 1 PUT for the text and 1 for the last page; where neighbours are merged, 1 GET for each of them (3 a tier at
-    most), and about once in 4 MiB of text the requests to close the open frames.
+    Costs 1 PUT for the text and 1 for the last page, 1 GET for each piece that is merged (at most 3 a tier), and about
+    once in 4 MiB of text the requests that close the open frames.
     """
     tail = _Tail(store, base, layout)
     size = tail.text_bytes + len(text)
@@ -79,7 +77,7 @@ def grow(store: Store, base: Manifest, text: bytes, layout: SegmentLayout) -> Ma
 
 
 def close(store: Store, base: Manifest, layout: SegmentLayout) -> Manifest:
-    """Store the open frames of `base` as one piece that stays (1 GET a piece); a root that is not to be committed."""
+    """Close the open frames of `base` (1 GET a piece). Returns a root of the same text, which is not committed."""
     if not base.open_frames:
         return base
     root = _close(_Tail(store, base, layout), b"")
@@ -87,7 +85,7 @@ def close(store: Store, base: Manifest, layout: SegmentLayout) -> Manifest:
 
 
 def _close(tail: _Tail, text: bytes) -> Manifest:
-    """All open frames and a text in one piece, with a filter where the context has frames enough."""
+    """Store all open frames and `text` as one closed piece, with a filter if the context has enough frames for one."""
     store, base, layout = tail.store, tail.base, tail.layout
     first = base.frames - base.open_frames
     new, columns = Pieces(store, layout, gathers=True), layout.columns(first)
@@ -112,8 +110,10 @@ def _close(tail: _Tail, text: bytes) -> Manifest:
 def _filters(
     store: Store, base: Manifest, columns: Columns, first: int, pages: tuple[PageRef, ...]
 ) -> tuple[FilterRef, ...]:
-    """Store the filter of the frames from `first` on, merged with earlier ones when these are many, and return all
-    filters of the text."""
+    """Store the filter of the frames from `first` on, joined with earlier ones if these are many.
+
+    Returns all filters of the text.
+    """
     head = replace(base, pages=(PageRef("", 0, 0, first, 0, 0, 0),) if first else ())
 
     def get(key: str) -> bytes:
@@ -134,7 +134,7 @@ def _filters(
 
 
 class _Tail:
-    """The end of a text, as far as an append may change it."""
+    """The end of a text that an append may change: its last index page and its open frames."""
 
     def __init__(self, store: Store, base: Manifest, layout: SegmentLayout):
         self.store, self.base, self.layout = store, base, layout
@@ -161,9 +161,12 @@ class _Tail:
         taken: Sequence[Sequence[Frame]],
         text: bytes,
     ) -> Manifest:
-        """The root to commit, in which the records `new` replace the pieces `taken` and cover the text after them."""
+        """The root to commit, in which the frames `new` replace the pieces `taken` and also hold `text`.
+
+        `stored` is the stored form of the new frames.
+        """
         base, write_id = self.base, uuid.uuid4().hex
-        ride = self._copies(last_page if len(pages) == 1 else None, stored, taken, text)
+        copied = self._copies(last_page if len(pages) == 1 else None, stored, taken, text)
         replaced = [piece[0].object for piece in taken]
         if base.open_frames:
             replaced.append(base.pages[-1].key)
@@ -178,9 +181,9 @@ class _Tail:
             open_frames=open_frames,
             final_newline=text.endswith(b"\n") if text else base.final_newline,
             flags=flags_of_text(new, base.flags if base.frames else OF_TEXT),
-            text=ride.text,
-            head=ride.head,
-            tail=ride.tail,
+            text=copied.text,
+            head=copied.head,
+            tail=copied.tail,
             stored_bytes=base.stored_bytes
             + sum(record.stored_bytes for record in new)
             - sum(frame.stored_bytes for piece in taken for frame in piece),
@@ -193,7 +196,7 @@ class _Tail:
         return fitted(root)
 
     def _copies(self, one_page: bytes | None, stored: bytes, taken: Sequence[Sequence[Frame]], text: bytes) -> Copies:
-        """The copies of text in that root. `stored`: the new frames, which follow the ones that stay."""
+        """The copies of text in that root, with the same parameters."""
         base = self.base
         if one_page is not None and (base.text or not base.frames):
             kept = base.stored_bytes - sum(frame.stored_bytes for piece in taken for frame in piece)
@@ -206,8 +209,11 @@ class _Tail:
 
 
 def fitted(root: Manifest) -> Manifest:
-    """A root that an append commits, of at most `ROOT_BYTES` without a small text and the documents: with short copies
-    of its ends, or without these, then without the copy of its last page."""
+    """Drop copies from a root until it takes at most `ROOT_BYTES`, documents not counted.
+
+    First the copies of the ends of its text become short, then they go, then the copy of the last page goes. A root
+    with a copy of its whole text stays as it is.
+    """
     if root.text:
         return root
     ends = inline.shorter(root.head, root.tail)
@@ -219,7 +225,7 @@ def fitted(root: Manifest) -> Manifest:
 
 
 def _last_frames(store: Store, base: Manifest) -> list[Frame]:
-    """The frames of the last page (1 GET, none if the root has a copy)."""
+    """The frames of the last page (1 GET, none if the root has a copy of the page)."""
     pages = base.pages
     before = pages[-2] if len(pages) > 1 else None
     page = Page(base.last_page, pages[-1], before) if base.last_page else load_page(store, pages, len(pages) - 1)
@@ -243,8 +249,10 @@ def _fetch(store: Store, pieces: Sequence[Sequence[Frame]]) -> list[tuple[Frame,
 def _repack(
     old: Sequence[tuple[Frame, bytes]], text: bytes, layout: SegmentLayout
 ) -> Iterator[tuple[bytes, bytes, FrameRecord]]:
-    """Frames of the same text: text, stored form and record of each. Frames that are half full stay; shorter ones are
-    joined with their neighbours and `text`, which comes last."""
+    """Yield frames of the text of the old ones and, after it, `text`: text, stored form and record of each.
+
+    Frames that are at least half full stay. Shorter ones are joined with their neighbours.
+    """
     short: list[bytes] = []
 
     def cut() -> Iterator[tuple[bytes, bytes, FrameRecord]]:
@@ -264,20 +272,20 @@ def _repack(
 
 
 class Pieces:
-    """Stores frames in new objects, each of which begins with random bytes (1 PUT each)."""
+    """Stores frames in new objects, up to the size of a segment each (1 PUT). Each begins with random bytes."""
 
     def __init__(self, store: Store, layout: SegmentLayout, *, gathers: bool = False):
         self.runs: list[FrameRun] = []
         self.records: list[FrameRecord] = []
         self.stored = bytearray()
-        """With `gathers` all of them as they are stored."""
+        """The stored form of all frames, one after the other, if `gathers`."""
         self._store, self._layout, self._gathers = store, layout, gathers
         self._codec = layout.codec
         self._parts: list[bytes] = []
         self._stored_bytes = 0
 
     def add(self, stored: bytes, record: FrameRecord, codec: str | None = None) -> None:
-        """Add a frame; `codec` is that of the layout unless given."""
+        """Add an encoded frame. `codec` is that of the layout unless given."""
         codec = codec or self._layout.codec
         if self._stored_bytes + len(stored) > self._layout.segment_bytes or codec != self._codec:
             self.finish()

@@ -146,7 +146,7 @@ def test_parquet(cli: Cli, tmp_path: Path) -> None:
     ("kind", "text", "said"),
     [
         ("jsonl", '{"text": "a"}\n{"words": "b"}\n', "in:2: no field 'text'; its fields are words"),
-        ("jsonl", '{"text": "a"}\n{"text": 5}\n', "in:2: field 'text' is not a text but int: '5'"),
+        ("jsonl", '{"text": "a"}\n{"text": 5}\n', "in:2: field 'text' must be a str, not int: '5'"),
         ("jsonl", '{"text": "a"}\n\n[1]\n', "in:3: a row must be a JSON object, not list"),
         ("jsonl", '{"text": "a"}\n{"text', "in:2: not JSON"),
         ("jsonl", '{"text": "a\\ud800"}\n', "document '0': a lone surrogate U+D800"),

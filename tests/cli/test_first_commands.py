@@ -46,8 +46,8 @@ ROWS = [
     Row("monocontext grep [ src", 2, "", "(-F searches for it as plain text)"),
     Row("monocontext grep nowhere src", 1),
     Row("monocontext grep clock nosuch", 2, "", "`monocontext upload SOURCE... file:///"),
-    Row("monocontext grep clock empty", 2, "", "holds no file to read"),
-    Row("monocontext grep clock bin.dat", 2, "", "bin.dat is a binary file, and no text"),
+    Row("monocontext grep clock empty", 2, "", "contains no file to read"),
+    Row("monocontext grep clock bin.dat", 2, "", "bin.dat is a binary file, not a text"),
     Row(
         "monocontext grep clock latin.txt",
         2,
@@ -89,7 +89,7 @@ ROWS = [
     Row("monocontext info mine", 0, "version  2"),
     Row("monocontext gc nosuch", 2, "", "no context at"),
     Row("monocontext gc mine", 0, "2 versions stay"),
-    Row("monocontext index nosuch place", 2, "", "nothing there to index"),
+    Row("monocontext index nosuch place", 2, "", "found no object to index"),
     Row("monocontext cite mine", 2, "", "Missing argument 'SOURCE'"),
     Row("monocontext update src mine", 2, "", "`monocontext sync` takes folders"),
     Row(

@@ -219,7 +219,7 @@ def test_nothing_to_index(place: Place) -> None:
 
 def test_a_context_is_no_source(place: Place) -> None:
     publish("text", place.url("source"))
-    with pytest.raises(NotAContext, match="holds a context"):
+    with pytest.raises(NotAContext, match="has a manifest"):
         index(place.url("source"), place.url("context"))
 
 

@@ -377,7 +377,7 @@ def test_a_pipe_is_named_and_not_waited_for(tmp_path: Path) -> None:
         publish(tmp_path / "folder" / "pipe", store)
     assert list(store.list()) == []
     assert read_back(tmp_path / "folder", header="", note=notes.append) == "a\n"
-    assert notes == [f"{tmp_path}/folder: left out what is no file: pipe (a named pipe)"]
+    assert notes == [f"{tmp_path}/folder: left out entries that are not files: pipe (a named pipe)"]
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_folder_of_texts_is_none_itself(tmp_path: Path) -> None:
     from monocontext import publish
 
     publish("text", tmp_path / "place" / "ctx")
-    with pytest.raises(NotFound, match=r"name one, such as .*ctx"):
+    with pytest.raises(NotFound, match=r"open one, such as .*ctx"):
         Monocontext.open(tmp_path / "place")
     (tmp_path / "place" / "ctx" / "manifest.json").unlink()
     with Monocontext.open(tmp_path / "place" / "ctx") as text:  # its generations are still there
