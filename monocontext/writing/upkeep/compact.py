@@ -1,8 +1,8 @@
 """Compact a context: store its small segments again as full segments, frames and filters, as a new generation.
 
-A hundred appends leave a hundred segments and frames, each as long as its text, and filters with a border each. Reading
-that text takes as many requests as a text a hundred times as long. `plan`, which is pure, decides which neighbours are
-stored again; well packed ones keep their segments and records.
+A hundred appends can leave a hundred short segments, frames and filters. Reading such a text takes as many requests as
+a text a hundred times as long. `plan` decides, without a request, which neighbouring frames are stored again; others
+keep their segments and records.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from monocontext.writing.batches import PARTS_AHEAD
 from monocontext.writing.pages import as_runs, follows, write_pages
 from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, write_segments
-from monocontext.writing.upkeep.filter_parts import Part, cut_part
-from monocontext.writing.upkeep.filter_parts import Place as WorkersPlace
+from monocontext.writing.upkeep.filter_parts import Part, WorkerContext, cut_part
 from monocontext.writing.upkeep.rewrite import (
     Rewrite,
     commit_rewrite,
@@ -61,24 +60,25 @@ def compact(
 ) -> Manifest:
     """Store the text of the context at `url` in few full objects, as a new generation, and return its root.
 
-    Neighbouring segments of less than half `segment_bytes`, or with frames of less than half `frame_bytes` (the
-    context's unless given), are stored again where that makes fewer. Well packed ones, and objects elsewhere that the
-    context points at, keep their place and records: their text is read only to make `filters` for it. A filter over
-    packed text stays, with all that it covers, while it covers at least as much text as follows it; after the last such
-    filter, filters are made again. Text up to the last virtual frame that may not be read (`allow`, as for
-    `Monocontext.open`) keeps its filters. Without `filters` none is made, and those that still fit stay.
+    Neighbouring segments of less than half `segment_bytes`, or with frames of less than half `frame_bytes` (by default
+    the context's), are stored again if that makes fewer of them. Fuller ones, and objects outside the context, keep
+    their place and records: their text is read only to make filters for it. A filter over text that stays is kept if it
+    covers at least as much text as follows it; after the last such filter, filters are made again. Text up to the last
+    frame that may not be read (`allow`, as for `Monocontext.open`) keeps its filters. Without `filters`, none is made,
+    and those whose frames stay are kept.
 
     `executor`: any `concurrent.futures.Executor`, whose workers then read the text and store it, 8 segments each, and
-    make the filters. What each stores begins a frame and a segment.
+    make the filters. Each begins a frame and a segment.
 
-    With nothing to do it writes nothing and returns the newest root. `progress` takes the bytes of text read so far, in
-    both passes. Memory as for `publish`, and some 400 bytes for each frame from the first rewritten one.
+    If there is nothing to do, it writes nothing and returns the newest root. `progress` takes the bytes of text read so
+    far, in both passes. Takes as much memory as `publish`, and some 400 bytes for each frame after the first one that
+    is stored again.
 
-    Cost: 1 GET for each index page and for some 8 MiB of what is stored again, once to store it and once for filters;
-    1 PUT a segment, a page and 16 MiB of filter; 1 LIST a thousand segments for each stretch; about 6 requests for the
-    commit. Safe while readers and appenders run: readers keep their generation, appended text is included. Raises
-    `AlreadyExists` when another writer replaced the text meanwhile, or `gc` removed what was read, `NotFound` where no
-    context is.
+    Cost: 1 GET for each index page and for some 8 MiB of text that is stored again, once to store it and once for
+    filters; 1 PUT for each segment, page and 16 MiB of filter; 1 LIST a thousand segments for each range of frames;
+    about 6 requests for the commit. Safe while readers and appenders run: readers keep their generation, appended text
+    is included. Raises `AlreadyExists` if another writer replaced the text meanwhile, or `gc` removed objects that are
+    read, and `NotFound` if there is no context.
     """
     with open_store_at(url, store_options) as store:
         newest = read_newest(store)
@@ -101,7 +101,7 @@ def compact(
 
 
 def _compact(work: Rewrite, base: Manifest, layout: SegmentLayout, filters: bool) -> Manifest:
-    """The root to commit; `base` itself when there is nothing to do."""
+    """The root to commit, or `base` itself if there is nothing to do."""
     with work.text(base) as old:
         stretches = list(_stretches(records(old, 0, base.frames)))
         fence = _keep_until(old, stretches, layout, _unreadable_until(work.context, base, stretches))
@@ -138,13 +138,13 @@ class Stretch:
         return "://" in self.object
 
     def is_packed(self, layout: SegmentLayout) -> bool:
-        """Whether it stays as it is: because it is a foreign object, or because it and its frames are at least half
-        full."""
+        """Whether it is not stored again: it is outside the context, or it and its frames are at least half full."""
         full = 2 * self.stored_bytes >= layout.segment_bytes
         return self.is_virtual or (full and 2 * self.text_bytes >= self.frames * layout.frame_bytes)
 
 
 def _stretches(frames: Iterable[Frame]) -> Iterator[Stretch]:
+    """Join adjacent frames of one object."""
     first = count = stored_bytes = text_bytes = end = 0
     name = ""
     for frame in frames:
@@ -162,10 +162,10 @@ def _stretches(frames: Iterable[Frame]) -> Iterator[Stretch]:
 
 
 def plan(stretches: Iterable[Stretch], layout: SegmentLayout) -> list[tuple[int, int]]:
-    """Frames [first, stop) to store again: loosely packed neighbours that become fewer segments, or half the frames.
+    """The ranges [first, stop) of frames to store again: neighbours that become fewer segments, or half the frames.
 
-    A compacted text has none: of two segments that a writer fills one after the other, the first is at least half full,
-    or both together would have been one.
+    A compacted text has none: a writer begins a segment only if a frame does not fit into the one before, so one of two
+    neighbours is at least half full.
     """
     found = []
     for packed, neighbours in groupby(stretches, key=lambda stretch: stretch.is_packed(layout)):
@@ -184,7 +184,8 @@ def plan(stretches: Iterable[Stretch], layout: SegmentLayout) -> list[tuple[int,
 
 
 def _repack(work: Rewrite, old: Reader, loose: list[tuple[int, int]], layout: SegmentLayout) -> Manifest:
-    """Store the frames of `loose` in new segments, and new pages; returns a root of the same text without filters."""
+    """Store the frames of the ranges `loose` in new segments, and new pages. Returns a root of the same text, without
+    filters."""
     base = old.manifest
     kept = tuple(page for page in base.pages if page.frames <= loose[0][0])
     at = kept[-1].frames if kept else 0
@@ -233,7 +234,7 @@ def _store(work: Rewrite, old: Reader, first: int, stop: int, layout: SegmentLay
 
 
 def _bounds(frames: Iterable[Frame], layout: SegmentLayout) -> Iterator[tuple[int, int]]:
-    """Cut neighbouring frames into parts of some segments, so that few are less than half full."""
+    """Cut neighbouring frames into parts of several segments each, so few segments are less than half full."""
     first = stop = size = 0
     for frame in frames:
         first = first if size else frame.number
@@ -245,7 +246,7 @@ def _bounds(frames: Iterable[Frame], layout: SegmentLayout) -> Iterator[tuple[in
         yield first, stop
 
 
-def _store_part(part: Part, *, place: WorkersPlace, layout: SegmentLayout) -> _Stored:
+def _store_part(part: Part, *, place: WorkerContext, layout: SegmentLayout) -> _Stored:
     with place.open(part.root) as (store, text):
         written = write_segments(store, (piece.data for piece in part.frames(text)), layout)
         return written.runs, written.records
@@ -255,11 +256,11 @@ def _store_part(part: Part, *, place: WorkersPlace, layout: SegmentLayout) -> _S
 
 
 def _keep_until(old: Reader, stretches: list[Stretch], layout: SegmentLayout, unreadable: int) -> int:
-    """The frame up to which text and filters stay as they are.
+    """The frame before which all text and filters stay as they are.
 
-    A change in the frames of a filter means a second read of all its text. So a filter stays if it is larger than what
-    an append would merge, its text is well packed, and it covers at least as much text as follows it, or as much as
-    filters can. Then only the short rest is read again, and the number of filters grows with the logarithm of the text.
+    A change in the frames of a filter means that all its text is read again. So a filter stays if it is too large for
+    an append to merge, none of its frames is to be stored again, and it covers at least as much text as follows it, or
+    as much as filters can. Then only the rest is read, and the number of filters grows with the logarithm of the text.
     """
 
     def stays(ref: FilterRef) -> bool:
@@ -275,7 +276,7 @@ def _keep_until(old: Reader, stretches: list[Stretch], layout: SegmentLayout, un
     fence = unreadable
     for ref in old.manifest.filters:
         if ref.first_frame < fence:
-            fence = max(fence, ref.stop_frame)  # its text may not be read, so no other filter can be made
+            fence = max(fence, ref.stop_frame)  # its text may not be read, so the filter cannot be made again
         elif ref.first_frame == fence and stays(ref):
             fence = ref.stop_frame
         else:
@@ -284,7 +285,7 @@ def _keep_until(old: Reader, stretches: list[Stretch], layout: SegmentLayout, un
 
 
 def _unreadable_until(context: ContextHandle, base: Manifest, stretches: list[Stretch]) -> int:
-    """The frame after the last one that may not be read; 0: all may be read."""
+    """The frame after the last one that may not be read, or 0 if all may be read."""
     for stretch in reversed(stretches):
         if stretch.is_virtual:
             try:
@@ -295,7 +296,7 @@ def _unreadable_until(context: ContextHandle, base: Manifest, stretches: list[St
 
 
 def _has_tidy_filters(base: Manifest, fence: int) -> bool:
-    """Whether the filters after the fence are those that one pass over their text would make."""
+    """Whether the filters from frame `fence` on are those that one pass over their text would make."""
     refs = [ref for ref in base.filters if ref.first_frame >= fence]
     full = all(ref.frames == building.GROUP_FRAMES for ref in refs[:-1])
     current = all(ref.fold == TABLES and ref.columns is None for ref in refs)
@@ -303,7 +304,7 @@ def _has_tidy_filters(base: Manifest, fence: int) -> bool:
 
 
 def _untouched_filters(base: Manifest, loose: list[tuple[int, int]]) -> Iterator[FilterRef]:
-    """The filters without a frame that is stored again."""
+    """The filters none of whose frames is stored again."""
     return (
         ref for ref in base.filters if all(ref.stop_frame <= first or stop <= ref.first_frame for first, stop in loose)
     )

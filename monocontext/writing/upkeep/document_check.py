@@ -21,7 +21,7 @@ from monocontext.records import dataclass
 
 @dataclass(slots=True)
 class Counted:
-    """A document, and what was counted of its text so far."""
+    """A document, and the counts of its text that was read so far."""
 
     document: Document
     characters: int = 0
@@ -29,13 +29,13 @@ class Counted:
     newlines: int = 0
 
     def add(self, other: Counted) -> None:
-        """Add what was counted of another part of it."""
+        """Add the counts of another part of the document."""
         self.characters += other.characters
         self.bytes += other.bytes
         self.newlines += other.newlines
 
     def problems(self) -> Iterator[str]:
-        """A line where the whole was counted, and is not as recorded."""
+        """Yield a line if all of the document was counted and the counts differ from the record."""
         now = self.document
         found, expected = (self.bytes, self.newlines), (now.bytes, now.newlines)
         if self.characters == len(now) and found != expected:
@@ -43,10 +43,10 @@ class Counted:
 
 
 class DocumentCheck:
-    """Takes the text frame by frame, in order. Frames may be left out, and then the documents in them are too."""
+    """Checks documents, given the frames of the text in order. Those in frames that are left out are not checked."""
 
     def __init__(self, ref: DocumentsRef | None, get: Callable[[str], bytes], first: int = 0):
-        """`first`: the character from which on the text is given."""
+        """`first` is the first character of the text that is given."""
         self._ref = ref
         self._get = get
         self._problems: list[str] = []
@@ -59,10 +59,10 @@ class DocumentCheck:
 
     def _next(self) -> Counted | None:
         document = next(self._records, None)
-        return None if document is None else Counted(document)  # an empty one is false
+        return None if document is None else Counted(document)  # not `document and`: an empty document is false
 
     def _read(self, first_page: int) -> Iterator[Document]:
-        """The records from a page on, as far as pages can be read."""
+        """Yield the records of pages from number `first_page` on, up to a page that cannot be read."""
         ref = self._ref
         for number in range(first_page, len(ref.pages) if ref else 0):
             assert ref is not None
@@ -80,7 +80,7 @@ class DocumentCheck:
             yield from (page[i] for i in range(len(page)))
 
     def feed(self, start: int, data: bytes) -> Iterator[str]:
-        """Check a frame that begins at a character; yields the faults of documents that end in it."""
+        """Check a frame that begins at character `start`. Yields the problems of documents that end in it."""
         now = self._now
         if now is None:
             return
@@ -98,11 +98,11 @@ class DocumentCheck:
             now = self._now = self._next()
 
     def finish_part(self) -> list[Counted]:
-        """The text goes on elsewhere: documents of which a part was given."""
+        """End a part of the text. Returns the documents of which only some text was given."""
         return self._cut + ([self._now] if self._now and self._now.characters else [])
 
     def finish(self) -> list[str]:
-        """The text is complete: yields the faults of pages and names."""
+        """End the text. Returns the problems of pages and names."""
         for _ in self._records:
             pass
         ref = self._ref

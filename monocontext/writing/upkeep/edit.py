@@ -1,9 +1,8 @@
 """Replace and delete documents of a context, as its next generation.
 
 Only frames with changed text are stored again. Index pages and pages of documents without a change keep their objects.
-Search filters keep the columns of frames whose own text, and the text right after them, stays (`FilterRef.columns`).
-Readers keep the generation that they opened. If another writer commits first, the edit is worked out again on the
-result of that writer.
+Search filters keep the columns of frames whose text, and the text right after them, did not change. Readers keep the
+generation that they opened. If another writer commits first, the edit is made again on the root of that writer.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _LOOK_SECONDS = 0.1
 
 
 Changes = Callable[[Sequence[bytes]], Mapping[int, Change]]
-"""The changes by number, given the names of all documents in their order."""
+"""Returns the changes by the number of the document, given the names of all documents in order."""
 
 
 def replace(
@@ -57,8 +56,8 @@ def replace(
 
     `documents` is a mapping of name to text, or an iterable of (name, text) and (name, text, metadata); a text is a
     `str` or the path of a file. Without metadata, those of the document stay. Of several documents with one name the
-    last is replaced, the one that a dict of the documents has. The result is the text that `publish` makes of the same
-    documents. The new texts are held in memory. `allow`: as for `Monocontext.open`.
+    last is replaced. The result is the text that `publish` makes of the same documents. The new texts are kept in
+    memory. `allow`: as for `Monocontext.open`.
 
     Raises `NotFound`, and changes nothing, if a name is missing (`update` appends missing ones). Earlier generations
     stay readable until `gc` removes them. The bytes written grow with the size of the change.
@@ -116,16 +115,16 @@ def delete(
 ) -> Manifest:
     """Delete documents from the context at `url`, and return the committed root.
 
-    The line that an upload of a folder writes before a file is deleted with it, unless that upload had a `header` of
-    its own. `names` is a name or a glob, or an iterable of names. All documents with such a name are deleted, and the
-    ones after them get new numbers. Earlier generations hold the text until `gc` removes them. Parameters and cost as
-    for `replace`; where documents have tables of names (more than 4096) these are written again, 16 bytes a document.
+    `names` is a name or a glob, or an iterable of names. All documents with such a name are deleted, and the ones after
+    them get new numbers. The header line before a file of a folder is deleted with it, unless the upload set another
+    `header`. Earlier generations keep the text until `gc` removes them. Parameters and cost as for `replace`; with
+    more than 4096 documents, also a table of names, 16 bytes a document.
 
-    `forget`: leave the text in no object below `url`. Objects that share a segment with it are stored again, and `gc`
+    `forget`: leave the text in no object below `url`. Frames that share a segment with it are stored again, and `gc`
     without a grace period removes earlier generations; readers of these fail at their next read of a removed object. If
     that `gc` did not finish, run it again. `find_leftovers` proves the result. `cache_dir`: a folder in which readers
-    of this machine keep data (`Monocontext.open`); it is emptied too. Copies elsewhere (such caches of other machines,
-    versions that a bucket keeps) are not reached.
+    on this machine cache data (`Monocontext.open`), which is emptied too. Copies in other places remain, such as caches
+    of other machines and old versions that the bucket keeps.
 
     Raises `NotFound`, and changes nothing, if no document has such a name.
     """
@@ -160,18 +159,19 @@ def delete(
 
 
 def _wait_for_clock(store: Store, generation: int) -> None:
-    """Wait until the store's clock, which may count whole seconds, is past a commit: then earlier objects are older."""
+    """Wait until a commit is in the past by the store's clock, which may count whole seconds. Then `gc` without a grace
+    period removes all that is older."""
     while committed := next(iter(store.list(generation_key(generation))), None):  # as `gc` looks at it
         if seconds_now(store, committed.now_seconds) > committed.modified_seconds:
             return
         time.sleep(_LOOK_SECONDS)
 
 
-# -- what is asked for -------------------------------------------------------------------------------------------------
+# -- the arguments -----------------------------------------------------------------------------------------------------
 
 
 def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]:
-    """The new texts by name. Raises `InvalidText`, `TypeError`."""
+    """The new texts by name, read from files if they are paths. Raises `InvalidText` or `TypeError`."""
     if isinstance(documents, str | bytes) or not isinstance(documents, Iterable | DocumentInputs):
         raise TypeError(
             f"documents must be a mapping of name to text, or (name, text) tuples, not {type(documents).__name__}"
@@ -186,17 +186,14 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
             raise InvalidText(
                 f"document {number} ({name!r}): its text must be a str or a path, not {type(text).__name__}"
             )
-        if isinstance(text, str):
-            text = b"".join(read_pieces(text, InputOptions())).decode()
-        else:
-            text = b"".join(read_pieces([text], InputOptions())).decode()
+        text = b"".join(read_pieces(text if isinstance(text, str) else [text], InputOptions())).decode()
         metadata = encode_metadata(item[2], number) if len(item) == 3 and item[2] is not None else None
         found[name] = Change(text, metadata)
     return found
 
 
 def _split(given: Mapping[str, Change], names: Sequence[bytes]) -> tuple[dict[int, Change], dict[str, Change]]:
-    """The changes of documents that are there, by number, and the others by name."""
+    """Split changes into those of existing documents, by number, and the others, by name."""
     wanted = {name.encode("utf-8", "surrogatepass"): name for name in given}
     last = {wanted[name]: number for number, name in enumerate(names) if name in wanted}
     found: dict[int, Change] = {}
@@ -226,6 +223,7 @@ def edit(
     store_options: StoreOptions | None,
     forget: bool = False,
 ) -> Manifest:
+    """Commit changes of documents, and return the root. With `forget`, no object keeps a frame with changed text."""
     with open_store_at(url, store_options) as store:
         newest = read_newest(store)
         if newest is None:

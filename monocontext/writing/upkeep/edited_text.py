@@ -18,20 +18,20 @@ from monocontext.writing.upkeep.rewrite import first_byte, first_character, reco
 
 _FRAMES_AT_ONCE = 32
 _AT_ONCE_BYTES = 4 << 20
-"""Frames side by side are one stretch up to so much text, or up to the end of a document."""
+"""Changes in neighbouring frames share a stretch until that has so much text."""
 _REQUESTS = 8
-"""Stretches at once."""
+"""The number of stretches that are made at once."""
 
 
 class Change(NamedTuple):
     """The change of one document."""
 
     text: str | None
-    """None to delete it."""
+    """The new text; None to delete the document."""
     metadata: bytes | None = None
-    """None to keep it."""
+    """The new metadata; None to keep the old ones."""
     keeps_text: bool = False
-    """Change the metadata alone."""
+    """Whether only the metadata change."""
 
     @property
     def deletes(self) -> bool:
@@ -40,31 +40,32 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class Spot:
-    """A changed document, in the old text."""
+    """The place of a changed document in the old text, in characters."""
 
     number: int
     name: bytes
     change: Change
     before: int
-    """The character at which the document before ends."""
+    """The end of the document before it."""
     start: int
     stop: int
     has_more: bool
-    """Whether text follows that belongs to no document."""
+    """Whether text that belongs to no document follows it."""
     header: int = 0
-    """Characters of its header line, which goes with it."""
+    """The length of its header line, if that is deleted with it."""
     newline: int = 0
-    """1 if the newline after it, which belongs to no document, is removed with it; else 0."""
+    """1 if the newline after it, which belongs to no document, is removed with it, else 0."""
 
     @property
     def low(self) -> int:
-        """The first character that may change."""
+        """The first character that may change: that of its header line, if that may be deleted."""
         gap = self.start - self.before
         is_headed = self.change.text is None and 0 < gap <= len(HEADER) + len(self.name) + 1
         return self.before if is_headed else self.start
 
     @property
     def high(self) -> int:
+        """The end of the characters that may change: with the newline after it."""
         return self.stop + (1 if self.has_more else 0)
 
     @property
@@ -76,7 +77,7 @@ class Spot:
 
 @dataclass(slots=True)
 class Stretch:
-    """Neighbouring frames that are stored again: `first` to `last`, and the frames that replace them."""
+    """Neighbouring frames, `first` to `last`, that other frames replace."""
 
     first: int
     last: int
@@ -95,6 +96,7 @@ class Stretch:
 
 
 def spots_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], characters: int) -> list[Spot]:
+    """The places of the documents whose text changes, in a text of so many characters."""
     found = list[Spot]()
     before = 0
     waiting: Spot | None = None
@@ -114,7 +116,7 @@ def spots_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], charac
 
 
 def group(text: Reader, spots: Iterable[Spot]) -> list[Stretch]:
-    """Ranges of frames; changes in the same or neighbouring frames share one."""
+    """The ranges of frames that changes concern. Changes in the same or neighbouring frames share one."""
     found: list[Stretch] = []
     end = text.manifest.frames - 1
     for spot in spots:
@@ -133,7 +135,7 @@ def group(text: Reader, spots: Iterable[Spot]) -> list[Stretch]:
 
 
 def with_neighbours(text: Reader, stretches: Sequence[Stretch]) -> list[Stretch]:
-    """The stretches, and between them all other frames that share an object with one of theirs."""
+    """Add to the stretches all other frames that are in an object with one of theirs."""
     frames = text.manifest.frames
     objects = {frame.object for stretch in stretches for frame in records(text, stretch.first, stretch.stop)}
     found: list[Stretch] = []
@@ -152,8 +154,10 @@ def with_neighbours(text: Reader, stretches: Sequence[Stretch]) -> list[Stretch]
 
 
 def rewrite(text: Reader, stretch: Stretch) -> list[tuple[bytes, FrameRecord]]:
-    """Stored form and record of each frame in the place of a stretch. Its text is read at once, some 4 MiB; where one
-    document is larger only what stays of it."""
+    """Make the new frames of a stretch: stored form and record of each.
+
+    Reads the whole text of the stretch, or of one above 8 MiB only the parts that stay.
+    """
     begin, stop = first_character(text, stretch.first), first_character(text, stretch.stop)
     whole = text.read(begin, stop) if _bytes_of(text, stretch) < 2 * _AT_ONCE_BYTES else None
 
@@ -172,12 +176,12 @@ def rewrite(text: Reader, stretch: Stretch) -> list[tuple[bytes, FrameRecord]]:
 
 
 def _bytes_of(text: Reader, stretch: Stretch) -> int:
-    """The text of a stretch, as it was."""
+    """The length of the old text of a stretch, in bytes."""
     return first_byte(text, stretch.stop) - first_byte(text, stretch.first)
 
 
 def _look_around(read: Callable[[int, int], str], spot: Spot) -> None:
-    """Find the newline after a document, and its header line if it goes."""
+    """Set `newline` of a document, and `header` if it is deleted."""
     if spot.has_more and spot.stop > spot.start:
         spot.newline = int(read(spot.stop - 1, spot.stop) != "\n" and read(spot.stop, spot.stop + 1) == "\n")
     if spot.low < spot.start:
@@ -187,8 +191,8 @@ def _look_around(read: Callable[[int, int], str], spot: Spot) -> None:
 
 
 def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
-    """Frames of about the same length. A short rest would be left over by changes all around it, and keep the object
-    that it lies in."""
+    """Yield frames of about the same length. A short last frame would escape later changes around it, and keep its
+    object in use."""
     start = 0
     while (count := round((len(data) - start) / frame_bytes)) > 1:
         stop = frame_end(data, start, (len(data) - start) // count)

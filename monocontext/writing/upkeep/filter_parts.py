@@ -1,6 +1,6 @@
-"""Make filters of stored text by workers that read it: the driver names frames, and receives the names of filters.
+"""Make the filters of a stored text with workers that read it: the driver names frames, and receives filters.
 
-A worker leaves the columns of its frames in the store, and one worker makes the filters of all, as in an upload.
+A worker stores the columns of its frames, and then one worker makes filters from all columns, as in an upload.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from monocontext.writing.batches import PARTS_AHEAD, Batch, compute_columns
 from monocontext.writing.place import open_store_at
 from monocontext.writing.stored_columns import load_columns, remove_columns, store_columns
 
-_BEHIND_BYTES = 1 << 20
-"""Text after a part, or more, whose pages its worker is told: columns cover some 4 KB of it."""
+_AFTER_BYTES = 1 << 20
+"""A worker gets the index pages of at least this much text after its part: columns cover some 4 KB of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a worker needs to open a context."""
+class WorkerContext:
+    """The arguments with which a worker opens a context."""
 
     url: str | Store
     options: StoreOptions
@@ -40,7 +40,7 @@ class Place:
 
     @contextmanager
     def open(self, root: Manifest) -> Iterator[tuple[Store, Reader]]:
-        """The store, and a reader of a root, committed or not, for a `with` block."""
+        """Yield the store, and a reader of a root, committed or not."""
         with open_store_at(self.url, self.options) as store:
             context = ContextHandle(
                 store, cache_bytes=0, allow=self.allow, store_options=self.options, owns_store=False
@@ -54,39 +54,41 @@ class Part:
     """Some frames for one worker."""
 
     root: Manifest
-    """The first frame of the pages that hold the part and the text after it; frames are numbered from there."""
+    """A root with only the index pages of the part and of some text after it. Frames are numbered from its first."""
     first: int
     stop: int
     is_all: bool
-    """Whether no page follows those."""
+    """Whether these pages go to the end of the text."""
 
     def frames(self, text: Reader) -> Iterator[FrameText]:
-        """Yield its frames, read ahead by a reader of its root."""
+        """Yield the frames of the part, read ahead by `text`, a reader of `root`."""
         start = text.frame(self.first).start
         return text.frames(start, text.frame(self.stop).start if self.stop < self.root.frames else text.characters)
 
 
 def fill_gap(
     executor: Executor,
-    place: Place,
+    place: WorkerContext,
     root: Manifest,
     first: int,
     stop: int,
     earlier: tuple[FilterRef, ...],
-    told: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> tuple[FilterRef, ...]:
-    """Make filters for frames [first, stop) after earlier ones, and return all of them; `told` receives bytes of
-    text."""
+    """Make filters for frames [first, stop) with the workers of an executor. Returns them after the `earlier` ones.
+
+    `report` is called with the number of bytes of text that a worker has read.
+    """
     bare = replace(root, text=b"", head="", tail="", filters=(), documents=None)
-    leave = partial(_leave, place=place, overlap_bytes=overlap_for(root.frame_bytes))
+    work = partial(_store_columns, place=place, overlap_bytes=overlap_for(root.frame_bytes))
     step = max(batches.BATCH_BYTES // root.frame_bytes, 1)
     bounds = [(at, min(at + step, stop)) for at in range(first, stop, step)]
     parts = (cut_part(bare, *each) for each in bounds)
     keys = []
-    for (begin, end), found in zip(bounds, in_order(executor, leave, parts, PARTS_AHEAD), strict=True):
-        key, read_bytes = found or _some(leave(Part(bare, begin, end, True)))
+    for (begin, end), found in zip(bounds, in_order(executor, work, parts, PARTS_AHEAD), strict=True):
+        key, read_bytes = found or _some(work(Part(bare, begin, end, True)))
         keys.append(key)
-        told(read_bytes)
+        report(read_bytes)
     make = partial(_make, keys, place=place, root=bare, first=first, earlier=earlier)
     refs = executor.submit(make).result()
     with open_store_at(place.url, place.options) as store:
@@ -95,23 +97,23 @@ def fill_gap(
 
 
 def head_root(root: Manifest, frames: int, filters: tuple[FilterRef, ...]) -> Manifest:
-    """A root of the first frames of a text, with the fields that making filters reads."""
+    """A root of the first frames of a text, with no more fields than making filters needs."""
     return replace(root, pages=(PageRef("", 0, 0, frames, 0, 0, 0),) if frames else (), filters=filters)
 
 
 def frames_before(text: Reader, frame: int) -> Iterator[bytes]:
-    """Yield the frames before one, from the last (1 GET each): a border takes one or two."""
+    """Yield the text of the frames before one, the last one first (1 GET each). A filter's border takes one or two."""
     return (text.load(text.frame(number)).data for number in range(frame - 1, -1, -1))
 
 
 def cut_part(root: Manifest, first: int, stop: int) -> Part:
-    """The part of frames [first, stop)."""
+    """Make the part of frames [first, stop)."""
     root = replace(root, text=b"", head="", tail="", filters=(), documents=None)
     pages = root.pages
     begin = bisect_right(pages, first, key=lambda page: page.frames)
     last = bisect_left(pages, stop, key=lambda page: page.frames)
     border = pages[last].bytes
-    while last < len(pages) - 1 and pages[last].bytes - border < _BEHIND_BYTES:
+    while last < len(pages) - 1 and pages[last].bytes - border < _AFTER_BYTES:
         last += 1
     before = pages[begin - 1] if begin else PageRef("", 0, 0, 0, 0, 0, 0)
     is_all = last == len(pages) - 1
@@ -134,9 +136,9 @@ def _some(found: tuple[str, int] | None) -> tuple[str, int]:
     return found
 
 
-def _leave(part: Part, *, place: Place, overlap_bytes: int) -> tuple[str, int] | None:
-    """Leave the columns of a part in the store; their key, and the bytes of text. None: too little text is known after
-    it."""
+def _store_columns(part: Part, *, place: WorkerContext, overlap_bytes: int) -> tuple[str, int] | None:
+    """Store the columns of a part. Returns their key and the bytes of text, or None if its root has too little text
+    after it."""
     reach = Columns(overlap_bytes, 1).reach
     with place.open(part.root) as (store, text):
         frames = [piece.data for piece in part.frames(text)]
@@ -148,7 +150,7 @@ def _leave(part: Part, *, place: Place, overlap_bytes: int) -> tuple[str, int] |
 
 
 def _make(
-    keys: list[str], *, place: Place, root: Manifest, first: int, earlier: tuple[FilterRef, ...]
+    keys: list[str], *, place: WorkerContext, root: Manifest, first: int, earlier: tuple[FilterRef, ...]
 ) -> tuple[FilterRef, ...]:
     columns = Columns(overlap_for(root.frame_bytes), 1)
     with place.open(root) as (store, text):
@@ -163,5 +165,5 @@ def _make(
 
 
 def _frames_from(text: Reader, first: int) -> Iterator[bytes]:
-    """Yield the frames from one on (1 GET each)."""
+    """Yield the text of the frames from number `first` on (1 GET each)."""
     return (text.load(text.frame(number)).data for number in range(first, text.manifest.frames))

@@ -1,7 +1,6 @@
-"""Update a text that was indexed in place: read only the objects that are new or have changed.
+"""Update a context that `index_in_place` made: read only the objects that are new or have changed.
 
-Objects with the URL, ETag and size that the index records keep the records of their frames, and their columns in
-filters.
+Objects with the same URL, ETag and size as in the index keep the records of their frames, and their columns in filters.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Frames = tuple[Sequence[FrameRun], Sequence[FrameRecord]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The text as it will be."""
+    """The text after the update."""
 
     objects: Sequence[IndexedObject]
     """In the order of the text."""
@@ -50,7 +49,7 @@ class Target:
 
 
 def can_follow(base: Manifest, target: Target) -> bool:
-    """Whether `base` is a text of objects elsewhere, cut as the target asks."""
+    """Whether `base` is a text of objects outside the context, with frames of the target's size."""
     return bool(base.sources and base.frames and not base.documents) and base.frame_bytes == target.frame_bytes
 
 
@@ -65,12 +64,12 @@ def follow(
     executor: Executor | None,
     url: str | Store,
 ) -> Manifest:
-    """Commit the text of the target on `newest`, and return the root; without a change that is the newest one.
+    """Commit the text of the target after `newest`, and return its root. Without a change, return the newest root.
 
-    `read` gives the frames of an object that is new or has changed, by its number. Cost: 1 GET an index page, what
-    `read` takes, and where there are filters the text of new objects once more; 1 PUT a page that changes, and those of
-    a commit. `executor`: its workers, which find the context at `url`, make the filters. Raises `AlreadyExists` where
-    another writer replaced the text meanwhile.
+    `read` returns the frames of an object of the target, by its number; it is called for objects that are new or have
+    changed. The workers of `executor`, which open the context at `url`, make the filters. Cost: 1 GET for each index
+    page, the requests of `read`, and with filters the text of new objects once more; 1 PUT for each page that changes,
+    and the requests of a commit. Raises `AlreadyExists` if another writer replaced the text meanwhile.
     """
     frames: dict[int, Frames] = {}
 
@@ -108,7 +107,7 @@ def _followed(work: Rewrite, base: Manifest, target: Target, read: Callable[[int
 
 
 class _Indexed(NamedTuple):
-    """The frames of one object in the index."""
+    """An object in the index, with frames [first, stop) up to its byte `end_byte`."""
 
     run: FrameRun
     first: int
@@ -117,7 +116,7 @@ class _Indexed(NamedTuple):
 
 
 def _indexed(work: Rewrite, base: Manifest) -> list[_Indexed]:
-    """The objects of a text, in its order (1 GET an index page)."""
+    """The objects of a text, in order (1 GET for each index page)."""
     found: list[_Indexed] = []
     for number in range(len(base.pages)):
         page = load_page(work.store, base.pages, number)
@@ -158,7 +157,7 @@ def _find_stretches(
     waiting: list[int] = []
     for number, wanted in enumerate(objects):
         same = there.get((wanted.url, wanted.etag, wanted.size_bytes))
-        if same is None or same.first < at:  # in another order it is read again
+        if same is None or same.first < at:  # an object that moved towards the front is read again
             waiting.append(number)
             continue
         put(at, same.first, waiting)

@@ -1,16 +1,16 @@
-"""Remove the objects that no generation names any more.
+"""Remove old generations, and the objects that no remaining generation names.
 
-Objects never change, and several generations may share one: the remaining roots tell which objects are needed.
+Objects never change, and several generations may share one, so the remaining roots decide which objects stay.
 Invariants:
 
-- the newest root, that of `manifest.json`, and every root that was the newest one within the grace period stay, with
-  all objects that they name
+- these roots stay, with all objects that they name: the newest one, the one in `manifest.json`, and each one that was
+  the newest within the grace period
 - nothing younger than the grace period is removed: a writer that has not committed yet may have stored it
 - no name is stored twice, so a DELETE that arrives late finds the object that was checked, or nothing. Writers of
-  earlier versions store equal content again: for their sake each object is checked right before it is removed
+  earlier versions store equal content again: because of them each object is checked right before it is removed
 - roots are removed before objects: a root that exists names only objects that exist
-- an unreadable root or page that stays ends the call before anything is removed
-- keys that do not have the form of `docs/format.md` are not ours, and stay
+- if a root or page that stays cannot be read, nothing is removed
+- objects whose keys do not have the form of `docs/format.md` stay
 - unfinished files in a directory are removed by their own age
 """
 
@@ -39,10 +39,10 @@ from monocontext.writing.place import Place, open_store_at
 
 OLDER_THAN_SECONDS = 7 * 86400
 SAFE_SECONDS = 2 * 86400
-"""The shortest grace period with writers that know no fence: an upload reuses segments that are up to a day old
-(`segments.REUSE_SECONDS`), and may run for a day before it commits."""
+"""The shortest grace period that needs no fence: an upload reuses segments that are up to a day old
+(`reuse.REUSE_SECONDS`), and may run for a day before it commits."""
 REQUESTS = 16
-"""Requests at once."""
+"""The number of requests at once."""
 
 _ROOT = re.compile(r"generations/(\d{20})\.json")
 _OBJECT = re.compile(
@@ -59,14 +59,14 @@ class Collected:
     dry_run: bool
     kept_generations: int
     generations: int
-    """Roots that were removed."""
+    """The number of removed roots; the next fields count other objects."""
     segments: int
     pages: int
     filters: int
     bytes: int
     """Size of all that was removed."""
     temporaries: int = 0
-    """Files of a directory that writers which were killed or interrupted had not finished."""
+    """Unfinished files of killed writers, in a directory."""
     documents: int = 0
     """Pages of documents, and tables of their names."""
 
@@ -83,11 +83,11 @@ def gc(
     progress: Callable[[int], None] | None = None,
     store_options: StoreOptions | None = None,
 ) -> Collected:
-    """Remove what no generation of the last `older_than_seconds` names; with `dry_run` only report it.
+    """Remove old generations and the objects that only they name. Returns what was removed, or with `dry_run` would be.
 
-    A generation is removed when its successor was stored longer ago than that, so the newest always stays. A segment,
-    page or filter is removed when no remaining generation names it and it is older than that too. Ages are by the
-    store's clock: with a machine's clock that is days ahead, `gc` would remove what a writer has just stored.
+    A generation is removed if its successor was stored more than `older_than_seconds` ago, so the newest always stays.
+    A segment, page or filter is removed if no remaining generation names it and it is that old too. Ages are by the
+    store's clock: by a machine's clock that is days ahead, `gc` would remove objects that a writer has just stored.
     `progress` takes the bytes of the objects removed so far.
 
     Safe while readers of kept generations, and writers, run. With a grace period below two days
@@ -96,10 +96,10 @@ def gc(
     Writers of version 0.1 do not know fences: with these, two days are the minimum. After a crash another run completes
     it.
 
-    Raises `NotFound` where no context is, `DamagedData` when a root or page that stays cannot be read: nothing is
-    removed then. Cost: 1 LIST for each kind and thousand objects, 1 GET for each generation and each directory of it,
-    1 for each different page that stays (none for one that its root holds a copy of), 2 requests for each removed
-    object, 1 for each removed root.
+    Raises `NotFound` if there is no context. If a root or page that stays cannot be read, raises `DamagedData` and
+    removes nothing. Cost: 1 LIST for each kind and thousand objects, 1 GET for each generation and its directories, 1
+    for each different page that stays (none for one with a copy in its root), 2 requests for each removed object, 1
+    for each removed root.
     """
     check_seconds("older_than_seconds", older_than_seconds)
     with open_store_at(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
@@ -118,9 +118,17 @@ def gc(
         kinds = Counter(info.key.partition("/")[0] for info in unnamed)
         temporaries, size = sweep(store, cutoff, dry_run=dry_run)
         size += sum(info.size_bytes for info in [*removed, *unnamed])
-        of_kinds = (kinds["segments"], kinds["index"], kinds["filters"])
         return Collected(
-            store.url, dry_run, plan.kept_generations, len(removed), *of_kinds, size, temporaries, kinds["documents"]
+            store.url,
+            dry_run,
+            kept_generations=plan.kept_generations,
+            generations=len(removed),
+            segments=kinds["segments"],
+            pages=kinds["index"],
+            filters=kinds["filters"],
+            bytes=size,
+            temporaries=temporaries,
+            documents=kinds["documents"],
         )
 
 
@@ -133,7 +141,7 @@ class _Removal:
     superseded: set[int]
     """The generations to remove."""
     unnamed: list[ObjectInfo]
-    """Objects that go."""
+    """The objects to remove."""
     kept_generations: int
     floor: int
     """The floor that the newest root announces."""
@@ -146,8 +154,8 @@ class _Removal:
 def _plan(
     store: Store, old: list[ObjectInfo], cutoff: float, threads: Executor, superseded: set[int] | None = None
 ) -> _Removal:
-    """The removal plan: the generations `superseded`, or those before the cutoff, and `old` objects without a name in
-    another."""
+    """Plan the removal of the generations `superseded`, by default those before the cutoff, and of the `old` objects
+    that no other generation names."""
     while True:
         roots = _list_roots(store)
         try:
@@ -162,7 +170,7 @@ def _plan(
             break
         except NotFound:
             if roots.keys() <= _list_roots(store).keys():
-                raise  # else another collector removed one, and what only that names
+                raise  # else another `gc` has removed a generation, with the objects that only it names
     unnamed = [info for info in old if _id_of(info) not in named]
     newest = max((root for root, _ in [*current, *kept]), key=lambda root: root.generation)
     return _Removal(roots, gone, unnamed, len(kept), newest.history.floor)
@@ -173,10 +181,10 @@ def _list_roots(store: Store) -> dict[int, ObjectInfo]:
 
 
 def _commit_fence(store: Store) -> None:
-    """Commit the newest text once more, so that writers who stored objects before notice (`History.fence`).
+    """Commit the newest text once more, as a fence: writers that stored objects before it notice (`History.fence`).
 
-    Each writer's commit follows it or comes before it. Those before are read, and what they name stays. One that
-    follows has seen the fence, and stores under new names what it had stored before, or gives up.
+    Commits before the fence are read, and the objects that they name stay. A writer that commits after it finds the
+    fence, and stores its objects again under new names, or gives up.
     """
 
     def fence(base: Manifest | None) -> Manifest:
@@ -205,11 +213,11 @@ def _find_superseded(roots: dict[int, ObjectInfo], cutoff: float) -> set[int]:
     return {number for number, successor in neighbours if roots[successor].modified_seconds < cutoff}
 
 
-# -- what the rest names -----------------------------------------------------------------------------------------------
+# -- the objects that remaining roots name -----------------------------------------------------------------------------
 
 
 def _read_current(store: Store) -> list[tuple[Manifest, set[str]]]:
-    """The root in `manifest.json`, if there is one: it may lag after a crash, but readers open it."""
+    """The root in `manifest.json`, if there is one. It may lag after a crash, but readers open it."""
     try:
         return [_read_root(store, ROOT_KEY)]
     except NotAContext:
@@ -219,8 +227,10 @@ def _read_current(store: Store) -> list[tuple[Manifest, set[str]]]:
 
 
 def _read_root(store: Store, key: str) -> tuple[Manifest, set[str]]:
-    """A root, and all ids in it and its directories but those of objects that it says are replaced: fields and filters
-    of a later version name objects too."""
+    """Read a root, and all ids in its JSON and in its directories, except those of objects that it replaced.
+
+    Ids are found by their form, since a root of a later version may name objects in other fields.
+    """
     data = get_bounded(store, key, MOST_ROOT_BYTES).data
     root = Manifest.from_bytes(data, f"{store.url}/{key}")
     rest = json.loads(data)
@@ -236,7 +246,7 @@ def _read_root(store: Store, key: str) -> tuple[Manifest, set[str]]:
 
 
 def _named_ids(store: Store, roots: list[tuple[Manifest, set[str]]], threads: Executor) -> set[str]:
-    """Ids of all objects that these roots name, themselves or in their pages."""
+    """The ids of all objects that these roots, or their pages, name."""
     named: set[str] = set()
     pages: dict[str, tuple[PageRef, PageRef | None, bytes | None]] = {}
     for root, ids in roots:
@@ -267,7 +277,7 @@ def _remove(
     *,
     exact: bool,
 ) -> tuple[list[ObjectInfo], list[ObjectInfo]]:
-    """Remove roots, then objects, and return what was removed; with `exact` no version that was stored since."""
+    """Remove roots, then objects. Returns those that were removed. With `exact`, an object must still have its ETag."""
 
     def remove(info: ObjectInfo) -> bool:
         """Remove an object, unless an upload by an earlier version has stored it again."""

@@ -18,9 +18,9 @@ from monocontext.writing.place import Place, open_store_at
 _MAGIC = (0xFD2FB528).to_bytes(4, "little")
 """The first bytes of a zstd frame."""
 _LEAST_BASE64 = 16
-"""Characters: a shorter value of a root is a word."""
+"""Shorter values of a root, in characters, are no base64, but words."""
 _MOST_BYTES = 256 << 20
-"""No frame of a context inflates to more."""
+"""The most bytes to which a zstd frame of a context decompresses."""
 
 
 def find_leftovers(
@@ -30,11 +30,11 @@ def find_leftovers(
     cache_dir: str | os.PathLike[str] | None = None,
     store_options: StoreOptions | None = None,
 ) -> list[str]:
-    """The keys of objects below `url` that hold one of these texts: as they are, or inflated (1 GET an object). With
-    `cache_dir` (`Monocontext.open`) also the paths of such files in it.
+    """The keys of objects below `url` that contain one of these texts, also compressed (1 GET an object).
 
-    All objects are read, whatever names them: segments, also across their frames, pages of documents, and the copies of
-    text in roots. Search filters hold no text. Raises `ValueError` for an empty text.
+    With `cache_dir` (`Monocontext.open`), also the paths of such files in that folder. All objects are read, whether a
+    generation names them or not: segments, whose frames are joined, pages of documents, and the copies of text in
+    roots. Search filters contain no text. Raises `ValueError` for an empty text.
     """
     needles = [text.encode() for text in texts]
     if not needles or not all(needles):
@@ -43,51 +43,52 @@ def find_leftovers(
     with open_store_at(url, store_options) as store:
         for info in store.list():
             data = store.get(info.key).data
-            if _holds(data, needles):
+            if _contains(data, needles):
                 found.append(info.key)
     for path in DiskCache(cache_dir).files() if cache_dir is not None else ():
         with open(path, "rb") as file:
-            if _holds(file.read(), needles):
+            if _contains(file.read(), needles):
                 found.append(path)
     return found
 
 
-def _holds(data: bytes, needles: list[bytes]) -> bool:
+def _contains(data: bytes, needles: list[bytes]) -> bool:
     return any(needle in part for part in _forms(data) for needle in needles)
 
 
 def _forms(data: bytes) -> Iterator[bytes]:
-    """An object as it is, and all that its zstd frames hold as one text; of a root the same of each value."""
+    """Yield the bytes of an object, and those of all its zstd frames, decompressed and joined; for a root, the same for
+    each value in it."""
     try:
         values = list(_strings(json.loads(data))) if data[:1] in (b"{", b"[") else None
     except ValueError:
         values = None  # text that begins like JSON
     if values is None:
         yield data
-        yield b"".join(_inflated(data))
+        yield b"".join(_decompressed(data))
         return
     for value in values:
         try:
-            held = base64.b64decode(value, validate=True) if len(value) >= _LEAST_BASE64 else None
+            decoded = base64.b64decode(value, validate=True) if len(value) >= _LEAST_BASE64 else None
         except (binascii.Error, ValueError):
-            held = None
-        if held is None:
+            decoded = None
+        if decoded is None:
             yield value.encode("utf-8", "surrogatepass")
         else:
-            yield held
-            yield b"".join(_inflated(held))
+            yield decoded
+            yield b"".join(_decompressed(decoded))
 
 
-def _inflated(data: bytes) -> Iterator[bytes]:
-    """The content of each zstd frame, in order. Bytes that only look like a frame give nothing."""
+def _decompressed(data: bytes) -> Iterator[bytes]:
+    """Yield the content of each zstd frame in order. Bytes that only look like the start of a frame are skipped."""
     at = data.find(_MAGIC)
     while at >= 0:
         part = zstandard.ZstdDecompressor(max_window_size=_MOST_BYTES).decompressobj()
         step = len(_MAGIC)
         try:
-            held = part.decompress(data[at:])
+            decoded = part.decompress(data[at:])
             if part.eof:
-                yield held
+                yield decoded
                 step = len(data) - at - len(part.unused_data)
         except zstandard.ZstdError:
             pass

@@ -1,8 +1,8 @@
 """Rewrite a context: commit the same text with other frames or filters as the next generation.
 
 `compact` changes frames, `add_filters` filters; the characters stay. Readers keep the generation that they opened. Text
-that other writers append meanwhile is included as they stored it. Where one replaced the text, `AlreadyExists` is
-raised and nothing changes.
+that other writers append meanwhile is included as they stored it. If another writer replaces the text, `AlreadyExists`
+is raised, and nothing changes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.next_root import as_generation
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.segments import SegmentLayout, write_segments
-from monocontext.writing.upkeep.filter_parts import Place, fill_gap, frames_before, head_root
+from monocontext.writing.upkeep.filter_parts import WorkerContext, fill_gap, frames_before, head_root
 
 
 class Rewrite:
@@ -51,7 +51,7 @@ class Rewrite:
             store, cache_bytes=cache_bytes, allow=allow, store_options=store_options, owns_store=False
         )
         self.executor = executor
-        self.place = Place(url, self.context.store_options, self.context.allow)
+        self.place = WorkerContext(url, self.context.store_options, self.context.allow)
         self._progress = progress
         self._read_bytes = 0
 
@@ -70,7 +70,7 @@ class Rewrite:
         return opened(root, lambda directory: self.get(directory.key))
 
     def text(self, root: Manifest) -> closing[Reader]:
-        """A reader of a root, committed or not, for a `with` block."""
+        """Open a reader of a root, committed or not, for a `with` block."""
         return closing(self.context.read(root))
 
     def pieces(self, text: Reader, start: int, stop: int) -> Iterator[bytes]:
@@ -111,12 +111,12 @@ def records(text: Reader, start: int, stop: int) -> Iterator[Frame]:
 
 
 def first_character(text: Reader, number: int) -> int:
-    """First character of a frame; the length of the text for the number after the last frame."""
+    """The first character of a frame, or the length of the text for the number after the last frame."""
     return text.frame(number).start if number < text.manifest.frames else text.characters
 
 
 def first_byte(text: Reader, number: int) -> int:
-    """First byte of a frame in the UTF-8 form of the text; its length for the number after the last frame."""
+    """The first byte of a frame in the text as UTF-8, or the length of that for the number after the last frame."""
     return text.frame(number).start_byte if number < text.manifest.frames else text.manifest.text_bytes
 
 
@@ -124,9 +124,9 @@ def first_byte(text: Reader, number: int) -> int:
 
 
 def move_filter(ref: FilterRef, old: Reader, new: Reader) -> FilterRef:
-    """Move a filter to another text that has the filter's frames at the same characters.
+    """The entry of a filter in a text that has the frames of that filter at the same characters.
 
-    The frames before them may differ: the border then covers those that hold the text of the old ones.
+    The frames before them may differ. Then the border covers the frames that have the text of the old border.
     """
     first = old.frame(ref.first_frame).start
     number = new.locate(first).number
@@ -137,7 +137,7 @@ def move_filter(ref: FilterRef, old: Reader, new: Reader) -> FilterRef:
 
 
 def gaps(filters: Sequence[FilterRef], start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of frames [start, stop) that no filter covers."""
+    """Yield the ranges of frames in [start, stop) that no filter covers."""
     for ref in filters:
         if start < min(ref.first_frame, stop):
             yield start, min(ref.first_frame, stop)
@@ -152,10 +152,10 @@ def wants_filters(root: Manifest) -> bool:
 
 
 def fill_filters(work: Rewrite, root: Manifest, start: int = 0) -> Manifest:
-    """Make filters for those frames of `root` from `start` on that have none, and return the root with them.
+    """Make filters for the frames of `root` from `start` on that have none, and return the root with them.
 
-    Reads their text once (1 GET for some 8 MiB), in memory bounded by the reader's window; 1 PUT for each 16 MiB of
-    filter, and 1 GET for a short filter that grows. Raises `ForeignObject` for text that may not be read.
+    Reads their text once, in memory bounded by the reader's window. Costs 1 GET for some 8 MiB of text, 1 PUT for each
+    16 MiB of filter, and 1 GET for a short filter that grows. Raises `ForeignObject` for text that may not be read.
     """
     if not wants_filters(root):
         return root
@@ -188,11 +188,11 @@ def _covered_stop(filters: Sequence[FilterRef]) -> int:
 
 
 def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bool) -> Manifest:
-    """Commit `root`, a rewrite of `base`, with the text that was appended to `base` meanwhile.
+    """Commit `root`, a rewrite of `base`, together with the text that others appended to `base` meanwhile.
 
-    Costs 4 requests, and for each commit of another writer those for its frames; with `filters` reads its text where it
-    has no filter of its own. Raises `AlreadyExists` when the text of `base` was replaced, or when objects were removed
-    meanwhile without a safe grace period.
+    With `filters`, also makes the filters that this text lacks. Costs 4 requests, and for each commit of another writer
+    the requests for its frames. Raises `AlreadyExists` if another writer replaced the text, or if `gc` removed objects
+    without a safe grace period.
     """
     done, ours = base, root
 
@@ -214,8 +214,11 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
 
 
 def commit_change(store: Store, newest: Manifest, change: Callable[[Manifest], Manifest | None]) -> Manifest:
-    """Commit the result of `change` for the newest root, and return it. If `change` returns None, nothing changes, and
-    the result is the newest root. If another writer commits first, `change` is called with that writer's root."""
+    """Commit the root that `change` returns for the newest root, and return it.
+
+    If another writer commits first, `change` is called again with that writer's root. If it returns None, nothing is
+    committed, and the newest root is returned.
+    """
     unchanged: Manifest | None = None
 
     def build(base: Manifest | None) -> Manifest:
@@ -235,12 +238,14 @@ def commit_change(store: Store, newest: Manifest, change: Callable[[Manifest], M
 
 
 class _NothingToDo(Exception):
-    """Nothing changes."""
+    """Ends a commit without a change."""
 
 
 def with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:
-    """The root with copies of its own text. Where that is small it is read again, 1 GET a run; its ends stay those of
-    `latest`, which has the same characters, and are read where that has none (2 GETs)."""
+    """The root with copies of its own text: of all of a small text (1 GET a run), else of its two ends.
+
+    The ends are those of `latest`, which has the same characters. If that has none, they are read (2 GETs).
+    """
     bare = replace(root, text=b"", head="", tail="")
     if root.last_page is not None and len(root.pages) == 1 and root.stored_bytes <= inline.MOST_TEXT_BYTES:
         page, at, stored = Page(root.last_page, root.pages[0], None), 0, b""
@@ -267,11 +272,11 @@ def _own_text(text: Reader, start: int, stop: int) -> bytes:
 
 
 def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manifest) -> tuple[Manifest, int]:
-    """`ours`, a rewrite of `before`, with the text that `latest` added to `before`; and the frame from which on it may
-    lack filters that `ours` or `latest` have.
+    """Add to `ours`, a rewrite of `before`, the text that `latest` added to `before`.
 
-    An append may have stored the last frames of `before` again. The result keeps `ours` for the frames that `before`
-    and `latest` share, takes the rest from `latest`, and stores the text between the two again.
+    An append may have stored the last frames of `before` again. So the result has frames of `ours` for the text of the
+    frames that `before` and `latest` share, and then those of `latest`. Text between the two is stored again. Returns
+    the root, and the frame from which on it may lack filters.
     """
     with work.text(before) as old, work.text(latest) as new, work.text(ours) as mine:
         same = _count_common(old, new)

@@ -1,8 +1,8 @@
-"""Update the documents of a context from their sources: read and store only what is new or has changed.
+"""Update the documents of a context from their sources: read and store only those that are new or have changed.
 
 A file counts as unchanged if its size and time are those in the document's metadata (`file`), as in rsync; an object or
-a page if its size and ETag are; a file of a commit if its content has the same number in git. Others are read, and
-stored if the text differs.
+a page if its size and ETag are; a file of a commit if its git id is. Other sources are read, and stored if their text
+differs.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ class Synced:
     changed: tuple[str, ...]
     deleted: tuple[str, ...]
     unchanged: int
-    """Documents whose text stays; `touched` of them have a new time."""
+    """The number of documents whose text stays."""
     touched: int
+    """The number of these whose source has a new time."""
     root: Manifest | None
-    """The newest root afterwards; None with `dry_run` where no context was."""
+    """The newest root afterwards; None with `dry_run` if there is no context."""
 
 
 @validate_options(ReadingOptions)
@@ -65,20 +66,22 @@ def sync(
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Synced:
-    """Make the context at `url` hold the files of `sources`: paths of files and folders, URLs of places in a store, all
-    of whose objects are taken, and `https://` addresses of single pages. Each is a document.
+    """Update the context at `url` so that it has a document for each of the sources. Returns the changes.
 
-    Documents have the names that `publish` gives to files, the keys of objects or the addresses of pages, and no header
-    lines; where no context is one is made. `delete`: documents without a file go; refused where no file is left.
-    `dry_run`: change nothing, and tell what would. In a folder with a git repository files that git ignores are left
-    out, unless `ignored`; with `commit` the repository's files are taken as they were at that commit, branch or tag.
-    `executor`: any `concurrent.futures.Executor`, whose workers then encode and store new documents; all files are read
-    here. `reading`: as for `publish`; a page is decoded by the charset that its server tells.
+    `sources` are paths of files and folders, URLs of places in a store, of which all objects are taken, and `https://`
+    addresses of single pages. Documents have the names that `publish` gives to files, the keys of objects, or the
+    addresses of pages, and no header lines. If there is no context, one is made.
 
-    Reads each file that is new, or whose size or time differ from those recorded, and for the latter the text of its
-    document. Changed texts are held in memory, new ones are not. Replaced and deleted documents are one generation, new
-    ones after them another. Costs as for `replace` and `append`. Raises `NotFound` for a missing path, `InvalidText`
-    for what is not text.
+    `delete`: delete documents without a source; raises `NotFound` if there is no source at all. `dry_run`: change
+    nothing, but return the changes. In a folder with a git repository, files that git ignores are left out, unless
+    `ignored`; with `commit`, files of the repository are taken as they were at that commit, branch or tag. `executor`:
+    any `concurrent.futures.Executor`, whose workers then encode and store new documents; this process reads all
+    sources. `reading`: as for `publish`; the charset that a web server names comes first.
+
+    Reads each source that is new, or whose size or time differs from the recorded one, and in the second case also the
+    text of its document. Changed texts are kept in memory, new ones are not. Replaced and deleted documents are one
+    generation, new ones after them another. Cost: as for `replace` and `append`. Raises `NotFound` for a missing path,
+    and `InvalidText` for a source that is not text.
     """
     options = InputOptions(**reading)
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
@@ -117,8 +120,8 @@ def sync(
 
 @dataclass(frozen=True)
 class _Differences:
-    """The differences between files and documents of a generation. `touched` counts files that differ only in time,
-    `binary` files that no longer hold text."""
+    """The differences between sources and the documents of a generation. `touched` counts files with another time but
+    the same text, `binary` files that are no longer text."""
 
     new: list[Source]
     changes: dict[bytes, Change]
@@ -136,13 +139,14 @@ def _compare(
     delete: bool,
     store_options: StoreOptions | None,
 ) -> _Differences:
-    """Read the files that may differ from their documents, and these documents."""
-    with closing(_Stored(store, base and opened(base, lambda ref: store.get(ref.key).data), store_options)) as there:
-        if delete and there.numbers and not files:
-            raise NotFound(f"the sources hold no file: `delete` would remove all {len(there.numbers):,} documents")
-        new = [file for file in files.values() if there.facts(file.name) is None]
-        known = (file for file in files.values() if there.facts(file.name) is not None)
-        unsure = [f for f in known if not f.is_certain or there.file_facts(f.name) != f.facts["file"]]
+    """Compare sources with the documents of `base`. Reads those that may differ, and their documents."""
+    root = base and opened(base, lambda directory: store.get(directory.key).data)
+    with closing(_StoredDocuments(store, root, store_options)) as stored:
+        if delete and stored.numbers and not files:
+            raise NotFound(f"no file in the sources: `delete` would remove all {len(stored.numbers):,} documents")
+        new = [file for file in files.values() if stored.facts(file.name) is None]
+        known = (file for file in files.values() if stored.facts(file.name) is not None)
+        unsure = [f for f in known if not f.is_certain or stored.file_facts(f.name) != f.facts["file"]]
         changes: dict[bytes, Change] = {}
         changed: list[str] = []
         binary: set[str] = set()
@@ -152,22 +156,22 @@ def _compare(
             if text is None:
                 binary.add(file.name)
                 continue
-            facts = encode_metadata({**(there.facts(file.name) or {}), **file.facts}, 0)
-            if there.text(file.name) == text:
-                if there.file_facts(file.name) == file.facts["file"]:
+            facts = encode_metadata({**(stored.facts(file.name) or {}), **file.facts}, 0)
+            if stored.text(file.name) == text:
+                if stored.file_facts(file.name) == file.facts["file"]:
                     continue
                 touched += 1
                 changes[file.name.encode()] = Change(None, facts, True)
             else:
                 changed.append(file.name)
                 changes[file.name.encode()] = Change(text, facts)
-        gone = [name for name in there.numbers if name not in files or name in binary] if delete else []
+        gone = [name for name in stored.numbers if name not in files or name in binary] if delete else []
         changes |= {name.encode(): Change(None) for name in gone}
         return _Differences(new, changes, changed, gone, touched, len(binary))
 
 
 def _inputs(new: list[Source], options: InputOptions, added: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """New documents, each read when it is stored; `added` gets their names."""
+    """Yield new documents, each read when it is stored. Appends their names to `added`."""
     for file in new:
         text = file.text(options)
         if text is not None:
@@ -176,7 +180,7 @@ def _inputs(new: list[Source], options: InputOptions, added: list[str]) -> Itera
 
 
 def _numbered(changes: dict[bytes, Change], names: Iterable[bytes]) -> dict[int, Change]:
-    """The changes by number: a deletion of all documents with the name, else of the last one."""
+    """The changes by number of the document: a deletion of all documents with the name, or a change of the last one."""
     found: dict[int, Change] = {}
     last: dict[bytes, int] = {}
     for number, name in enumerate(names):
@@ -190,8 +194,8 @@ def _numbered(changes: dict[bytes, Change], names: Iterable[bytes]) -> dict[int,
     return found
 
 
-class _Stored:
-    """The documents of a context, if there is one: their metadata, and their texts to compare."""
+class _StoredDocuments:
+    """The metadata and texts of the documents of a context, by name; empty if `base` is None."""
 
     def __init__(self, store: Store, base: Manifest | None, options: StoreOptions | None) -> None:
         self.numbers: dict[str, tuple[DocumentPage, int]] = {}
@@ -204,7 +208,7 @@ class _Stored:
         self._text = self._context.read(base) if base else None
 
     def facts(self, name: str) -> dict[str, Any] | None:
-        """The metadata of a document; None if there is none with that name."""
+        """The metadata of a document, or None if there is no document with that name."""
         found = self.numbers.get(name)
         return None if found is None else found[0].metadata(found[1])
 

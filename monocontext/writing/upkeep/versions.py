@@ -32,9 +32,9 @@ _AT_ONCE_BYTES = 8 << 20
 def list_versions(
     url: Place, *, newest: int | None = None, store_options: StoreOptions | None = None
 ) -> list[Manifest]:
-    """The roots of all versions, or of the `newest` ones, the oldest first (1 LIST a thousand, 1 GET each).
+    """The roots of all versions that `gc` has not removed, or of the last `newest`, the oldest first.
 
-    Raises `NotFound` if there is no context. `gc` removes versions.
+    Costs 1 LIST for each thousand versions, and 1 GET for each one. Raises `NotFound` if there is no context.
     """
     with open_store_at(url, store_options) as store:
         last = read_newest(store)
@@ -46,7 +46,7 @@ def list_versions(
         def read(number: int) -> Manifest | None:
             try:
                 return last if number == last.generation else read_generation(store, number)
-            except NotFound:  # removed since
+            except NotFound:  # `gc` has removed it since
                 return None
 
         return [root for root in in_threads(read, numbers, _REQUESTS, "monocontext-versions") if root is not None]
@@ -61,12 +61,13 @@ def restore(
 ) -> Manifest:
     """Make the text of an earlier version, with its documents, the newest one, and return the root that was committed.
 
-    The versions in between stay, so a restore can be taken back. Frames that the newest version shares keep their
-    objects; others are stored again as they are, since `gc` may be about to remove theirs. Cost: 1 GET for each index
-    page of both, each page of documents, and 8 MiB of other frames; 1 PUT for 16 MiB of these and for each page; some 6
-    requests for the commit. Search filters that the newest version does not share are made again, which reads the text.
+    The versions in between stay, so a restore can be undone. Frames that the newest version has too keep their objects.
+    Others are stored again as they are, since `gc` may be about to remove their objects. Search filters that the newest
+    version does not have are made again, which reads their text. `allow`: as for `Monocontext.open`.
 
-    Raises `NotFound` where there is no such version any more. `allow`: as for `Monocontext.open`.
+    Cost: 1 GET for each index page of both versions, each page of documents, and 8 MiB of frames that are stored again;
+    1 PUT for 16 MiB of these and for each page; some 6 requests for the commit. Raises `NotFound` if there is no such
+    version, or no longer.
     """
     with open_store_at(url, store_options) as store:
         newest = read_newest(store)
@@ -75,7 +76,7 @@ def restore(
         try:
             wanted = read_generation(store, generation)
         except NotFound:
-            raise NotFound(f"{store.url}: no version {generation}: `history` lists those that are there") from None
+            raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
         with closing(Rewrite(store, allow=allow, store_options=store_options)) as work:
 
             def build(base: Manifest | None) -> Manifest:
@@ -113,7 +114,7 @@ def _restored(work: Rewrite, base: Manifest, wanted: Manifest) -> Manifest:
 
 
 def _store_again(store: Store, text: Reader, shared: set[str], pieces: Pieces) -> dict[int, Frame]:
-    """Store the frames of a text whose objects are not shared, as they are. Returns them by number, newly placed."""
+    """Store again the frames of a text whose objects are not `shared`. Returns them with new places, by number."""
     frames: list[Frame] = []
     for run in _runs(text, shared):
         start = run[0].offset
@@ -134,7 +135,7 @@ def _store_again(store: Store, text: Reader, shared: set[str], pieces: Pieces) -
 
 
 def _runs(text: Reader, shared: set[str]) -> Iterator[list[Frame]]:
-    """Adjacent frames to store again, of at most about 8 MiB."""
+    """Yield the frames to store again, as runs of adjacent ones with about 8 MiB at most."""
     run: list[Frame] = []
     size = 0
     for frame in records(text, 0, text.manifest.frames):
@@ -152,7 +153,8 @@ def _runs(text: Reader, shared: set[str]) -> Iterator[list[Frame]]:
 
 
 def _copy_documents(store: Store, ref: DocumentsRef | None) -> DocumentsRef | None:
-    """The documents under new names: `gc` may be about to remove the old ones (1 GET and 1 PUT each)."""
+    """Copy pages of documents and tables of names to new objects (1 GET and 1 PUT each): `gc` may be about to remove
+    the old ones."""
     if ref is None:
         return None
 

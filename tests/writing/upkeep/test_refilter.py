@@ -82,7 +82,7 @@ def test_workers_make_the_same(seed: int, group_frames: int, monkeypatch: pytest
     """Of a whole text and of holes in it; where pages are short, too, so that little text is known behind a part."""
     monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", group_frames)
     monkeypatch.setattr("monocontext.writing.pages.FRAMES_PER_PAGE", 4)
-    monkeypatch.setattr(filter_parts, "_BEHIND_BYTES", seed % 2)
+    monkeypatch.setattr(filter_parts, "_AFTER_BYTES", seed % 2)
     monkeypatch.setattr(batches, "BATCH_BYTES", 3 * FRAME_BYTES)
     made = []
     for executor in (None, ThreadPoolExecutor(2)):

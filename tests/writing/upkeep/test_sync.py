@@ -199,7 +199,7 @@ def test_workers_store_new_documents(tree: Path, tmp_path: Path, monkeypatch: py
 def test_an_empty_folder_deletes_nothing(store: MemoryStore, tree: Path, tmp_path: Path) -> None:
     sync(tree, store)
     (tmp_path / "not mounted").mkdir()
-    with pytest.raises(NotFound, match="the sources hold no file: `delete` would remove all 3 documents"):
+    with pytest.raises(NotFound, match="no file in the sources: `delete` would remove all 3 documents"):
         sync(tmp_path / "not mounted", store, delete=True)
     assert len(texts_in(store)) == 3
 
