@@ -7,7 +7,7 @@ Each object is read once, to record its frames, URL and ETag. If an object is re
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 
 from monocontext import records
@@ -68,40 +68,12 @@ def index(
             each
             for name in names
             for each in _objects(name, options, note, stores)
-            if not each.url.startswith(store.url.rstrip("/") + "/")  # the context's own objects, below a source
+            if not each.url.startswith(store.url.rstrip("/") + "/")  # the context itself may be below a source
         ]
-        done = Progress()
+        reader = _ObjectReader(portable_place(url), options, stores, executor, note, progress)
 
-        def tell(text_bytes: int, objects: int) -> None:
-            nonlocal done
-            done = records.replace(
-                done,
-                text_bytes=done.text_bytes + text_bytes,
-                stored_bytes=done.stored_bytes + text_bytes,
-                segments=done.segments + objects,
-            )
-            if progress:
-                progress(done)
-
-        def add(part: PartResult) -> None:
-            for text in part.notes:
-                note(text)
-            tell(sum(record.bytes for record in part.records), part.objects)
-
-        def read(objects: list[ObjectRange], ours: SegmentLayout) -> Written:
-            if executor is not None:
-                return index_parts(portable_place(url), options, objects, ours, executor, add)
-            written = Written(columns=ours.columns())
-            for text in read_objects(objects, stores.__getitem__, note):
-                before = len(written.records)
-                _index_object(text, ours, written)
-                tell(sum(record.bytes for record in written.records[before:]), 1)
-            if written.columns:
-                written.columns.finish()
-            return written
-
-        def read_alone(number: int) -> tuple[list[FrameRun], list[FrameRecord]]:
-            written = read([found[number]], records.replace(layout, filters=False))
+        def read_one(number: int) -> tuple[list[FrameRun], list[FrameRecord]]:
+            written = reader.read([found[number]], records.replace(layout, filters=False))
             return written.runs, written.records
 
         objects = [IndexedObject(each.url, each.info.etag, each.info.size_bytes) for each in found]
@@ -112,7 +84,7 @@ def index(
                 store,
                 newest,
                 target,
-                read_alone,
+                read_one,
                 allow=target.sources,
                 store_options=options,
                 executor=executor,
@@ -120,11 +92,54 @@ def index(
             )
 
         def write(_: float) -> Written:
-            written = read(found, layout)
+            written = reader.read(found, layout)
             written.sources = target.sources
             return written
 
         return publish_written(store, write, layout, replace)
+
+
+class _ObjectReader:
+    """Reads objects and cuts them into frames, in this process or with workers, and reports progress."""
+
+    def __init__(
+        self,
+        url: str | Store,
+        options: StoreOptions,
+        stores: Mapping[str, Store],
+        executor: Executor | None,
+        note: Callable[[str], None],
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        """`url` is that of the context, and `stores` has the stores of the objects by URL."""
+        self._url, self._options, self._stores = url, options, stores
+        self._executor = executor
+        self._note, self._progress = note, progress
+        self._done = Progress()
+
+    def read(self, objects: list[ObjectRange], layout: SegmentLayout) -> Written:
+        """The frames of some objects. Raises `InvalidText` for an object that is not UTF-8."""
+        if self._executor is not None:
+            return index_parts(self._url, self._options, objects, layout, self._executor, self._add)
+        written = Written(columns=layout.columns())
+        for text in read_objects(objects, self._stores.__getitem__, self._note):
+            before = len(written.records)
+            _index_object(text, layout, written)
+            self._report(written.records[before:], 1)
+        if written.columns:
+            written.columns.finish()
+        return written
+
+    def _add(self, part: PartResult) -> None:
+        for text in part.notes:
+            self._note(text)
+        self._report(part.records, part.objects)
+
+    def _report(self, new: Sequence[FrameRecord], objects: int) -> None:
+        text_bytes = self._done.text_bytes + sum(record.bytes for record in new)
+        self._done = Progress(text_bytes, text_bytes, self._done.segments + objects)
+        if self._progress:
+            self._progress(self._done)
 
 
 def _absolute_url(name: str | os.PathLike[str]) -> str:
