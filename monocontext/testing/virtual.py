@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from monocontext.format import inline
@@ -20,6 +19,7 @@ from monocontext.testing.stores import VirtualStore
 from monocontext.testing.virtual_filters import virtual_filters
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.joined_documents import join_documents
+from monocontext.writing.pages import moved_page
 from monocontext.writing.reuse import segment_key
 
 FRAMES_PER_SEGMENT = 64
@@ -64,7 +64,7 @@ def virtual_context(
             objects[own.key] = _bytes(data)
             if not here and not distinct:
                 repeated[size] = own
-        pages.append(_behind(own, pages[-1]) if pages else own)
+        pages.append(moved_page(own, None, pages[-1] if pages else None))
     copies = inline.ends(plants.get(0, plain), plants.get(frames - 1, plain))
     manifest = Manifest(
         generation=1,
@@ -96,17 +96,6 @@ def virtual_context(
 
 def _bytes(data: bytes) -> tuple[int, Callable[[int, int], bytes]]:
     return len(data), lambda start, stop: data[start:stop]
-
-
-def _behind(own: PageRef, before: PageRef) -> PageRef:
-    """The entry of a page that follows another one, given its entry as a first page."""
-    return replace(
-        own,
-        frames=own.frames + before.frames,
-        bytes=own.bytes + before.bytes,
-        characters=own.characters + before.characters,
-        newlines=own.newlines + before.newlines,
-    )
 
 
 def _runs(

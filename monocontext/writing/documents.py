@@ -7,15 +7,12 @@ publish(documents([(name, text, metadata), ...]), url)
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from monocontext.engine.fetch.threads import DaemonThreads, Outcome
 from monocontext.errors import InvalidText
-from monocontext.format.document_refs import (
-    DocumentPageRef,
-    documents_key,
-)
+from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, documents_key
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
     HASH_BYTES,
@@ -236,3 +233,10 @@ class DocumentRows:
                 return page.name(number - page.first)
             before = ref
         return self.rows[number - (before.documents if before else 0)].name.decode()
+
+
+def load_document_page(ref: DocumentsRef, number: int, get: Callable[[str], bytes]) -> DocumentPage:
+    """Load and check one page of the documents of a text. Does not call `get` for a last page that the root holds."""
+    copy = ref.last_page if number == len(ref.pages) - 1 else None
+    page = ref.pages[number]
+    return DocumentPage(copy or get(documents_key(page.id)), page, ref.pages[number - 1] if number else None)

@@ -26,7 +26,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
-from monocontext.writing.documents import DocumentRows
+from monocontext.writing.documents import DocumentRows, load_document_page
 
 
 def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
@@ -98,10 +98,7 @@ class _KnownDocuments:
     def page(self, number: int) -> DocumentPage:
         """One page, which must not be a directory (1 GET, none for a page that the root holds)."""
         assert self.ref is not None
-        pages = self.ref.pages
-        copy = self.ref.last_page if number == len(pages) - 1 else None
-        data = copy or self._store.get(documents_key(pages[number].id)).data
-        return DocumentPage(data, pages[number], pages[number - 1] if number else None)
+        return load_document_page(self.ref, number, lambda key: self._store.get(key).data)
 
     def hashes_from(self, first: int) -> bytes:
         """The hashes of the names of documents from number `first` on."""

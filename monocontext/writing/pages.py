@@ -18,6 +18,9 @@ LEAST_FRAMES = 64
 """Pages of up to this many frames count as equally small to `merge_policy`."""
 
 
+_NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
+
+
 def write_pages(
     put: Callable[[str, bytes], object], kept: tuple[PageRef, ...], runs: list[FrameRun], records: list[FrameRecord]
 ) -> tuple[tuple[PageRef, ...], bytes | None]:
@@ -130,7 +133,7 @@ def as_runs(frames: Iterable[Frame]) -> tuple[list[FrameRun], list[FrameRecord]]
         if not runs or not follows(frame, runs[-1].object, end):
             close()
             runs.append(FrameRun(frame.object, frame.offset, 1, frame.codec, frame.etag))
-        rows.append(FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields)))
+        rows.append(record_of(frame))
         end = frame.offset + frame.stored_bytes
         counted += 1
     close()
@@ -151,3 +154,23 @@ def single_runs(runs: Iterable[FrameRun], rows: Sequence[FrameRecord]) -> list[F
             found.append(replace(run, offset=offset, frames=1))
             offset += record.stored_bytes
     return found
+
+
+def record_of(frame: Frame) -> FrameRecord:
+    """The record of a frame, as its index page has it."""
+    return FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields))
+
+
+def moved_page(page: PageRef, before: PageRef | None, new_before: PageRef | None) -> PageRef:
+    """The entry of an unchanged index page that followed `before`, and now follows `new_before`.
+
+    None means that the page was, or is, the first.
+    """
+    old, new = before or _NO_PAGE, new_before or _NO_PAGE
+    return replace(
+        page,
+        frames=new.frames + page.frames - old.frames,
+        bytes=new.bytes + page.bytes - old.bytes,
+        characters=new.characters + page.characters - old.characters,
+        newlines=new.newlines + page.newlines - old.newlines,
+    )

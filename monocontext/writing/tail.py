@@ -27,7 +27,15 @@ from monocontext.format.refs import FilterRef, PageRef
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.merge_policy import merged
-from monocontext.writing.pages import add_pages, as_runs, frames_backwards, frames_in_page, load_page, write_pages
+from monocontext.writing.pages import (
+    add_pages,
+    as_runs,
+    frames_backwards,
+    frames_in_page,
+    load_page,
+    record_of,
+    write_pages,
+)
 from monocontext.writing.reuse import SALT_BYTES, segment_key
 from monocontext.writing.segments import SegmentLayout, cut_frames
 
@@ -60,20 +68,16 @@ def grow(store: Store, base: Manifest, text: bytes, layout: SegmentLayout) -> Ma
     if size >= short_bytes(layout):
         return _close(tail, text)
     taken = merged(tail.sizes, len(text), max(layout.frame_bytes // LEAST_SHARE, 1))
-    kept = tail.pieces[: len(tail.pieces) - taken]
-    runs, records = as_runs(frame for piece in kept for frame in piece)
-    new = Pieces(store, layout, gathers=True)
-    for _, stored, record in _repack(_fetch(store, tail.pieces[len(kept) :]), text, layout):
-        new.add(stored, record)
-    new.finish()
+    stays = len(tail.pieces) - taken
+    runs, records = as_runs(frame for piece in tail.pieces[:stays] for frame in piece)
+    new = _merge(tail, tail.pieces[stays:], text, None)
     runs, records = [*runs, *new.runs], [*records, *new.records]
     closed_runs, closed = as_runs(tail.closed)
     if len(closed) > PAGE_FRAMES:
         pages, last_page = write_pages(store.put, add_pages(store, tail.pages, closed_runs, closed), runs, records)
     else:
         pages, last_page = write_pages(store.put, tail.pages, [*closed_runs, *runs], [*closed, *records])
-    taken_pieces = tail.pieces[len(kept) :]
-    return tail.root(pages, last_page, base.filters, len(records), new.records, bytes(new.stored), taken_pieces, text)
+    return tail.root(pages, last_page, base.filters, len(records), new, tail.pieces[stays:], text)
 
 
 def close(store: Store, base: Manifest, layout: SegmentLayout) -> Manifest:
@@ -88,12 +92,8 @@ def _close(tail: _Tail, text: bytes) -> Manifest:
     """Store all open frames and `text` as one closed piece, with a filter if the context has enough frames for one."""
     store, base, layout = tail.store, tail.base, tail.layout
     first = base.frames - base.open_frames
-    new, columns = Pieces(store, layout, gathers=True), layout.columns(first)
-    for data, stored, record in _repack(_fetch(store, tail.pieces), text, layout):
-        new.add(stored, record)
-        if columns:
-            columns.feed(data)
-    new.finish()
+    columns = layout.columns(first)
+    new = _merge(tail, tail.pieces, text, columns)
     runs, records = as_runs(tail.closed)
     runs, records = [*runs, *new.runs], [*records, *new.records]
     if len(records) > PAGE_FRAMES:
@@ -104,7 +104,18 @@ def _close(tail: _Tail, text: bytes) -> Manifest:
     if columns:
         columns.finish()
         filters = _filters(store, base, columns, first, pages)
-    return tail.root(pages, last_page, filters, 0, new.records, bytes(new.stored), tail.pieces, text)
+    return tail.root(pages, last_page, filters, 0, new, tail.pieces, text)
+
+
+def _merge(tail: _Tail, pieces: Sequence[Sequence[Frame]], text: bytes, columns: Columns | None) -> Pieces:
+    """Store some pieces again, together with `text` after them. Adds the columns of the new frames to `columns`."""
+    new = Pieces(tail.store, tail.layout, gathers=True)
+    for data, stored, record in _repack(_fetch(tail.store, pieces), text, tail.layout):
+        new.add(stored, record)
+        if columns:
+            columns.feed(data)
+    new.finish()
+    return new
 
 
 def _filters(
@@ -156,17 +167,13 @@ class _Tail:
         last_page: bytes | None,
         filters: tuple[FilterRef, ...],
         open_frames: int,
-        new: Sequence[FrameRecord],
-        stored: bytes,
+        new: Pieces,
         taken: Sequence[Sequence[Frame]],
         text: bytes,
     ) -> Manifest:
-        """The root to commit, in which the frames `new` replace the pieces `taken` and also hold `text`.
-
-        `stored` is the stored form of the new frames.
-        """
+        """The root to commit, in which `new` replaces the pieces `taken` and also has the text after them."""
         base, write_id = self.base, uuid.uuid4().hex
-        copied = self._copies(last_page if len(pages) == 1 else None, stored, taken, text)
+        copied = self._copies(last_page if len(pages) == 1 else None, bytes(new.stored), taken, text)
         replaced = [piece[0].object for piece in taken]
         if base.open_frames:
             replaced.append(base.pages[-1].key)
@@ -180,12 +187,12 @@ class _Tail:
             filters=filters,
             open_frames=open_frames,
             final_newline=text.endswith(b"\n") if text else base.final_newline,
-            flags=flags_of_text(new, base.flags if base.frames else OF_TEXT),
+            flags=flags_of_text(new.records, base.flags if base.frames else OF_TEXT),
             text=copied.text,
             head=copied.head,
             tail=copied.tail,
             stored_bytes=base.stored_bytes
-            + sum(record.stored_bytes for record in new)
+            + sum(record.stored_bytes for record in new.records)
             - sum(frame.stored_bytes for piece in taken for frame in piece),
             frame_bytes=self.layout.frame_bytes,
             codec=self.layout.codec,
@@ -264,7 +271,7 @@ def _repack(
         data = decode(stored, frame)
         if 2 * frame.bytes >= layout.frame_bytes and frame.codec == layout.codec:
             yield from cut()
-            yield data, stored, FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields))
+            yield data, stored, record_of(frame)
         else:
             short.append(data)
     short.append(text)

@@ -10,13 +10,13 @@ from monocontext.format.document_refs import DocumentsRef, documents_key
 from monocontext.format.documents import (
     HASH_BYTES,
     Document,
-    DocumentPage,
     decode_names,
     entries_of,
     last_of_each_name,
     name_hash,
 )
 from monocontext.records import dataclass
+from monocontext.writing.documents import load_document_page
 
 
 @dataclass(slots=True)
@@ -66,11 +66,8 @@ class DocumentCheck:
         ref = self._ref
         for number in range(first_page, len(ref.pages) if ref else 0):
             assert ref is not None
-            page_ref = ref.pages[number]
-            held = ref.last_page if number == len(ref.pages) - 1 else None
             try:
-                before = ref.pages[number - 1] if number else None
-                page = DocumentPage(held or self._get(documents_key(page_ref.id)), page_ref, before)
+                page = load_document_page(ref, number, self._get)
                 for i in range(len(page)):
                     page.metadata(i)
             except MonocontextError as error:

@@ -26,6 +26,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import Store
+from monocontext.writing.documents import load_document_page
 from monocontext.writing.upkeep.edited_text import Change, Spot, Stretch
 
 _REQUESTS = 8
@@ -35,13 +36,9 @@ def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]
     """Load all pages of documents (1 GET each, some at once)."""
     if ref is None:
         return []
-    last = len(ref.pages) - 1
 
     def load(number: int) -> DocumentPage:
-        page = ref.pages[number]
-        copy = ref.last_page if number == last else None
-        data = copy if copy is not None else store.get(documents_key(page.id)).data
-        return DocumentPage(data, page, ref.pages[number - 1] if number else None)
+        return load_document_page(ref, number, lambda key: store.get(key).data)
 
     return in_threads(load, range(len(ref.pages)), _REQUESTS, "monocontext-edit")
 

@@ -13,11 +13,9 @@ from monocontext.format.manifest import Manifest
 from monocontext.format.refs import PageRef
 from monocontext.records import replace
 from monocontext.writing.next_root import as_generation
-from monocontext.writing.pages import as_runs, write_pages
+from monocontext.writing.pages import as_runs, moved_page, write_pages
 from monocontext.writing.upkeep.edited_text import Stretch
 from monocontext.writing.upkeep.rewrite import Rewrite, records
-
-_EMPTY_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
 
 
 def changed_root(
@@ -106,7 +104,7 @@ class _IndexWriter:
     def keep(self, page: PageRef, before: PageRef | None, copy: bytes | None) -> None:
         """The next page is an old one, which followed `before` in the old text."""
         self.flush()
-        self.pages = (*self.pages, _moved(page, before, self.pages[-1] if self.pages else None))
+        self.pages = (*self.pages, moved_page(page, before, self.pages[-1] if self.pages else None))
         self.last_page = copy
 
     def flush(self) -> None:
@@ -114,19 +112,6 @@ class _IndexWriter:
         if self._rows:
             self.pages, self.last_page = write_pages(self._put, self.pages, _joined(self._runs, self._rows), self._rows)
             self._runs, self._rows = [], []
-
-
-def _moved(ref: PageRef, before: PageRef | None, now_before: PageRef | None) -> PageRef:
-    """The reference to an unchanged index page, with its totals adjusted to the changed text before it."""
-    old = before or _EMPTY_PAGE
-    new = now_before or _EMPTY_PAGE
-    return replace(
-        ref,
-        frames=new.frames + ref.frames - old.frames,
-        bytes=new.bytes + ref.bytes - old.bytes,
-        characters=new.characters + ref.characters - old.characters,
-        newlines=new.newlines + ref.newlines - old.newlines,
-    )
 
 
 def _joined(runs: Sequence[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:

@@ -23,6 +23,7 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing import batches
 from monocontext.writing.batches import PARTS_AHEAD, Batch, compute_columns
+from monocontext.writing.pages import moved_page
 from monocontext.writing.place import open_store_at
 from monocontext.writing.stored_columns import load_columns, remove_columns, store_columns
 
@@ -115,20 +116,12 @@ def cut_part(root: Manifest, first: int, stop: int) -> Part:
     border = pages[last].bytes
     while last < len(pages) - 1 and pages[last].bytes - border < _AFTER_BYTES:
         last += 1
-    before = pages[begin - 1] if begin else PageRef("", 0, 0, 0, 0, 0, 0)
+    before = pages[begin - 1] if begin else None
+    first_frame = before.frames if before else 0
     is_all = last == len(pages) - 1
-    shifted = tuple(
-        replace(
-            page,
-            frames=page.frames - before.frames,
-            bytes=page.bytes - before.bytes,
-            characters=page.characters - before.characters,
-            newlines=page.newlines - before.newlines,
-        )
-        for page in pages[begin : last + 1]
-    )
-    part = replace(root, pages=shifted, last_page=root.last_page if is_all else None)
-    return Part(part, first - before.frames, stop - before.frames, is_all)
+    moved = tuple(moved_page(page, before, None) for page in pages[begin : last + 1])
+    part = replace(root, pages=moved, last_page=root.last_page if is_all else None)
+    return Part(part, first - first_frame, stop - first_frame, is_all)
 
 
 def _some(found: tuple[str, int] | None) -> tuple[str, int]:

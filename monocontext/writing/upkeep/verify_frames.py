@@ -10,10 +10,11 @@ from monocontext.engine.open import ContextHandle
 from monocontext.errors import MonocontextError
 from monocontext.format import codec
 from monocontext.format.filters.checking import Checker
-from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame, FrameRecord, Page
+from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame, Page
 from monocontext.format.manifest import Manifest
 from monocontext.records import dataclass, field
 from monocontext.stores.protocol import Store
+from monocontext.writing.pages import record_of
 from monocontext.writing.reuse import segment_key
 from monocontext.writing.upkeep.document_check import DocumentCheck
 
@@ -136,7 +137,7 @@ def _check_frame(frame: Frame, stored: bytes, checks: Checks, report: Report) ->
     report.flags &= found.flags
     checks.filter_problems.extend(checks.filters.feed(frame.number, data))
     report.problems += checks.documents.feed(frame.start, data)
-    expected = FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields))
+    expected = record_of(frame)
     if not expected.flags & ENDS_LINE:  # older writers do not set it
         found = found._replace(flags=found.flags & ~ENDS_LINE)
     if found != expected:

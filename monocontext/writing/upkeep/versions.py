@@ -12,14 +12,14 @@ from monocontext.engine.reader import Reader
 from monocontext.errors import NotFound
 from monocontext.format.document_refs import DocumentsRef, documents_key
 from monocontext.format.generations import commit, read_generation, read_newest
-from monocontext.format.index import Frame, FrameRecord
+from monocontext.format.index import Frame
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.next_root import as_generation
-from monocontext.writing.pages import as_runs, write_pages
+from monocontext.writing.pages import as_runs, record_of, write_pages
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.tail import Pieces
@@ -121,7 +121,7 @@ def _store_again(store: Store, text: Reader, shared: set[str], pieces: Pieces) -
         data = store.get_range(run[0].object, start, run[-1].offset + run[-1].stored_bytes - start).data
         for frame in run:
             stored = data[frame.offset - start : frame.offset - start + frame.stored_bytes]
-            pieces.add(bytes(stored), FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields)), frame.codec)
+            pieces.add(bytes(stored), record_of(frame), frame.codec)
             frames.append(frame)
     pieces.finish()
     found: dict[int, Frame] = {}
