@@ -133,7 +133,7 @@ def sync(
 
 
 def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
-    """Call `sync_once`, and again after each change of these files and folders, until Ctrl-C."""
+    """Call `sync_once` now and after each change of these files and folders, until Ctrl-C."""
     try:
         import watchfiles
     except ImportError:
@@ -147,7 +147,7 @@ def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
     def is_wanted(_: object, path: str) -> bool:
         return ".git" not in Path(path).parts
 
-    is_first = True  # the first sync comes after the watch began, which then sees changes during it
+    is_first = True  # the first sync runs after the watch has begun, so changes during the sync are seen
     rounds = watchfiles.watch(*paths, watch_filter=is_wanted, yield_on_timeout=True, rust_timeout=500)
     for changes in rounds:
         if not (changes or is_first):

@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A hit and the place that holds it."""
+    """A hit, and the document with it."""
 
     place: Place
     hit: Hit
@@ -61,7 +61,7 @@ class Line(NamedTuple):
 
 
 BREAK = None
-"""Stands between lines of one place that are not neighbours."""
+"""Marks lines that are left out between two lines of a place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ SETTINGS = {
         Setting("s3.region", "its region", ("AWS_DEFAULT_REGION",)),
         Setting("s3.profile", "profile of the AWS configuration", ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", *KEYS)),
         Setting("sessions.url", "the archive of sessions", ("MONOCONTEXT_URL",)),
-        Setting("volumes.url", "where volumes lie", ("MONOCONTEXT_VOLUMES",)),
+        Setting("volumes.url", "the URL of volumes", ("MONOCONTEXT_VOLUMES",)),
         Setting("models.model", "the root model of `rlm`, as MAKER:NAME or NAME"),
         Setting("models.sub_model", "the model of sub-calls"),
         Setting("models.cache_dir", "folder that keeps answers of sub-calls"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from monocontext.cli.settings import SETTINGS
 
 _STORES = """\
-Where a text may lie. A context is a folder of objects at one of these:
+Places where a text may be stored. A context is a folder of objects at one of these:
 
 - `s3://bucket/prefix`: Amazon S3, and servers of its protocol with `--endpoint URL`
 - `gs://bucket/prefix`: Google Cloud Storage; needs `pip install 'monocontext[obstore]'`
 - `az://container/prefix`: Azure Blob Storage; the same
-- `https://host/path`: a web server that knows ranges, read only; the same
+- `https://host/path`: a web server that supports ranges, read only; the same
 - `hf://datasets/owner/name/path`: Hugging Face, read only; needs `monocontext[fsspec]` and `huggingface_hub`
 - `fsspec+PROTOCOL://place/path`: any filesystem of fsspec; needs `monocontext[fsspec]`
 - a path, or `file:///directory`: a directory of this machine
@@ -27,11 +27,11 @@ Keys come from the environment and from the files of their makers, never from `c
 - Models: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, or what another maker's SDK reads."""
 
 _CONFIG = """\
-`config.toml` holds defaults of the commands `monocontext` and `rlm`. A flag goes before a variable of the environment,
-the variable before the file, and the file before what is built in, which for S3 includes the AWS configuration. The
-library for Python never reads the file.
+`config.toml` holds defaults of the commands `monocontext` and `rlm`. A flag overrides a variable of the environment,
+the variable overrides the file, and the file overrides built-in defaults, which for S3 include the AWS configuration.
+The library for Python never reads the file.
 
-It lies in `$XDG_CONFIG_HOME/monocontext`, by default `~/.config/monocontext`; on macOS in
+It is in `$XDG_CONFIG_HOME/monocontext`, by default `~/.config/monocontext`; on macOS in
 `~/Library/Application Support/monocontext`, on Windows in `%APPDATA%\\monocontext`. `monocontext config path` prints
 where, `monocontext config show` each value and where it comes from. Nothing is read from the working directory: a
 repository that you cloned could send your text and your keys elsewhere.
@@ -45,11 +45,11 @@ repository that you cloned could send your text and your keys elsewhere.
     [limits]
     max_dollars = 2.50
 
-It may hold these; no keys, which have a place of their own (`help credentials`):
+It may hold these settings, but no keys (see `help credentials`):
 
 {settings}
 
-The model and the sub-model hold together: `--preset`, `--base-url`, or a flag that names another maker, leaves out
+The model and the sub-model belong together: `--preset`, `--base-url`, or a flag that names another maker, overrides
 both. A `base_url` is for the models of its maker alone. `rlm demo` reads no file, nor do the uploads of hooks:
 `hooks install` writes what it finds into their settings. `rlm compile`, which hooks with `--compile` start, reads
 it."""
@@ -58,16 +58,16 @@ _VARIABLES = {
     "AWS_...": "keys, profile, region and endpoint, as boto3 reads them",
     "OPENAI_API_KEY, ANTHROPIC_API_KEY": "keys of models",
     "OPENAI_BASE_URL, ANTHROPIC_BASE_URL": "endpoints of models",
-    "OPENAI_MODEL": "the model of `rlm demo`, and of `rlm compile` where nothing names one",
+    "OPENAI_MODEL": "the model of `rlm demo`, and of `rlm compile` if nothing else names one",
     "MONOCONTEXT_URL": "the archive of sessions",
-    "MONOCONTEXT_VOLUMES": "where volumes lie, else `~/.monocontext/volumes`",
-    "MONOCONTEXT_HOME": "what hooks have yet to upload, briefs and their log, else `~/.monocontext`",
-    "MONOCONTEXT_USER": "whose sessions they are, else the login",
-    "MONOCONTEXT_MCP_TOKEN, MONOCONTEXT_MEMORY_TOKEN, RLM_WATCH_TOKEN": "bearer tokens of what serves HTTP",
+    "MONOCONTEXT_VOLUMES": "the URL of volumes, by default `~/.monocontext/volumes`",
+    "MONOCONTEXT_HOME": "the folder of waiting uploads of hooks, briefs and their log, by default `~/.monocontext`",
+    "MONOCONTEXT_USER": "the user of uploaded sessions, by default the login",
+    "MONOCONTEXT_MCP_TOKEN, MONOCONTEXT_MEMORY_TOKEN, RLM_WATCH_TOKEN": "bearer tokens of the HTTP servers",
     "MONOCONTEXT_PYODIDE": "the folder of Pyodide, for the runner wasm",
     "NO_COLOR": "no colours",
-    "HTTPS_PROXY, NO_PROXY": "and their like, as usual",
-    "XDG_CONFIG_HOME": "where `config.toml` lies",
+    "HTTPS_PROXY, NO_PROXY": "and similar variables, as in other programs",
+    "XDG_CONFIG_HOME": "the folder of `monocontext/config.toml`",
 }
 
 

@@ -81,8 +81,8 @@ class FaultyStore(WrappedStore):
 class LosingStore(WrappedStore):
     """Carries out each conditional put, then loses the reply: the caller gets `error`.
 
-    `StoreFailure` stands in for a client that gives up, `AlreadyExists` for one that repeats the request and finds its
-    own object.
+    `StoreFailure` is what a client raises that gives up, `AlreadyExists` what it raises if it repeats the request and
+    finds its own object.
     """
 
     def __init__(self, store: Store, error: type[Exception] = StoreFailure) -> None:

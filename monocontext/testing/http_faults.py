@@ -140,8 +140,8 @@ def wrong_range(by_bytes: int = 1) -> HttpFault:
         found = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
         if not found:
             return reply
-        said = f"bytes {int(found[1]) + by_bytes}-{int(found[2]) + by_bytes}/{int(found[3]) + by_bytes}"
-        return replace(reply, headers=dict(reply.headers) | {"Content-Range": said})
+        wrong = f"bytes {int(found[1]) + by_bytes}-{int(found[2]) + by_bytes}/{int(found[3]) + by_bytes}"
+        return replace(reply, headers=dict(reply.headers) | {"Content-Range": wrong})
 
     return HttpFault("wrong Content-Range", change=change)
 

@@ -37,7 +37,7 @@ def find_weed() -> str | None:
 
 
 class SeaweedServer:
-    """A server with one bucket, which runs within a `with` block. Its data is in a directory that is removed then.
+    """A server with one bucket, which runs within a `with` block. Its data directory is removed at the end of that.
 
     It refuses requests that are unsigned or signed with other keys, and does not create other buckets on demand.
     """
@@ -119,11 +119,11 @@ class SeaweedServer:
             try:
                 self._start_once(weed)
             except StoreFailure as error:
-                said = self._log_tail()
+                log_tail = self._log_tail()
                 self.stop()
                 # Another process may have taken a port after it was found free.
                 if attempt == _STARTS:
-                    raise StoreFailure(f"{error}; its log ends: {said}") from error
+                    raise StoreFailure(f"{error}; its log ends: {log_tail}") from error
             except BaseException:
                 self.stop()
                 raise

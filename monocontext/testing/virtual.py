@@ -34,15 +34,15 @@ def virtual_context(
     distinct: bool = False,
     documents: bool = False,
 ) -> VirtualStore:
-    """A store with a context of `frames` frames, each of which holds `filler`, or the text that `planted` has for it.
+    """Make a store with a context of `frames` frames. The text of each is `filler`, or that of `planted` by its number.
 
     Frames are stored raw. 16 million of them (4 TiB at 256 KiB) take seconds and some megabytes; 400 million (100 TB)
     take about ten seconds and 300 MB.
 
-    - `filters`: with the search filters that `publish` would write
-    - `distinct`: each segment is an object of its own, as in a real text; a terabyte takes about 200 MB. By default
+    - `filters`: add the search filters that `publish` would write
+    - `distinct`: store each segment as a separate object, as in a real text; a terabyte takes about 200 MB. By default
       equal segments are one object, so a request for one is a request for all
-    - `documents`: each frame is a document, named `frame 17` for example; it takes some microseconds and 100 bytes
+    - `documents`: make each frame a document, with names such as `frame 17`; each takes some microseconds and 100 bytes
     """
     plants = {number: text.encode() for number, text in (planted or {}).items()}
     if not filler or frames < 1 or not all(plants.values()) or any(not 0 <= n < frames for n in plants):
@@ -106,7 +106,7 @@ def _runs(
     objects: dict[str, tuple[int, Callable[[int, int], bytes]]],
     distinct: bool,
 ) -> list[FrameRun]:
-    """The segments of one page, which are added to `objects`."""
+    """The runs of one page. Adds their segments to `objects`."""
     runs, digest = [], hashlib.sha256(plain).digest()
     for start in range(first, first + size, FRAMES_PER_SEGMENT):
         count = min(FRAMES_PER_SEGMENT, first + size - start)
@@ -123,7 +123,7 @@ def _runs(
 def _one_each(
     frames: int, record: FrameRecord, special: Mapping[int, FrameRecord], objects: dict[str, Any]
 ) -> DocumentsRef | None:
-    """A document for each frame; adds their pages and names to `objects`."""
+    """A document for each frame. Adds their pages and tables of names to `objects`."""
     store = MemoryStore(f"virtual-{uuid.uuid4().hex}")
     try:
         rows = DocumentRows(store)

@@ -1,6 +1,6 @@
 """The search filters of a virtual context, computed row by row when they are read.
 
-Nearly all columns are equal, since nearly all frames are.
+Nearly all columns are equal, since nearly all frames are equal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Objects = dict[str, tuple[int, Callable[[int, int], bytes]]]
 
 
 def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: Objects) -> tuple[FilterRef, ...]:
-    """The filters of `frames` frames that hold `plain` or a planted text; adds their parts to `objects`."""
+    """The filters of `frames` frames with the text `plain` or a planted one. Adds their parts to `objects`."""
     reach = OVERLAP_BYTES + LONGEST_GRAM[FILTER_KIND] - 1
 
     def column_of(number: int) -> NDArray[np.uint8]:
@@ -55,6 +55,7 @@ def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], obj
 def _add(
     ref: FilterRef, usual: NDArray[np.uint8], special: Mapping[int, NDArray[np.uint8]], objects: Objects
 ) -> FilterRef:
+    """Add the parts of a filter to `objects`, and name them in its entry. `special` has the other columns by number."""
     layout = FilterLayout(ref)
     named = replace(ref, parts=tuple(_name(ref, part) for part in range(layout.parts)))
 
@@ -79,6 +80,7 @@ def _add(
 
 
 def _row(layout: FilterLayout, usual: int, special: Mapping[int, int]) -> bytes:
+    """One row of a filter: the bit `usual` in all columns except those of `special`."""
     row = ((1 << layout.columns) - 1) * usual
     for at, bit in special.items():
         row = row | 1 << at if bit else row & ~(1 << at)

@@ -88,7 +88,7 @@ def test_exit_codes(cli: Cli, context: Path) -> None:
     cli("grep", "x").misused("PATTERN and URL")
     cli("grep", context, "the quick").misused("the URL comes last: `monocontext grep 'the quick' ")
     cli("grep", "s3://bucket/key", "x").misused("the URL comes last")
-    cli("grep", "x" * 5000, context.parent).refused("name one, such as")
+    cli("grep", "x" * 5000, context.parent).refused("open one, such as")
     cli("grep", "-e", "x", "y", context).misused("one argument with -e, the URL")
     cli("grep", "-m", "-1", "x", context).misused("--max-count")
     cli("grep", "-l", "--header", "no name", "x", context).misused("--header")

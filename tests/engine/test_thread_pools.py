@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from monocontext import Monocontext
-from monocontext.engine.fetch import cache, pools
+from monocontext.engine.fetch import cache, threads
 from monocontext.engine.fetch import threads as daemon_threads
 from monocontext.engine.fetch.threads import LOCK, DaemonThreads, Outcome, ThreadPools, in_threads, shared_pools
 from monocontext.errors import DamagedData
@@ -40,9 +40,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> ThreadPools:
     """A crew with one helper, whatever this machine has."""
-    monkeypatch.setattr(pools, "cores", lambda: 2)
+    monkeypatch.setattr(threads, "cores", lambda: 2)
     made = ThreadPools()
-    monkeypatch.setattr(pools, "_current", lambda: made)
+    monkeypatch.setattr(threads, "_current", lambda: made)
     return made
 
 

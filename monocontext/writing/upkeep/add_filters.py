@@ -13,14 +13,8 @@ from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.writing.place import Place, open_store_at, portable_place
-from monocontext.writing.upkeep.rewrite import (
-    Rewrite,
-    commit_rewrite,
-    conflict_if_replaced,
-    fill_filters,
-    gaps,
-    wants_filters,
-)
+from monocontext.writing.upkeep.commit_rewrite import commit_rewrite
+from monocontext.writing.upkeep.rewrite import Rewrite, conflict_if_replaced, fill_filters, gaps, wants_filters
 
 
 def add_filters(

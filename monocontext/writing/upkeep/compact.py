@@ -31,10 +31,10 @@ from monocontext.writing.batches import PARTS_AHEAD
 from monocontext.writing.pages import as_runs, follows, write_pages
 from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, write_segments
+from monocontext.writing.upkeep.commit_rewrite import commit_rewrite
 from monocontext.writing.upkeep.filter_parts import Part, WorkerContext, cut_part
 from monocontext.writing.upkeep.rewrite import (
     Rewrite,
-    commit_rewrite,
     conflict_if_replaced,
     fill_filters,
     first_byte,

@@ -30,12 +30,13 @@ from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import append
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.tail import Pieces
+from monocontext.writing.upkeep.commit_rewrite import commit_change, with_copies
 from monocontext.writing.upkeep.edited_documents import load_documents, write_documents
 from monocontext.writing.upkeep.edited_filters import keep_filters
 from monocontext.writing.upkeep.edited_index import changed_root
 from monocontext.writing.upkeep.edited_text import Change, group, spots_of, store_frames, with_neighbours
 from monocontext.writing.upkeep.gc import gc
-from monocontext.writing.upkeep.rewrite import Rewrite, commit_change, fill_filters, wants_filters, with_copies
+from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, wants_filters
 
 _READ_CACHE_BYTES = 64 << 20
 _LOOK_SECONDS = 0.1

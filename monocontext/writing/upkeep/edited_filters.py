@@ -64,28 +64,15 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
         border = 0
     if not near and border == ref.border_frames:
         return changed(ref, first_frame=moved(ref.first_frame))
-    runs: list[tuple[int, int]] = []
-    """The first column and the length of each run, from the first frame with a known column on."""
-    first_known, at = -1, ref.first_frame
-
-    def add_columns(first: int, stop: int) -> None:
-        """Append the columns of frames [first, stop), without unknown ones before the first known column."""
-        nonlocal first_known
-        for column, frames in _columns_of(ref, first, stop):
-            if first_known < 0:
-                if column == UNKNOWN:
-                    first += frames
-                    continue
-                first_known = first
-            _add(runs, column, frames)
-
+    columns = _ColumnRuns()
+    at = ref.first_frame
     for low, stretch in near:
         stale = max(low, at)
-        add_columns(at, stale)
-        if first_known >= 0:
-            _add(runs, UNKNOWN, max(stretch.first - stale, 0) + len(stretch.frames))
+        columns.keep(ref, at, stale)
+        columns.add(UNKNOWN, max(stretch.first - stale, 0) + len(stretch.frames))
         at = max(at, stretch.stop)
-    add_columns(at, ref.stop_frame)
+    columns.keep(ref, at, ref.stop_frame)
+    runs = columns.runs
     is_cut = at >= ref.stop_frame
     if runs and runs[-1][0] == UNKNOWN:
         runs.pop()
@@ -93,16 +80,42 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
     if 2 * known < ref.frames or len(runs) > MOST_RUNS:
         return None
     frames = sum(count for _, count in runs)
-    first = moved(first_known)
     return changed(
         ref,
-        first_frame=first,
+        first_frame=moved(columns.first_frame),
         frames=frames,
         tail_frames=0 if is_cut else min(ref.tail_frames, frames),
-        border_frames=border if first_known == ref.first_frame else 0,
+        border_frames=border if columns.first_frame == ref.first_frame else 0,
         columns=tuple(runs),
         width=FilterLayout(ref).columns,
     )
+
+
+class _ColumnRuns:
+    """The columns of a changed filter as runs, each a first column, or `UNKNOWN`, and a length. The first is known."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[int, int]] = []
+        self.first_frame = -1
+        """The old number of the frame of the first column."""
+
+    def keep(self, ref: FilterRef, first: int, stop: int) -> None:
+        """Append the columns that a filter has for frames [first, stop)."""
+        for column, frames in _columns_of(ref, first, stop):
+            if not self.runs:
+                self.first_frame = first
+            self.add(column, frames)
+            first += frames
+
+    def add(self, column: int, frames: int) -> None:
+        """Append a run. If it continues the last one, extend that. Unknown columns are never the first."""
+        if not frames or (column == UNKNOWN and not self.runs):
+            return
+        last, count = self.runs[-1] if self.runs else (UNKNOWN, 0)
+        if self.runs and column == (UNKNOWN if last == UNKNOWN else last + count):
+            self.runs[-1] = (last, count + frames)
+        else:
+            self.runs.append((column, frames))
 
 
 def _columns_of(ref: FilterRef, first: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -113,15 +126,3 @@ def _columns_of(ref: FilterRef, first: int, stop: int) -> Iterator[tuple[int, in
         if low < high:
             yield (UNKNOWN if column == UNKNOWN else column + low - at), high - low
         at += frames
-
-
-def _add(runs: list[tuple[int, int]], column: int, frames: int) -> None:
-    """Append a run of columns. If it continues the last run, extend that instead."""
-    if frames <= 0:
-        return
-    last, count = runs[-1] if runs else (0, 0)
-    next_column = UNKNOWN if last == UNKNOWN else last + count
-    if runs and column == next_column:
-        runs[-1] = (last, count + frames)
-    else:
-        runs.append((column, frames))

@@ -17,10 +17,11 @@ from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.pages import load_page, single_runs
+from monocontext.writing.upkeep.commit_rewrite import commit_change, with_copies
 from monocontext.writing.upkeep.edited_filters import keep_filters
 from monocontext.writing.upkeep.edited_index import changed_root
 from monocontext.writing.upkeep.edited_text import Stretch
-from monocontext.writing.upkeep.rewrite import Rewrite, commit_change, fill_filters, wants_filters, with_copies
+from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, wants_filters
 
 _CACHE_BYTES = 64 << 20
 _BOM_BYTES = 3

@@ -23,7 +23,8 @@ from monocontext.writing.pages import as_runs, record_of, write_pages
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.tail import Pieces
-from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, records, with_copies
+from monocontext.writing.upkeep.commit_rewrite import with_copies
+from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, records
 
 _REQUESTS = 8
 _AT_ONCE_BYTES = 8 << 20
