@@ -1,9 +1,9 @@
-"""Batches: many questions over one context, several at once, here or on the workers of an executor.
+"""Answer many questions over one context, several at once, here or on the workers of an executor; resumes after a kill.
 
-A batch continues after a kill. `OUT` gets one whole line for each finished question; a question without a line is not
-finished. `OUT.runs` has a trajectory of each question in progress, which continues from there and pays nothing twice. A
-lock next to each trajectory keeps a task that outlives its driver from answering at the same time as its successor. A
-question begins with a share of the budget that is left, and returns the part that it does not spend.
+`OUT` gets one line for each finished question, appended whole: it decides what is done. `OUT.runs` holds a trajectory
+of each question in progress: one that was broken off continues from there, and pays nothing twice. A lock next to each
+trajectory keeps a task that outlived its driver from answering together with its successor. The budget is shared out: a
+question begins with a share of the rest, and returns the part that it did not spend.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rlm.runners.template import warm_workers
 from rlm.trajectory.recording import Recording
 
 _SHARED = ("calls", "tokens", "dollars")
-"""The limits of the whole batch. The other limits apply to each question."""
+"""Limits that hold over the whole batch; the others hold for each question."""
 _EARLY = frozenset(f"max_{name}" for name in (*_SHARED, "seconds"))
 
 
@@ -50,7 +50,7 @@ class Question:
 
 
 class OnProgress(Protocol):
-    """Called with the progress of a batch."""
+    """Hears how a batch goes on."""
 
     def __call__(self, done: int, of: int, spent: BatchCost) -> object: ...
 
@@ -64,7 +64,7 @@ class BatchCost:
     dollars: float = 0.0
 
     def plus(self, row: Mapping[str, Any]) -> BatchCost:
-        """The sum with the cost of a result."""
+        """With the cost of a result."""
         used = row["spent"]
         return BatchCost(self.calls + used["calls"], self.tokens + used["tokens"], self.dollars + used["dollars"])
 
@@ -76,7 +76,7 @@ class BatchResult:
     rows: list[dict[str, Any]]
     """The result of each finished question, in the order of the questions; the budget did not allow the others."""
     spent: BatchCost
-    """The cost of all runs of the batch."""
+    """By all runs of the batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class BatchJob:
     """The settings of a worker; pickled for workers elsewhere."""
 
     key: str
-    """A key of the batch: each worker keeps one RLM and one open context under it."""
+    """Its own key: workers keep one RLM and one open context for it."""
     make_rlm: Callable[[], RLM]
     open_context: Callable[[], AbstractContextManager[object]]
     runs: str

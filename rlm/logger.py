@@ -1,4 +1,4 @@
-"""The logger, under its name in rlms: `from rlm.logger import RLMLogger`."""
+"""Name the logger as rlms does: `from rlm.logger import RLMLogger`."""
 
 from __future__ import annotations
 

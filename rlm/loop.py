@@ -1,4 +1,4 @@
-"""The loop of a run: ask the root model, run its code, send back the output, until it answers or a budget is spent."""
+"""Run the loop: ask the root model, run its code, send back the output, until it answers or a budget is spent."""
 
 from __future__ import annotations
 

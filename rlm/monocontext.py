@@ -1,4 +1,4 @@
-"""The lazy text, under its name in DeepRecurse: `from rlm.monocontext import Monocontext`."""
+"""Name the lazy text as DeepRecurse does: `from rlm.monocontext import Monocontext`."""
 
 from __future__ import annotations
 

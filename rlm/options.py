@@ -1,4 +1,4 @@
-"""The keywords of `RLM`, in four groups."""
+"""Name the keywords of `RLM` once, in four groups."""
 
 from __future__ import annotations
 

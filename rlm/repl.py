@@ -1,4 +1,4 @@
-"""The REPL, under its name in rlm-minimal: `from rlm.repl import REPLEnv, REPLResult, Sub_RLM`."""
+"""Name the REPL as rlm-minimal does: `from rlm.repl import REPLEnv, REPLResult, Sub_RLM`."""
 
 from __future__ import annotations
 

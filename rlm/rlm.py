@@ -1,4 +1,4 @@
-"""The class `RLM`, made from keywords: it answers questions about a context, and continues recorded runs."""
+"""Make an `RLM` of its keywords: questions about a context, and runs that go on from a recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`RLM_REPL`, under its name in rlm-minimal and DeepRecurse: `from rlm.rlm_repl import RLM_REPL`."""
+"""Name `RLM_REPL` as rlm-minimal and DeepRecurse do: `from rlm.rlm_repl import RLM_REPL`."""
 
 from __future__ import annotations
 

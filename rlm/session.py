@@ -1,4 +1,4 @@
-"""A session: questions in a row over one context, in one namespace. A run is a session of one question."""
+"""Answer questions in a row in one namespace over one context: a run is a session of one question."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Calls of models within a budget: retries, cache, prices, usage, and the sub-calls of cells."""
+"""Call models within a budget: retries, cache, prices, usage, and the sub-calls that a cell makes."""

@@ -1,4 +1,4 @@
-"""Measure the time during which at least one call is in progress."""
+"""Measure the time during which at least one call is under way."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Backends of language models: one module for each vendor, and a registry by name."""
+"""Ask language models: one module for each vendor, and a registry by name."""

@@ -1,4 +1,4 @@
-"""Ask the model at an OpenAI-compatible endpoint."""
+"""Ask the model behind any OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 

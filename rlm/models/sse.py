@@ -1,4 +1,4 @@
-"""Read server-sent events from bytes, which may arrive in any pieces. Pure."""
+"""Read server-sent events out of bytes. Pure; the end of a line may be cut like any other bytes."""
 
 from __future__ import annotations
 

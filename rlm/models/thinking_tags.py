@@ -1,4 +1,4 @@
-"""Find thinking in tags, such as `<think>...</think>`, as opposed to tags that a reply only mentions.
+"""Find thinking in tags, such as `<think>...</think>`, and tell it from tags that a reply only mentions.
 
 - An opening tag counts at the start of a line, and right after other thinking; it may have attributes.
 - Thinking ends at the next closing tag, regardless of fences or answers in it; without one all the rest is thinking.

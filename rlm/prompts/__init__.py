@@ -1,1 +1,1 @@
-"""The prompts of the models, and the parsing of their replies."""
+"""Write the prompts of the models, and parse their replies."""

@@ -1,4 +1,4 @@
-"""Messages between the system prompt and the question that show the root model how to look and how to finish.
+"""Show the root model by example how to look and how to finish: messages between the system prompt and the question.
 
 They are messages rather than prose, because a small model then begins its reply as they do, with a fence. It may also
 copy them verbatim, so all code in them must be right as it is, and must print little. They are short, because they are

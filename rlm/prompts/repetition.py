@@ -1,4 +1,4 @@
-"""Detect a root model that repeats itself, and make its next reply differ.
+"""Notice a root model that repeats itself, and get it out of that.
 
 A turn repeats the one before it if both its code and the output are the same, whatever words surround it: code that
 advances, as `next(pages)` does, prints something else each time. A turn without code is compared by its words. A

@@ -1,1 +1,1 @@
-"""The record of a run: its steps, written to a file, read back, and printed."""
+"""Record a run: its steps, written to a file, read back, and printed."""

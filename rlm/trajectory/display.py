@@ -1,4 +1,4 @@
-"""Print the steps and the costs of a run to stderr, and on a terminal a line about the current turn."""
+"""Print the steps and the costs of a run to stderr, and on a terminal a line about the present."""
 
 from __future__ import annotations
 

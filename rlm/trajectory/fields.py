@@ -1,4 +1,4 @@
-"""Read fields of a trajectory's lines, which may come from another writer or from an attacker.
+"""Read fields of a trajectory's lines, which may come from other writers, or from an enemy.
 
 Every value is checked: an invalid number becomes None, a non-text where a text belongs becomes its JSON.
 """

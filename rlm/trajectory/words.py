@@ -1,4 +1,4 @@
-"""Count the words of an answer that a text has."""
+"""Tell how much of an answer's words a text holds."""
 
 from __future__ import annotations
 

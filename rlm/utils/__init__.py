@@ -1,1 +1,1 @@
-"""The package of `rlm.utils.prompts`, as in rlm-minimal."""
+"""Keep the path of `rlm.utils.prompts`, as in rlm-minimal."""
