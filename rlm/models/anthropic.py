@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Unpack
 
 from rlm.errors import LLMError, takes
-from rlm.models.incoming import IncomingReply, get, read_parts
+from rlm.models.heard import Heard, get, read_parts
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
@@ -45,10 +45,10 @@ class AnthropicLM(SDKModel):
         if body := fields.accepted(self._fields() | self._extra_body):
             request["extra_body"] = body
         client = self._client.get()
-        asked, incoming = Asked(name, self._where), IncomingReply()
+        asked, heard = Asked(name, self._where), Heard()
         with client.messages.with_streaming_response.create(**request) as response:
-            streamed = self._receive(response, asked, incoming, on_delta, _read_event, _read_answer)
-        return incoming.reply(name, asked, partial(count_usage, endpoint=self._where), streamed=streamed)
+            streamed = self._hear(response, asked, heard, on_delta, _read_event, _read_answer)
+        return heard.reply(name, asked, partial(count_usage, endpoint=self._where), streamed=streamed)
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
@@ -72,63 +72,60 @@ def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
     return fields
 
 
-def _read_event(value: object, incoming: IncomingReply, on_delta: Listener | None) -> None:
+def _read_event(value: object, heard: Heard, on_delta: Listener | None) -> None:
     """Take one event of a stream; unknown ones are ignored. Raises Failed for one that reports a failure."""
-    incoming.check(value)
+    heard.check(value)
     kind = get(value, "type")
     if kind == "message_start":
-        _read_message(get(value, "message"), incoming, on_delta)
+        _read_message(get(value, "message"), heard, on_delta)
     elif kind == "content_block_start":
-        _read_blocks([get(value, "content_block")], incoming, on_delta)
+        _read_blocks([get(value, "content_block")], heard, on_delta)
     elif kind == "content_block_delta":
-        incoming.think(get(value, "delta", "thinking"), on_delta)
-        incoming.write(get(value, "delta", "text"), on_delta)
+        heard.think(get(value, "delta", "thinking"), on_delta)
+        heard.write(get(value, "delta", "text"), on_delta)
     elif kind == "message_delta":
-        _read_end(get(value, "delta"), incoming)
-        _add_usage(get(value, "usage"), incoming)
+        _read_end(get(value, "delta"), heard)
+        _add_usage(get(value, "usage"), heard)
     elif kind == "message_stop":
-        incoming.has_ended = True
+        heard.whole = True
 
 
-def _read_answer(value: object, incoming: IncomingReply, on_delta: Listener | None, asked: Asked) -> None:
+def _read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: Asked) -> None:
     """Take a whole message. Raises Failed for a failure, LLMError for anything but a message."""
-    incoming.check(value)
+    heard.check(value)
     if not isinstance(get(value, "content"), list):
         raise LLMError(f"{asked}: an answer without content: {one_line(value)[:120]}")
-    _read_message(value, incoming, on_delta)
+    _read_message(value, heard, on_delta)
 
 
-def _read_message(message: object, incoming: IncomingReply, on_delta: Listener | None) -> None:
+def _read_message(message: object, heard: Heard, on_delta: Listener | None) -> None:
     content = get(message, "content")
-    _read_blocks(content if isinstance(content, list) else [], incoming, on_delta)
-    _read_end(message, incoming)
-    _add_usage(get(message, "usage"), incoming)
+    _read_blocks(content if isinstance(content, list) else [], heard, on_delta)
+    _read_end(message, heard)
+    _add_usage(get(message, "usage"), heard)
 
 
-def _read_blocks(blocks: Sequence[object], incoming: IncomingReply, on_delta: Listener | None) -> None:
+def _read_blocks(blocks: Sequence[object], heard: Heard, on_delta: Listener | None) -> None:
     for block in blocks:
         kind = get(block, "type")
         if isinstance(kind, str) and "tool_use" in kind:
-            incoming.call(get(block, "name"))
+            heard.call(get(block, "name"))
             continue
         text, thinking, _ = read_parts(block)
-        incoming.think(thinking, on_delta)
-        incoming.write(text, on_delta)
+        heard.think(thinking, on_delta)
+        heard.write(text, on_delta)
 
 
-def _read_end(value: object, incoming: IncomingReply) -> None:
-    incoming.end(get(value, "stop_reason"))
-    if explanation := get(value, "stop_details", "explanation"):
-        incoming.end_message = one_line(explanation)
+def _read_end(value: object, heard: Heard) -> None:
+    heard.end(get(value, "stop_reason"))
+    if said := get(value, "stop_details", "explanation"):
+        heard.said = one_line(said)
 
 
-def _add_usage(usage: object, incoming: IncomingReply) -> None:
+def _add_usage(usage: object, heard: Heard) -> None:
     """The counts at the end override those at the beginning."""
     if isinstance(usage, Mapping):
-        incoming.usage = {
-            **(incoming.usage or {}),
-            **{name: count for name, count in usage.items() if count is not None},
-        }
+        heard.usage = {**(heard.usage or {}), **{name: count for name, count in usage.items() if count is not None}}
 
 
 def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, TokenDetails, Any]:

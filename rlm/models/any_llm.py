@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from rlm.errors import LLMError, takes
 from rlm.models import chat
-from rlm.models.incoming import IncomingReply
+from rlm.models.heard import Heard
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, read_failure
@@ -40,15 +40,15 @@ class AnyLM(SDKModel):
         }  # fmt: skip
         if extra := fields.accepted(self._extra_body):
             request["extra_body"] = extra
-        client, asked, incoming = self._client.get().ask, Asked(name, self.provider), IncomingReply()
+        client, asked, heard = self._client.get().ask, Asked(name, self.provider), Heard()
         controls = fields.accepted({"stream": True, "stream_options": {"include_usage": True}}) if on_delta else {}
         if "stream" in controls:
             for chunk in client.completion(**request, **controls):
-                chat.read_chunk(_plain(chunk), incoming, on_delta)
+                chat.read_chunk(_plain(chunk), heard, on_delta)
         else:
-            chat.read_answer(_plain(client.completion(**request)), incoming, on_delta, asked)
+            chat.read_answer(_plain(client.completion(**request)), heard, on_delta, asked)
         # The library hides the mark of the end of a stream, so one that ends without a reason counts as whole.
-        return incoming.reply(name, asked, partial(chat.count_usage, endpoint=self.provider), streamed=False)
+        return heard.reply(name, asked, partial(chat.count_usage, endpoint=self.provider), streamed=False)
 
     @property
     def _where(self) -> Any:
@@ -76,11 +76,11 @@ class AnyLM(SDKModel):
             status = 500
         codes = (error.code, error.error_type, re.sub("(?<=[a-z])(?=[A-Z])", "_", type(error).__name__))
         param = error.param or getattr(error, "parameter_name", None) or ""
-        problem = Statement(
+        said = Statement(
             one_line(error.message), " ".join(str(code).lower() for code in codes if code), status, str(param)
         )
         wait = getattr(error, "retry_after", None)
-        return Failed(problem, status, {} if wait is None else {"retry-after": str(wait)})
+        return Failed(said, status, {} if wait is None else {"retry-after": str(wait)})
 
 
 def knows(provider: str) -> bool:

@@ -47,11 +47,11 @@ def split_channels(text: str) -> tuple[str, str] | None:
         groups = mark.groupdict()
         to = f"{groups.get('role') or ''}{groups.get('to') or ''}" or part.split("\n")[0]
         parts.append((mark["name"], to, without_end_tokens(part)))
-    answers = [part for name, _, part in parts if name == "final"]
-    if not answers:  # commentary is for the user, unless it calls a tool
-        answers = [part for name, to, part in parts if name == "commentary" and "to=" not in to]
-    thought = "\n\n".join(part.strip() for _, _, part in parts if part.strip() and part not in answers)
-    return "\n\n".join(answers).lstrip("\n"), thought
+    said = [part for name, _, part in parts if name == "final"]
+    if not said:  # commentary is for the user, unless it calls a tool
+        said = [part for name, to, part in parts if name == "commentary" and "to=" not in to]
+    thought = "\n\n".join(part.strip() for _, _, part in parts if part.strip() and part not in said)
+    return "\n\n".join(said).lstrip("\n"), thought
 
 
 def without_end_tokens(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlm.errors import LLMError
-from rlm.models.incoming import IncomingReply, first_of, get, read_parts, read_thinking
+from rlm.models.heard import Heard, first_of, get, read_parts, read_thinking
 from rlm.models.listener import Listener
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
 from rlm.models.statement import Asked, one_line
@@ -18,20 +18,20 @@ _REPEATED_CHARACTERS = 20
 """Shortest text that its last chunk repeats as a whole: shorter ones may be meant."""
 
 
-def read_chunk(value: object, incoming: IncomingReply, on_delta: Listener | None) -> None:
+def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:
     """Take one chunk of a stream. Raises Failed for one that reports a failure."""
-    incoming.check(value)
-    incoming.usage = get(value, "usage") or incoming.usage
-    incoming.tier = get(value, "service_tier") or incoming.tier
-    _read_choice(value, incoming, on_delta)
+    heard.check(value)
+    heard.usage = get(value, "usage") or heard.usage
+    heard.tier = get(value, "service_tier") or heard.tier
+    _read_choice(value, heard, on_delta)
 
 
-def read_answer(value: object, incoming: IncomingReply, on_delta: Listener | None, asked: Asked) -> None:
+def read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: Asked) -> None:
     """Take a whole chat completion. Raises Failed for a failure, LLMError for an answer without choices."""
-    read_chunk(value, incoming, on_delta)
+    read_chunk(value, heard, on_delta)
     blocked = get(value, "promptFeedback", "blockReason") or get(value, "prompt_feedback", "block_reason")
     if blocked:
-        incoming.end(f"content_filter: {blocked}")
+        heard.end(f"content_filter: {blocked}")
     elif not isinstance(_choice(value), dict):
         raise LLMError(f"{asked}: an answer without choices: {one_line(value)[:120]}")
 
@@ -65,37 +65,37 @@ def _choice(value: object) -> Any:
     )
 
 
-def _read_choice(value: object, incoming: IncomingReply, on_delta: Listener | None) -> None:
+def _read_choice(value: object, heard: Heard, on_delta: Listener | None) -> None:
     choice = _choice(value)
-    incoming.check(choice if get(choice, "error") else None)
+    heard.check(choice if get(choice, "error") else None)
     message, has_delta = get(choice, "delta"), isinstance(choice, dict) and "delta" in choice
-    if not message and not (incoming.text and has_delta):  # else some repeat the whole message in their last chunk
+    if not message and not (heard.text and has_delta):  # else some repeat the whole message in their last chunk
         message = get(choice, "message")
     if not isinstance(message, dict):
         message = {"content": message} if isinstance(message, str) else {}
     text, thinking, refusal = read_parts(message.get("content"))
     if get(message, "extra_content", "google", "thought") is True:
         text, thinking = "", text
-    if text and incoming.text and not has_delta:  # some send the whole so far, others one piece each
-        text = text.removeprefix("".join(incoming.text))
-    elif len(incoming.text) > 1 and get(choice, "finish_reason"):
-        text = _without_repeated(text, "".join(incoming.text))
-    thinking = thinking or next((found for name in _THINKING if (found := read_thinking(message.get(name)))), "")
-    incoming.think(thinking, on_delta)
-    incoming.write(text or get(choice, "text"), on_delta)
+    if text and heard.text and not has_delta:  # some send the whole so far, others one piece each
+        text = text.removeprefix("".join(heard.text))
+    elif len(heard.text) > 1 and get(choice, "finish_reason"):
+        text = _without_repeated(text, "".join(heard.text))
+    thinking = thinking or next((said for name in _THINKING if (said := read_thinking(message.get(name)))), "")
+    heard.think(thinking, on_delta)
+    heard.write(text or get(choice, "text"), on_delta)
     refusals = (refusal, message.get("refusal"))
-    incoming.refusal += [text for text in refusals if isinstance(text, str) and text]
+    heard.refusal += [said for said in refusals if isinstance(said, str) and said]
     calls, call = message.get("tool_calls"), message.get("function_call")
     if calls or call:
-        incoming.call(get(first_of(calls), "function", "name") or get(call, "name"))
+        heard.call(get(first_of(calls), "function", "name") or get(call, "name"))
     native = get(choice, "native_finish_reason")
-    incoming.end(native if isinstance(native, str) and native.lower() in _CUT_NATIVE else get(choice, "finish_reason"))
+    heard.end(native if isinstance(native, str) and native.lower() in _CUT_NATIVE else get(choice, "finish_reason"))
     filtered = get(choice, "content_filter_results")
     if isinstance(filtered, dict) and isinstance(filtered.get("error"), dict):
-        incoming.end_message = one_line(get(filtered, "error", "message") or "")
+        heard.said = one_line(get(filtered, "error", "message") or "")
 
 
 def _without_repeated(text: str, before: str) -> str:
     """The text of a last chunk, which some endpoints fill with the whole reply once more."""
-    stripped = text.strip()
-    return "" if len(stripped) >= _REPEATED_CHARACTERS and stripped == before.strip() else text
+    said = text.strip()
+    return "" if len(said) >= _REPEATED_CHARACTERS and said == before.strip() else text

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from rlm.errors import LLMError, takes
-from rlm.models.incoming import IncomingReply
+from rlm.models.heard import Heard
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, clean_messages, read_details, sum_tokens
 from rlm.models.statement import Asked, Statement, make_error, one_line
@@ -66,27 +66,27 @@ class ClaudeAgentLM:
             setting_sources=[],
             max_turns=1,
         )
-        incoming = IncomingReply()
+        heard = Heard()
         dollars: float | None = None
         async with aclosing(sdk.query(prompt=_write_conversation(messages), options=options)) as answers:
             async for answer in answers:
                 if isinstance(answer, sdk.AssistantMessage):
                     for block in answer.content if isinstance(answer.content, list) else []:
-                        incoming.think(getattr(block, "thinking", None), on_delta)
-                        incoming.write(getattr(block, "text", None), on_delta)
+                        heard.think(getattr(block, "thinking", None), on_delta)
+                        heard.write(getattr(block, "text", None), on_delta)
                 elif isinstance(answer, sdk.ResultMessage):
-                    incoming.usage = answer.usage if isinstance(answer.usage, dict) else {}
+                    heard.usage = answer.usage if isinstance(answer.usage, dict) else {}
                     dollars = answer.total_cost_usd
-                    incoming.end(getattr(answer, "stop_reason", None))
+                    heard.end(getattr(answer, "stop_reason", None))
                     if answer.is_error:
-                        statement = Statement(one_line(answer.result), status=getattr(answer, "api_error_status", None))
-                        raise make_error(statement, Asked(model, "Claude Code"))
-        used = incoming.usage or {}
+                        said = Statement(one_line(answer.result), status=getattr(answer, "api_error_status", None))
+                        raise make_error(said, Asked(model, "Claude Code"))
+        used = heard.usage or {}
         kept, found = (used.get(f"cache_{kind}_input_tokens") or 0 for kind in ("creation", "read"))
         read, written = sum_tokens(used.get("input_tokens"), kept, found), sum_tokens(used.get("output_tokens"))
         details = read_details(read, written, cache_read=found, cache_write=kept)
         asked = Asked(model, "Claude Code")
-        return incoming.reply(model, asked, lambda *_: (read, written, details, dollars), streamed=False)
+        return heard.reply(model, asked, lambda *_: (read, written, details, dollars), streamed=False)
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:

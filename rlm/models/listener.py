@@ -15,11 +15,11 @@ class Listener:
     def __init__(self, on_delta: Callable[[str], object] | None) -> None:
         self._on_delta = on_delta
         self.raised: BaseException | None = None
-        self.has_received = False
+        self.has_heard = False
         """Text came."""
 
     def __call__(self, delta: str) -> None:
-        self.has_received = True
+        self.has_heard = True
         if self._on_delta:
             self._call(self._on_delta, delta)
 

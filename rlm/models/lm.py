@@ -145,14 +145,14 @@ def check_whole(reply: Reply) -> Reply:
     """Return `reply` if it is an answer. Raises LLMError, which holds it, if it is cut, empty or a call of a tool."""
     if reply.cut:
         start = f": {' '.join(reply.text.split())[:_QUOTED_CHARACTERS]!r}" if reply.text.strip() else ""
-        problem = f"the answer was cut by the limit of tokens after {len(reply.text):,} characters{start}; ask for less"
+        said = f"the answer was cut by the limit of tokens after {len(reply.text):,} characters{start}; ask for less"
     elif reply.called:
-        problem = f"it called the tool {reply.called!r} in place of an answer; ask for plain text"
+        said = f"it called the tool {reply.called!r} in place of an answer; ask for plain text"
     elif not has_words(reply.text):
-        problem = "it gave an empty answer" + (", and nothing but thinking" if reply.thinking else "")
+        said = "it gave an empty answer" + (", and nothing but thinking" if reply.thinking else "")
     else:
         return reply
-    error = LLMError(f"model {reply.model!r}: {problem}")
+    error = LLMError(f"model {reply.model!r}: {said}")
     error.reply = reply
     raise error
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 
 from rlm.errors import LLMError, takes
 from rlm.models import chat, responses
-from rlm.models.incoming import IncomingReply
+from rlm.models.heard import Heard
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
@@ -80,16 +80,16 @@ class OpenAILM(SDKModel):
             request |= sent if "stream" in sent else {}
         if body:
             request["extra_body"] = body
-        asked, incoming = Asked(name, self._where), IncomingReply()
+        asked, heard = Asked(name, self._where), Heard()
         with resource.with_streaming_response.create(**request) as response:
-            streamed = self._receive(response, asked, incoming, on_delta, reader.read_chunk, reader.read_answer)
+            streamed = self._hear(response, asked, heard, on_delta, reader.read_chunk, reader.read_answer)
         count = partial(reader.count_usage, endpoint=self._where)
-        return incoming.reply(name, asked, count, streamed=streamed)
+        return heard.reply(name, asked, count, streamed=streamed)
 
     def _learn(self, name: str, failed: Failed, refused: dict[str, str | None], sent: set[str]) -> bool:
         if (
             failed.status in (400, 404, 422)
-            and "v1/responses" in failed.statement.message
+            and "v1/responses" in failed.said.message
             and self._api == "chat"
             and name not in self._wants_responses
         ):

@@ -13,9 +13,9 @@ DROPPABLE = frozenset((
     "stop_sequences", "seed", "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "logprobs",
     "stream_options", "stream", "store", *_LIMITS,
 ))  # fmt: skip
-"""Fields that a request may lose without a change of meaning. The refusal of any other field goes to the caller."""
+"""Fields without which a request still means the same. Others are the caller's own, and the refusal is his to read."""
 
-# Other words for fields in messages, in addition to the name of the field.
+# What messages call them besides; a name of the API stands for itself.
 _SPOKEN = {
     "reasoning_effort": r"reasoning[_. ]effort|effort", "reasoning": r"reasoning(?:\.effort)?|effort",
     "output_config": "output_config|effort", "stop": r"stop(?: (?:words|sequences?))?",
@@ -42,33 +42,31 @@ _OUT_OF_RANGE = re.compile(
 )
 
 
-def find_refused(statement: Statement, sent: Iterable[str]) -> str | None:
+def find_refused(said: Statement, sent: Iterable[str]) -> str | None:
     """The field among those `sent` that the endpoint refuses; None if it refuses something else.
 
     A value out of range is not a refusal of the field: the caller corrects it.
     """
     names = [name for name in sent if name in DROPPABLE]
-    named = statement.param.split(".")[0].split("[")[0]
-    refuses = _REFUSAL.search(statement.message) is not None
-    if "stream_options" in names and "stream_options" in statement.message:
+    named = said.param.split(".")[0].split("[")[0]
+    refuses = _REFUSAL.search(said.message) is not None
+    if "stream_options" in names and "stream_options" in said.message:
         return "stream_options"
-    if not refuses and not any(each in statement.code for each in ("unsupported_parameter", "unsupported_value")):
+    if not refuses and not any(each in said.code for each in ("unsupported_parameter", "unsupported_value")):
         return None
-    if _OUT_OF_RANGE.search(statement.message) and not re.search(
-        "unsupported|not support|only", statement.message, re.I
-    ):
+    if _OUT_OF_RANGE.search(said.message) and not re.search("unsupported|not support|only", said.message, re.I):
         return None
     if named in names:
         return named
-    # `stream` comes last, since `stream_options` contains it; `max_tokens` may be advised in place of another field.
-    found = [(at.start(), name) for name in names if name != "stream" and (at := _word(name).search(statement.message))]
+    # The longest first: `stream_options` holds `stream`, `max_tokens` may be advised in place of another.
+    found = [(at.start(), name) for name in names if name != "stream" and (at := _word(name).search(said.message))]
     if found:
         return min(found)[1]
-    return "stream" if "stream" in names and _STREAM.search(statement.message) else None
+    return "stream" if "stream" in names and _STREAM.search(said.message) else None
 
 
 def rename(name: str, refused: Collection[str], sent: Collection[str]) -> str | None:
-    """Another name for a refused field, unless that is refused or sent too; None to leave the field out."""
+    """Another name for a refused field that has not been refused; None where it is left out."""
     other = _RENAMED.get(name)
     return other if other not in refused and other not in sent else None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rlm.errors import LLMError
 from rlm.models import chat
-from rlm.models.incoming import IncomingReply, get, read_parts, read_thinking
+from rlm.models.heard import Heard, get, read_parts, read_thinking
 from rlm.models.listener import Listener
 from rlm.models.statement import Asked, Failed, one_line, read_error
 
@@ -19,35 +19,35 @@ _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "i
 """Calls that the maker makes itself; the answer follows."""
 
 
-def read_chunk(value: object, incoming: IncomingReply, on_delta: Listener | None) -> None:
+def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:
     """Take one event of a stream; unknown ones are ignored. Raises Failed for one that reports a failure."""
-    incoming.check(value)
+    heard.check(value)
     kind = get(value, "type")
     if kind == "response.output_item.added" and get(value, "item", "phase") == "commentary":
-        incoming.ignored_items.add(str(get(value, "item", "id")))
-    elif kind == "response.output_text.delta" and str(get(value, "item_id")) in incoming.ignored_items:
-        incoming.think(get(value, "delta"), on_delta)
+        heard.aside.add(str(get(value, "item", "id")))
+    elif kind == "response.output_text.delta" and str(get(value, "item_id")) in heard.aside:
+        heard.think(get(value, "delta"), on_delta)
     elif kind == "response.output_text.delta":
-        incoming.write(get(value, "delta"), on_delta)
+        heard.write(get(value, "delta"), on_delta)
     elif kind in _THINKING:
-        incoming.think(get(value, "delta"), on_delta)
-    elif kind == "response.refusal.delta" and isinstance(piece := get(value, "delta"), str):
-        incoming.refusal.append(piece)
-    elif kind == "response.refusal.done" and not incoming.refusal:
-        incoming.refusal += [piece] if isinstance(piece := get(value, "refusal"), str) else []
+        heard.think(get(value, "delta"), on_delta)
+    elif kind == "response.refusal.delta" and isinstance(said := get(value, "delta"), str):
+        heard.refusal.append(said)
+    elif kind == "response.refusal.done" and not heard.refusal:
+        heard.refusal += [said] if isinstance(said := get(value, "refusal"), str) else []
     elif kind in _ENDS:
-        _read_response(get(value, "response"), incoming, on_delta)
-        if not incoming.end_reason and kind != "response.done":
-            _end(kind.removeprefix("response."), get(value, "response"), incoming)
-        incoming.has_ended = True
+        _read_response(get(value, "response"), heard, on_delta)
+        if not heard.ended and kind != "response.done":
+            _end(kind.removeprefix("response."), get(value, "response"), heard)
+        heard.whole = True
 
 
-def read_answer(value: object, incoming: IncomingReply, on_delta: Listener | None, asked: Asked) -> None:
+def read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: Asked) -> None:
     """Take a whole response. Raises Failed for a failure, LLMError for an answer without output."""
-    incoming.check(value)
+    heard.check(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
         raise LLMError(f"{asked}: an answer without output: {one_line(value)[:120]}")
-    _read_response(value, incoming, on_delta)
+    _read_response(value, heard, on_delta)
 
 
 def rename(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,9 +65,9 @@ count_usage = partial(chat.count_usage, kinds=("input", "output"))
 """Tokens in and out, details and dollars."""
 
 
-def _read_response(response: object, incoming: IncomingReply, on_delta: Listener | None) -> None:
+def _read_response(response: object, heard: Heard, on_delta: Listener | None) -> None:
     """Take the end of a response, and its output as far as it has not come in pieces."""
-    incoming.usage, incoming.tier = get(response, "usage"), get(response, "service_tier")
+    heard.usage, heard.tier = get(response, "usage"), get(response, "service_tier")
     text: list[str] = []
     thinking: list[str] = []
     refusal: list[str] = []
@@ -77,32 +77,32 @@ def _read_response(response: object, incoming: IncomingReply, on_delta: Listener
         if kind == "message" and get(item, "phase") == "commentary" and len(_messages(response)) > 1:
             thinking.append(read_parts(get(item, "content"))[0])
         elif kind == "message":
-            for into, piece in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
-                into.append(piece)
+            for into, said in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
+                into.append(said)
         elif kind == "reasoning":
             thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
         elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and _messages(response)):
-            incoming.call(get(item, "name") or kind)
-    if not incoming.thinking:
-        incoming.think("".join(thinking), on_delta)
-    if not incoming.text:
-        incoming.write("".join(text) or (get(response, "output_text") if not text else None), on_delta)
-    incoming.refusal = incoming.refusal or refusal
+            heard.call(get(item, "name") or kind)
+    if not heard.thinking:
+        heard.think("".join(thinking), on_delta)
+    if not heard.text:
+        heard.write("".join(text) or (get(response, "output_text") if not text else None), on_delta)
+    heard.refusal = heard.refusal or refusal
     if error := get(response, "error"):
         raise Failed(read_error(error))
     if (status := get(response, "status")) is not None:
-        _end(status, response, incoming)
+        _end(status, response, heard)
     if status == "completed" and any(get(item, "status") == "incomplete" for item in _messages(response)):
-        incoming.end("incomplete")
+        heard.end("incomplete")
 
 
-def _end(status: object, response: object, incoming: IncomingReply) -> None:
+def _end(status: object, response: object, heard: Heard) -> None:
     if status == "completed":
-        incoming.end("completed")
+        heard.end("completed")
     elif status == "incomplete":
-        incoming.end(get(response, "incomplete_details", "reason") or "incomplete")
+        heard.end(get(response, "incomplete_details", "reason") or "incomplete")
     else:
-        incoming.end(f"failed: {status}")
+        heard.end(f"failed: {status}")
 
 
 def _messages(response: object) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any, Self, Unpack
 
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
-from rlm.models.incoming import IncomingReply
+from rlm.models.heard import Heard
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, clean_messages
 from rlm.models.log import INFO, log
@@ -158,7 +158,7 @@ class SDKModel(Sampled):
                 if exc is listener.raised:
                     raise
                 failed = self._read_failure(exc)
-                if failed and not listener.has_received and self._learn(name, failed, refused, sent):
+                if failed and not listener.has_heard and self._learn(name, failed, refused, sent):
                     continue
                 error = self._convert_error(exc, failed, name)
                 raise error from (exc if error is not exc else exc.__cause__)
@@ -173,16 +173,16 @@ class SDKModel(Sampled):
         """Make one request. `fields` filters its optional fields. Whatever this raises becomes an LLMError."""
         raise NotImplementedError
 
-    def _receive(
+    def _hear(
         self,
         response: Any,
         asked: Asked,
-        incoming: IncomingReply,
+        heard: Heard,
         on_delta: Listener | None,
-        read_event: Callable[[object, IncomingReply, Listener | None], None],
-        read_answer: Callable[[object, IncomingReply, Listener | None, Asked], None],
+        read_event: Callable[[object, Heard, Listener | None], None],
+        read_answer: Callable[[object, Heard, Listener | None, Asked], None],
     ) -> bool:
-        """Read the body of a response into `incoming`; whether it was a stream.
+        """Read the body of a response into `heard`; whether it was a stream.
 
         A failure gets the headers, which may say how long to wait. A connection that breaks after the end of a reply
         does it no harm.
@@ -192,11 +192,11 @@ class SDKModel(Sampled):
             for part in read_body(response.iter_bytes(), asked, self._timeout_seconds):
                 streamed = part.is_event
                 if part.is_done:
-                    incoming.has_ended = True
+                    heard.whole = True
                 elif not part.is_event:
-                    read_answer(part.value, incoming, on_delta, asked)
+                    read_answer(part.value, heard, on_delta, asked)
                 elif part.value is not None:
-                    read_event(part.value, incoming, on_delta)
+                    read_event(part.value, heard, on_delta)
                 elif on_delta:
                     on_delta.alive()
         except Failed as failed:
@@ -205,7 +205,7 @@ class SDKModel(Sampled):
         except LLMError:
             raise
         except Exception as exc:
-            if not incoming.has_ended or (on_delta and exc is on_delta.raised):
+            if not heard.whole or (on_delta and exc is on_delta.raised):
                 raise
         return streamed
 
@@ -217,7 +217,7 @@ class SDKModel(Sampled):
         """Whether the failure names an option to leave out of the next try; it is added to `refused`."""
         if failed.status not in (None, 400, 403, 404, 405, 415, 422, 500, 501):
             return False
-        field = find_refused(failed.statement, sent)
+        field = find_refused(failed.said, sent)
         if field is None or field in self.required:
             return False
         refused[field] = rename(field, refused, sent)
@@ -232,24 +232,24 @@ class SDKModel(Sampled):
         if isinstance(error, LLMError):
             made = error
         elif failed:
-            made = make_error(failed.statement, asked, status=failed.status, headers=failed.headers)
+            made = make_error(failed.said, asked, status=failed.status, headers=failed.headers)
         else:
             made = self._convert_other(error, asked)
         made.args = (conceal(str(made), self.secrets),)
         return made
 
     def _convert_other(self, error: Exception, asked: Asked) -> LLMError:
-        """The error for a failure without a response: of a connection, a missing key, or a local fault."""
-        kind, message = type(error).__name__, one_line(error)
-        if isinstance(error, TypeError) and "authentication" in message:
+        """Convert an error that is no answer: a connection, a missing key, a local fault."""
+        kind, said = type(error).__name__, one_line(error)
+        if isinstance(error, TypeError) and "authentication" in said:
             return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")
         if "Timeout" in kind:
             return LLMError(f"{asked.where} gave no answer within {self._timeout_seconds:g} seconds", transient=True)
         if kind == "APIConnectionError" or kind == "ConnectError":
-            return LLMError(f"cannot reach {asked.where}: {one_line(error.__cause__ or message)}", transient=True)
+            return LLMError(f"cannot reach {asked.where}: {one_line(error.__cause__ or said)}", transient=True)
         if type(error).__module__.split(".")[0] in _HTTP_LAYERS:
-            return LLMError(f"{asked}: the connection broke off: {message or kind}", transient=True)
-        return LLMError(f"{asked}: {kind}: {message}")
+            return LLMError(f"{asked}: the connection broke off: {said or kind}", transient=True)
+        return LLMError(f"{asked}: {kind}: {said}")
 
 
 class Fields:
@@ -274,7 +274,7 @@ class Fields:
 
 
 def read_failure(error: Exception) -> Failed | None:
-    """The endpoint's report in an exception of its SDK; None if there is no response."""
+    """The endpoint's statement in an exception of its SDK; None if it said nothing."""
     if isinstance(error, Failed):
         return error
     response = getattr(error, "response", None)
@@ -286,10 +286,10 @@ def read_failure(error: Exception) -> Failed | None:
     except Exception:  # the body broke off; the status still decides
         text = ""
     try:
-        statement = read_error(json.loads(text))
+        said = read_error(json.loads(text))
     except (ValueError, RecursionError):
-        statement = Statement(read_text(text) or f"status {status} without words")
-    return Failed(statement, status, response.headers)  # type: ignore[union-attr]
+        said = Statement(read_text(text) or f"status {status} without words")
+    return Failed(said, status, response.headers)  # type: ignore[union-attr]
 
 
 def _way(field: str, other: str | None) -> str:
@@ -309,14 +309,14 @@ def _checked_url(url: str | None) -> str | None:
         return None
     from urllib.parse import urlsplit  # 3 ms that a model without a URL need not pay
 
-    text = str(url)
+    said = str(url)
     try:
-        parts = urlsplit(text)
-        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and text.split() == [text]
+        parts = urlsplit(said)
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and said.split() == [said]
     except ValueError:  # brackets without their end, a port above 65535
         is_one = False
     if not is_one:
-        raise LLMError(f"not an endpoint: {one_line(text)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
+        raise LLMError(f"not an endpoint: {one_line(said)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
     return url
 
 

@@ -1,4 +1,4 @@
-"""Read an endpoint's report of a failure, in any shape, and choose the error to raise. Pure, except for the clock."""
+"""Read what an endpoint says of a failure, in any shape, and decide which error that is. Pure, but for the clock."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rlm.models.too_long import sizes_of_too_long
 
 _SAID_CHARACTERS = 300
 WRONG_URL = "is base_url right? Most end in /v1"
-"""Advice for a response that does not come from an API."""
+"""Advice for an answer that does not come from an API."""
 _DEEPEST = 8
-"""The deepest nesting of errors to read."""
+"""Deepest nesting of errors that is read."""
 
 # Codes of errors that come without a status of their own: in a stream, or in a body with status 200.
 _STATUS_OF_CODE = {
@@ -48,27 +48,27 @@ _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insuffi
 
 _WORDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage", "Message",
           "title", "reason")  # fmt: skip
-"""Names of fields with the message of an error."""
+"""Names of the words of an error."""
 _CODES = ("code", "Code", "error_code", "type", "errorType", "__type", "status")
 _STATUSES = ("status_code", "statusCode", "http_status")
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An endpoint's report of a failure."""
+    """A failure in the words of an endpoint."""
 
     message: str
     """One line."""
     code: str = ""
-    """Code and type, in lower case, separated by spaces; empty if there are none."""
+    """Its code and type, in lower case, separated by spaces; empty if it has none."""
     status: int | None = None
-    """The HTTP status that the report names."""
+    """The status that it names itself."""
     param: str = ""
-    """The field of the request that is wrong."""
+    """The field of the request that it complains of."""
     sizes: tuple[int | None, int | None] = (None, None)
-    """The tokens of the prompt and of the window, if the report has fields for them."""
+    """Tokens of the prompt and of the window, if they have their own fields."""
     retry_after: object = None
-    """The seconds to wait, if the body has them."""
+    """The seconds to wait, where the body says them."""
 
 
 def find_error(value: object) -> Statement | None:
@@ -87,11 +87,11 @@ def find_error(value: object) -> Statement | None:
         return Statement(one_line(base.get("status_msg") or base), str(base["status_code"]))
     if not any(name in value for name in ("choices", "output", "content", "id", "object", "usage", "type")):
         return read_error(value) if any(value.get(name) for name in _WORDS) else None
-    # A body with the fields of a chat completion, but without a choice and usage, may have a message.
+    # What has the fields of a chat completion, but no choice and no usage, may say why.
     if any(value.get(name) for name in ("choices", "output", "content", "usage", "type")):
         return None
-    has_words = any(isinstance(value.get(name), str) and value[name] for name in _WORDS)
-    return read_error(value) if has_words and value.get("code") not in (0, "0", 200, "200") else None
+    said = any(isinstance(value.get(name), str) and value[name] for name in _WORDS)
+    return read_error(value) if said and value.get("code") not in (0, "0", 200, "200") else None
 
 
 def read_error(value: object, depth: int = 0) -> Statement:
@@ -107,12 +107,12 @@ def read_error(value: object, depth: int = 0) -> Statement:
         inner = _parsed(inner)
     if isinstance(inner, (dict, list)):
         return _fill(read_error(inner, depth + 1), value)
-    text = inner if isinstance(inner, str) else None
-    words = _words(value, depth) or text or value
+    said = inner if isinstance(inner, str) else None
+    words = _words(value, depth) or said or value
     codes = (
         *(value.get(name) for name in _CODES),
         inner if type(inner) is int else None,
-        text if text and (words is not text or text.isidentifier()) else None,
+        said if said and (words is not said or said.isidentifier()) else None,
         _inner(value, "innererror", "code"),
         _inner(value, "metadata", "error_type"),
     )
@@ -132,11 +132,9 @@ def read_error(value: object, depth: int = 0) -> Statement:
 class Failed(Exception):
     """An endpoint reported a failure. Raised inside a backend; `SDKModel` turns it into an `LLMError`."""
 
-    def __init__(
-        self, statement: Statement, status: int | None = None, headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(statement.message)
-        self.statement, self.status, self.headers = statement, status, headers
+    def __init__(self, said: Statement, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(said.message)
+        self.said, self.status, self.headers = said, status, headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,33 +151,31 @@ class Asked:
 
 
 def make_error(
-    statement: Statement, asked: Asked, *, status: int | None = None, headers: Mapping[str, str] | None = None
+    said: Statement, asked: Asked, *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> LLMError:
-    """The error for a failure, with a message of one line. The status decides whether another try makes sense: the
-    status of the response, or, in a stream or a body with status 200, the status that belongs to its code."""
-    status = status or statement.status or _guess_status(statement)
-    line = f"{asked}: {statement.message}"
-    if (sizes := sizes_of_too_long(statement.message, statement.code, status)) is not None:
-        tokens, window = (own or read for own, read in zip(statement.sizes, sizes, strict=True))
+    """The error for a failure, in one line. The status decides whether another try makes sense: the status of the
+    answer, or, in a stream or a body with status 200, the one for its code."""
+    status = status or said.status or _guess_status(said)
+    line = f"{asked}: {said.message}"
+    if (sizes := sizes_of_too_long(said.message, said.code, status)) is not None:
+        tokens, window = (own or read for own, read in zip(said.sizes, sizes, strict=True))
         return PromptTooLong(line, tokens=tokens, window_tokens=window)
-    if status in (None, 400, 403, 422, 451) and re.search(
-        _DECLINED, f"{statement.code} {statement.message}", re.IGNORECASE
-    ):
+    if status in (None, 400, 403, 422, 451) and re.search(_DECLINED, f"{said.code} {said.message}", re.IGNORECASE):
         return ReplyRefused(line, reason="content_filter")
     if status in (401, 403):
-        return LLMError(f"{asked.where} refuses this API key: {statement.message}")
+        return LLMError(f"{asked.where} refuses this API key: {said.message}")
     if status in (404, 405):
-        if "model" in statement.message.lower():
-            return LLMError(f"no model {asked.model!r} at {asked.where}: {statement.message}")
-        return LLMError(f"no API at {asked.where}: {statement.message} ({WRONG_URL})")
+        if "model" in said.message.lower():
+            return LLMError(f"no model {asked.model!r} at {asked.where}: {said.message}")
+        return LLMError(f"no API at {asked.where}: {said.message} ({WRONG_URL})")
     if status == 429:
-        line = f"{asked.where} is rate limited, or its quota is spent: {statement.message}"
-        if any(each in statement.code for each in _SPENT):
+        line = f"{asked.where} is rate limited, or its quota is spent: {said.message}"
+        if any(each in said.code for each in _SPENT):
             return LLMError(line)
         wait = retry_after_seconds(headers or {})
-        if wait is None and statement.retry_after is not None:
-            wait = retry_after_seconds({"retry-after": str(statement.retry_after)})
-        if wait is None and (words := _WAIT.search(statement.message)) is not None:
+        if wait is None and said.retry_after is not None:
+            wait = retry_after_seconds({"retry-after": str(said.retry_after)})
+        if wait is None and (words := _WAIT.search(said.message)) is not None:
             wait = float(words[1]) * (0.001 if words[2].lower() == "ms" else 1)
         return RateLimited(line, retry_after_seconds=wait)
     return LLMError(line, transient=status is not None and is_transient_status(status))
@@ -213,18 +209,18 @@ def one_line(message: object) -> str:
 
 
 def _fill(found: Statement, outer: Mapping[str, Any]) -> Statement:
-    """The report, with the code of the outer object if it has none."""
+    """The error, with the code of the object around it if it has none."""
     if found.code or not isinstance(code := outer.get("code") or outer.get("type"), (str, int)) or code == "error":
         return found
     return Statement(found.message, str(code).lower(), found.status or _status(code), found.param, found.sizes)
 
 
 def _words(value: Mapping[str, Any], depth: int) -> object:
-    """The message of an error, with that of the provider if a router answers."""
+    """The words of an error, and of the provider behind a router."""
     words: object = None
     for name in _WORDS:
-        if (found := value.get(name)) not in (None, "", [], {}):
-            words = read_error(found, depth + 1).message if isinstance(found, (dict, list)) else found
+        if (said := value.get(name)) not in (None, "", [], {}):
+            words = read_error(said, depth + 1).message if isinstance(said, (dict, list)) else said
             break
     raw = _inner(value, "metadata", "raw")
     if raw not in (None, "", [], {}):
@@ -239,7 +235,7 @@ def _raw_words(raw: object, depth: int) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """The value of JSON text; other text as it is."""
+    """The value of a text of JSON; the text where it is none."""
     import json
 
     try:
@@ -249,7 +245,7 @@ def _parsed(text: str) -> Any:
 
 
 def _location(value: Mapping[str, Any]) -> str:
-    """The field that a validator names, in `loc` of FastAPI and pydantic."""
+    """The field that a validator names: `loc` of FastAPI and pydantic."""
     place = value.get("loc")
     return ".".join(str(each) for each in place if each != "body") if isinstance(place, list) else ""
 
@@ -269,9 +265,9 @@ def _number(value: object) -> int | None:
     return value if type(value) is int and 0 < value < 10**9 else None
 
 
-def _guess_status(statement: Statement) -> int | None:
-    """The status of a known code, else the status that the words of the message name."""
-    by_code = next((status for part, status in _STATUS_OF_CODE.items() if part in statement.code), None)
+def _guess_status(said: Statement) -> int | None:
+    """The status that the code stands for; without a known code, the one that the words name."""
+    by_code = next((status for part, status in _STATUS_OF_CODE.items() if part in said.code), None)
     if by_code is not None:
         return by_code
-    return next((status for status, words in _STATUS_OF_WORDS.items() if words.search(statement.message)), None)
+    return next((status for status, words in _STATUS_OF_WORDS.items() if words.search(said.message)), None)

@@ -73,7 +73,7 @@ def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str
         thought.append(first)
     if TAG.search(text) and not _is_python(text):
         found = scan(text, thought_before=thought_before)
-        text = found.answer
+        text = found.said
         thought += found.thought
     if (box := _BOX.match(text)) is not None:
         text = _BOX_END.sub("", text[box.end() :])
@@ -88,8 +88,8 @@ class AnswerStream:
     time is passed on in one piece at its end.
     """
 
-    def __init__(self, receive: Callable[[str], object]) -> None:
-        self._receive = receive
+    def __init__(self, hear: Callable[[str], object]) -> None:
+        self._hear = hear
         self._text = ""
         """Text since the last thinking."""
         self._passed = ""
@@ -123,13 +123,13 @@ class AnswerStream:
         channels = split_channels(text)
         if channels is not None:
             self._is_open = not channels[0]
-            self._pass(scan(channels[0], whole=False).answer)
+            self._pass(scan(channels[0], whole=False).said)
             return
         found = scan(text, whole=False, thought_before=self._thought)
         self._is_open = found.open_at is not None
-        if _BOX.match(found.answer):
+        if _BOX.match(found.said):
             return
-        self._pass(found.answer, sure=bool(found.thought))
+        self._pass(found.said, sure=bool(found.thought))
         if found.thought and found.open_at is None:
             self._thought, self._is_tagged = True, False
             self._is_fresh = found.begin == len(text)
@@ -143,15 +143,15 @@ class AnswerStream:
         begun = _BEGUN.search(self._text, line)
         return begun.start() if begun else len(self._text)
 
-    def _pass(self, answer: str, *, sure: bool = False) -> None:
-        if answer.startswith(self._passed):
-            new, self._passed = answer[len(self._passed) :], answer
-        elif not sure and self._passed.startswith(answer):
+    def _pass(self, said: str, *, sure: bool = False) -> None:
+        if said.startswith(self._passed):
+            new, self._passed = said[len(self._passed) :], said
+        elif not sure and self._passed.startswith(said):
             return
         else:  # what was passed on so far was thinking
-            new, self._passed = "\n" + answer if answer else "", answer
+            new, self._passed = "\n" + said if said else "", said
         if new:
-            self._receive(new)
+            self._hear(new)
 
 
 def _may_think(text: str, start: str) -> bool:

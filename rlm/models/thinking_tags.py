@@ -61,7 +61,7 @@ LINE_CHARACTERS = 400
 class Scanned:
     """A text with its thinking taken out."""
 
-    answer: str
+    said: str
     thought: list[str]
     begin: int
     """The offset at which the last thinking ends."""
@@ -72,7 +72,7 @@ class Scanned:
 def scan(text: str, *, whole: bool = True, thought_before: bool = False) -> Scanned:
     """Separate the thinking in tags. `whole`: the text is complete. `thought_before`: it follows thinking."""
     open_at: int | None = None
-    answer: list[str] = []
+    said: list[str] = []
     thought: list[str] = []
     closings: dict[str, re.Match[str] | None] = {}
     calls = begin = at = 0  # text before `begin` is sorted; the search for the next event goes on at `at`
@@ -95,7 +95,7 @@ def scan(text: str, *, whole: bool = True, thought_before: bool = False) -> Scan
             if not _opens(text, event, begin, closing, whole):
                 continue
             before = text[begin : event.start()]
-            answer.append(before if before[-1:] in ("", "\n") else before + "\n")
+            said.append(before if before[-1:] in ("", "\n") else before + "\n")
             thought.append(text[at : closing.start() if closing else len(text)])
             begin = at = skip_gap(text, closing.end()) if closing else len(text)
             open_at = None if closing else event.start()
@@ -103,10 +103,10 @@ def scan(text: str, *, whole: bool = True, thought_before: bool = False) -> Scan
             if text[at:].strip() or not (thought or thought_before):
                 thought.append(text[begin : event.start()])
             else:
-                answer.append(text[begin : event.start()])
+                said.append(text[begin : event.start()])
             begin = at = skip_gap(text, at)
-    answer.append(text[begin:])
-    joined = "".join(answer)
+    said.append(text[begin:])
+    joined = "".join(said)
     return Scanned(joined.lstrip("\n") if thought else joined, thought, begin, open_at)
 
 

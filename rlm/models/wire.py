@@ -63,14 +63,14 @@ def read_text(text: str) -> str:
 
 
 def _read_stream(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) -> Iterator[Received]:
-    received_at = time.monotonic()
+    heard_at = time.monotonic()
     for event in read_events(pieces):
         if event.data is None:
-            if time.monotonic() - received_at > timeout_seconds:
+            if time.monotonic() - heard_at > timeout_seconds:
                 raise LLMError(f"{asked.where} gave no answer within {timeout_seconds:g} seconds", transient=True)
             yield Received()
             continue
-        received_at = time.monotonic()
+        heard_at = time.monotonic()
         data = event.data.strip()
         if not data:
             continue
@@ -80,8 +80,8 @@ def _read_stream(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) 
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
-            problem = f"an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
-            raise LLMError(f"{asked}: {problem}", transient=True) from None
+            said = f"an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
+            raise LLMError(f"{asked}: {said}", transient=True) from None
         if event.name == "error":
             error = find_error(value) or find_error({"error": value})
             if error is not None:

@@ -1,6 +1,6 @@
-"""Collect one reply from JSON values, and decide how it ended: whole, cut, refused, or not at all. Pure.
+"""Collect one reply out of JSON values, and say how it ended: whole, cut, refused, or not at all. Pure.
 
-`chat`, `responses` and `anthropic` read the shapes of their APIs into an `IncomingReply`, which does the rest for all.
+`chat`, `responses` and `anthropic` read the shapes of their APIs into a `Heard`; the rest is the same for all.
 """
 
 from __future__ import annotations
@@ -21,13 +21,24 @@ _CUT = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "m
         "truncated", "incomplete")  # fmt: skip
 _REFUSED = ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "refused",
             "sensitive", "guardrail", "moderation", "blocked", "content_policy", "language")  # fmt: skip
-_BROKEN = ("error", "abort", "cancel", "insufficient_system_resource", "pause_turn", "failed", "malformed", "other",
-           "timeout", "interrupt", "repetition")  # fmt: skip
+_BROKEN = (
+    "error",
+    "abort",
+    "cancel",
+    "insufficient_system_resource",
+    "pause_turn",
+    "failed",
+    "malformed",
+    "other",
+    "timeout",
+    "interrupt",
+    "repetition",
+)
 _CALLED = ("tool_call", "tool_use", "function_call")
 
 
 @dataclass(slots=True)
-class IncomingReply:
+class Heard:
     """The parts of one reply that have arrived so far."""
 
     text: list[str] = field(default_factory=list)
@@ -35,44 +46,44 @@ class IncomingReply:
     refusal: list[str] = field(default_factory=list)
     called: str = ""
     """The name of a tool that the model calls."""
-    end_reason: str = ""
-    """The reason of the end, as the endpoint names it."""
-    has_ended: bool = False
-    """Whether a reason, or the mark of the end of a stream, has come."""
-    end_message: str = ""
-    """The endpoint's message about the end."""
-    ignored_items: set[str] = field(default_factory=set)
-    """The ids of output items that are not part of the answer."""
+    ended: str = ""
+    """Why it ended, in the word of the endpoint."""
+    whole: bool = False
+    """The end came: a reason, or the mark of the end of a stream."""
+    said: str = ""
+    """The endpoint's reason for the end."""
+    aside: set[str] = field(default_factory=set)
+    """Items of the output that are no part of the answer."""
     usage: Any = None
     tier: Any = None
 
     def write(self, text: object, on_delta: Listener | None) -> None:
-        """Add a piece of the text."""
+        """Take a piece of the text."""
         if isinstance(text, str) and text:
             self.text.append(text)
             if on_delta:
                 on_delta(text)
 
     def think(self, text: object, on_delta: Listener | None) -> None:
-        """Add a piece of the thinking."""
+        """Take a piece of thinking."""
         if isinstance(text, str) and text:
             self.thinking.append(text)
             if on_delta:
                 on_delta.alive()
 
     def end(self, reason: object) -> None:
-        """Set the reason of the end, unless it is null or empty."""
+        """Take the reason of the end; null and the empty text do not count."""
         if isinstance(reason, str) and reason:
-            self.end_reason, self.has_ended = one_line(reason)[:_NAME_CHARACTERS], True
+            self.ended, self.whole = one_line(reason)[:_NAME_CHARACTERS], True
 
     def call(self, name: object) -> None:
-        """Set the name of the tool that the model calls, unless one is set."""
+        """Take the name of a tool that is called; the first counts."""
         self.called = self.called or (one_line(name)[:_NAME_CHARACTERS] if isinstance(name, str) else "") or "unnamed"
 
     def check(self, value: object) -> None:
-        """Raise `Failed` if a value reports a failure, whatever its status."""
-        if (statement := find_error(value)) is not None:
-            raise Failed(statement)
+        """Raise the failure that a value reports, with any status."""
+        if (said := find_error(value)) is not None:
+            raise Failed(said)
 
     def reply(
         self,
@@ -82,13 +93,13 @@ class IncomingReply:
         *,
         streamed: bool,
     ) -> Reply:
-        """The reply, which may be cut or empty. Raises LLMError if it was refused, broke off or did not end.
+        """The reply, which may be cut or empty. Raises LLMError for one that is refused, broken or not whole.
 
-        `count` takes the usage and the tier, and gives input tokens, output tokens, details and dollars.
+        `count` reads input and output tokens, details and dollars out of the usage and the tier.
         """
         text = join_surrogates("".join(self.text))
         read, written, details, dollars = count(self.usage, self.tier)
-        reason = self.end_reason.lower()
+        reason = self.ended.lower()
         refusal = " ".join("".join(self.refusal).split())
         reply = Reply(
             text, read, written, model, dollars, details=details,
@@ -96,22 +107,22 @@ class IncomingReply:
             called=self.called or ("unnamed" if _has(reason, _CALLED) else ""),
         )  # fmt: skip
         if refusal or _has(reason, _REFUSED):
-            words = refusal or self.end_message or (one_line(text) if reason == "refusal" else "")
+            words = refusal or self.said or (one_line(text) if reason == "refusal" else "")
             kind = "refusal" if refusal or reason.startswith("refus") else "content_filter"
-            what = "the model refused" if kind == "refusal" else f"a filter held the answer back ({self.end_reason})"
+            what = "the model refused" if kind == "refusal" else f"a filter held the answer back ({self.ended})"
             refused = ReplyRefused(f"{asked}: {what}{': ' if words else ''}{one_line(words)}", reason=kind)  # type: ignore[arg-type]
             refused.reply = reply
             raise refused
         if _has(reason, _BROKEN):
-            words = f": {self.end_message}" if self.end_message else ""
-            raise LLMError(f"{asked}: the reply broke off ({self.end_reason}){words}", transient=True)
-        if streamed and not self.has_ended:
+            words = f": {self.said}" if self.said else ""
+            raise LLMError(f"{asked}: the reply broke off ({self.ended}){words}", transient=True)
+        if streamed and not self.whole:
             raise LLMError(f"{asked}: the stream ended in the middle, after {len(text):,} characters", transient=True)
         return reply
 
 
 def join_surrogates(text: str) -> str:
-    """`text` with pairs of surrogates joined to characters, since a pair may arrive in two pieces."""
+    """`text` with pairs of surrogates as the characters that they are: a pair may come in two pieces."""
     return _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
 
 
@@ -119,7 +130,7 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def get(value: object, *names: str) -> Any:
-    """The value at a path of names; None if a value on the path is not an object."""
+    """The value at a path of names; None where something on the way is no object."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -131,7 +142,7 @@ def first_of(value: object) -> Any:
 
 
 def read_parts(content: object) -> tuple[str, str, str]:
-    """The text, thinking and refusal in `content`: a text, one part, or a list of parts."""
+    """Text, thinking and refusal of a content: a text, one part, or a list of parts."""
     text: list[str] = []
     thinking: list[str] = []
     refusal: list[str] = []
@@ -146,13 +157,13 @@ def read_parts(content: object) -> tuple[str, str, str]:
         elif kind == "refusal":
             refusal.append(_as_text(get(part, "refusal")))
         elif kind in ("", "text", "output_text", "input_text"):
-            inner = get(part, "text")
-            text.append(_as_text(get(inner, "value") if isinstance(inner, Mapping) else inner))
+            said = get(part, "text")
+            text.append(_as_text(get(said, "value") if isinstance(said, Mapping) else said))
     return "".join(text), "".join(thinking), "".join(refusal)
 
 
 def read_thinking(value: object, depth: int = 0) -> str:
-    """The thinking in a value of any shape: a text, an object with one of several names, or a list of these."""
+    """Thinking in any shape: a text, an object that has it under one of several names, or a list of either."""
     if isinstance(value, str):
         return value
     if depth > 4:
