@@ -363,7 +363,7 @@ class RLM(_Shaped):
 
 
 def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of an RLM that continues a recorded run, from its metadata; models are given by name."""
+    """Read the keywords of an RLM that continues a recorded run, with models by name, from its metadata."""
     options: dict[str, Any] = {
         "budget": Budget(**metadata["budget"]),
         "max_depth": metadata["max_depth"],
@@ -390,7 +390,7 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _prompt_characters(sub_lm: LM, root: LM, window_tokens: int) -> int:
-    """The characters that the prompt of a sub-call may have: the model's own figure, else half of its window."""
+    """The capacity of a sub-call's prompt: as the model says, else half of its window."""
     window: int = getattr(sub_lm, "window_tokens", window_tokens if sub_lm is root else _WINDOW_TOKENS)
     own: int = getattr(sub_lm, "prompt_characters", min(_PROMPT_CHARACTERS, window * CHARACTERS_PER_TOKEN // 2))
     return own
@@ -406,12 +406,12 @@ def _has_begun(path: str | os.PathLike[str]) -> bool:
 
 
 def _is_same(context: object, other: object) -> bool:
-    """Whether two contexts are the same, without reading a lazy text."""
+    """Whether it is the same context, without a read of a lazy one."""
     return context is other or (isinstance(context, str) and isinstance(other, str) and context == other)
 
 
 def _budget(options: RLMOptions) -> Budget:
-    """The budget, with the limits that are given by keyword."""
+    """Parts given by keyword override those of `budget`."""
     parts: dict[str, Any] = {field.name: options.get(f"max_{field.name}") for field in fields(Budget)}
     given = {name: value for name, value in parts.items() if value is not None}
     return replace(options.get("budget") or Budget(), **given)

@@ -37,8 +37,8 @@ from rlm.trajectory.step import Step
 from rlm.trajectory.telemetry import Telemetry, of_run
 from rlm.trajectory.trajectory import Trajectory, iteration
 
+# The largest context that a trajectory holds itself, so that small runs can be resumed from it alone.
 _COPIED_CHARACTERS = 100_000
-"""The largest context that a trajectory contains, so a small run can be resumed from its trajectory alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +58,24 @@ class Setup:
     max_depth: int
     """1 for no child runs."""
     tools: Mapping[str, object]
-    """More names for the namespace."""
+    """Further names of the namespace."""
     tool_lines: tuple[str, ...]
-    """A line for the model about each of them."""
+    """A line for the model on each of them."""
     prices: Prices
     backoff: Backoff
     cache: SubCache | None
     window_tokens: int
-    """The window of the root model; a history that nears it is shortened."""
+    """The window of the root: a history that nears it is shortened."""
     prompt_characters: int
-    """The most characters in the prompt of a sub-call."""
+    """The most characters of a prompt of a sub-call."""
     outline: bool
-    """Whether the opening message has the context's outline."""
+    """The opening message has the context's outline."""
     models: frozenset[str] | None
     """The models that cells may name; None for any, or any with a known price under a budget of dollars."""
     target: str | os.PathLike[str] | None
     """The file or directory of trajectories."""
     metadata: Mapping[str, Any]
-    """The metadata that all trajectories share."""
+    """The metadata of trajectories that is the same for all runs."""
     on_step: Callable[[Step], object] | None
     on_delta: Callable[[str], object] | None
 
@@ -101,8 +101,8 @@ class Session:
         path: str | os.PathLike[str] | None = None,
         source: str | None = None,
     ) -> None:
-        """`parent`: the gateway of the parent run, for a child. `path`: a trajectory to continue. `source`: the place
-        of the context, for the record."""
+        """`parent`: the gateway of the parent run, for a child; `path`: of a trajectory to continue; `source`: where
+        the context came from, for the record."""
         self._source = source
         self._setup = setup
         self.context = context
@@ -114,7 +114,7 @@ class Session:
         self._description = describe(context)
         target = path or (setup.target if parent is None else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
-        self._reports = Telemetry()
+        self._told = Telemetry()
         self.gate = parent or Gateway(
             Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache,
             journal=self._journal, models=setup.models,
@@ -136,13 +136,13 @@ class Session:
         self._messages: list[Message] = []
         self._turns = 0
         self._first_query: str | None = None
-        """The question in the metadata line. A later question is in the line of its first turn."""
+        """The question in the metadata line; a later one is in the line of its first turn."""
         self._broken_off = False
         self._lock = threading.Lock()
         self._notes: list[str] = []
         self._window = Window(setup.window_tokens)
         self._has_run = False
-        """Whether code of the model has run in this namespace."""
+        """Code of the model has run in this namespace."""
 
     def __enter__(self) -> Session:
         return self
@@ -160,7 +160,7 @@ class Session:
         return self._trajectory.path
 
     def variables(self) -> str:
-        """The variables of the namespace, one a line."""
+        """The variables made so far, a line each."""
         shown = self._runner.run("print('\\n'.join(f'{name}  {value}' for name, value in SHOW_VARS().items()))")
         return shown.stdout.strip()
 
@@ -181,8 +181,8 @@ class Session:
             return self._finish(query)
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
-        """Continue a run that was interrupted, or that reached a limit which is higher now; return the completion of
-        any other run. Recorded calls are not paid again.
+        """Continue an interrupted run, or one that met a limit which is higher now; return the completion of any other.
+        Recorded calls are not paid again.
 
         Raises TrajectoryError for a recording over another context.
         """
@@ -220,7 +220,7 @@ class Session:
         return now is None or (recorded is not None and now > recorded)
 
     def _finish(self, query: str, earlier: Sequence[Step] = ()) -> Completion:
-        """Run the turns of a question after those that ran `earlier`."""
+        """Run the turns of a question, of which these ran earlier."""
         turns = len(earlier)
         setup = self._setup
         before, known = protocol.reading_cost(self.context), self._turns
@@ -230,33 +230,24 @@ class Session:
             begins = is_later and not turns and step.iteration == known + 1
             sources = self._find_sources(step, turns + step.iteration - known)
             self._trajectory.add(step, self.gate.usage, query if begins else None, sources)
-            self._reports.line(self._trajectory.records[-1])
+            self._told.line(self._trajectory.records[-1])
             self._turns = step.iteration
             if setup.on_step and self._is_top:
                 setup.on_step(step)
 
         loop = Loop(
-            query=query,
-            root=setup.root,
-            model=setup.root_model,
-            gate=self.gate,
-            subcalls=self._subcalls,
-            runner=self._runner,
-            context=self.context,
-            window=self._window,
-            is_top=self._is_top,
-            on_step=on_step,
-            to_read=self._description.kind != "nothing" and self._description.length != 0,
-            has_run=self._has_run,
-            on_delta=setup.on_delta if self._is_top else None,
-        )
+            query, setup.root, setup.root_model, self.gate, self._subcalls, self._runner, self.context,
+            self._window, self._is_top, on_step,
+            self._description.kind != "nothing" and self._description.length != 0, self._has_run,
+            setup.on_delta if self._is_top else None,
+        )  # fmt: skip
         try:
             self._broken_off = True
-            with self._telemetry() as self._reports:
+            with self._telemetry() as self._told:
                 last = loop.run(self._messages, known, earlier)
                 taken = last.iteration - known - (last.reason == "max_iterations")
                 io = protocol.cost_between(before, protocol.reading_cost(self.context))
-                self._reports.end(self._trajectory.records[-1], taken, io)
+                self._told.end(self._trajectory.records[-1], taken, io)
             self._broken_off = False
         except BaseException:
             if self._is_top:
@@ -269,16 +260,16 @@ class Session:
     def _journal(self, record: dict[str, Any]) -> None:
         self._trajectory.write_ahead(record)
         if record["type"] == "reply" and "error" in record:
-            self._reports.failed_call(record)
+            self._told.failed_call(record)
 
     def _telemetry(self) -> AbstractContextManager[Telemetry]:
-        """The telemetry of a question. A child run reports nothing, since the lines of its parent include its own."""
+        """Receives the lines of a question; the lines of a child run are in those of its parent."""
         if not self._is_top:
             return nullcontext(Telemetry())
         return of_run(self._trajectory.records[0], self.gate.elapsed())
 
     def _completion_of_ended(self, recording: Recording) -> Completion:
-        """The completion of a run that ended before."""
+        """The completion of a recorded run that had ended."""
         last = recording.steps()[-1]
         usage = Usage(self._setup.prices)
         count_lines(recording.iterations, usage)
@@ -311,7 +302,7 @@ class Session:
         )
 
     def _find_sources(self, step: Step, turns: int) -> list[Source]:
-        """The sources of an answer that took this many turns. Adds notes on citations that do not count."""
+        """The sources of an answer, after this many turns; notes the claims that were left out."""
         if step.reason != "answer" or not self._is_top:
             return []
         lines = [*self._trajectory.records[1:], iteration(step, self.gate.usage)][-turns:]
@@ -323,7 +314,7 @@ class Session:
         return found
 
     def _replay(self, step: Step) -> None:
-        """Run the cells of a recorded turn again to rebuild the namespace. Adds a note if the output differs."""
+        """Run the cells of a recorded turn again to rebuild the namespace; compare their output with the record."""
         for i, cell in enumerate(step.cells, 1):
             if cell.result.stderr == prompts.CUT_NOT_RUN:
                 continue
@@ -334,7 +325,7 @@ class Session:
             self._runner.run(prompts.NEW_QUESTION)
 
     def _spawn(self, query: str, context: object, model: str | None) -> ChildAnswer:
-        """Run a child run with its own namespace and the gateway of this run."""
+        """Run a child with a namespace of its own and the gateway of this run."""
         setup = self._setup if model is None else replace(self._setup, root_model=model)
         with Session(setup, context, parent=self.gate, depth=self._depth + 1) as child:
             completion = child.ask(query)
@@ -371,7 +362,7 @@ class Session:
 
 
 def _copy_if_small(context: object) -> object:
-    """A copy of a context for the record, if it is small and JSON can hold it; else None."""
+    """A copy of a context that is small and plain enough for the record; else None."""
     if isinstance(context, str):
         return str(context) if len(context) <= _COPIED_CHARACTERS else None
     if not isinstance(context, (list, dict)) or len(context) > 1_000:
