@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import SubCalls
@@ -25,21 +25,7 @@ from rlm.runners.syntax import compiles, has_no_statement
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62
-"""The tokens of a window that is never full, so nothing is shortened."""
-
-
-@dataclass(slots=True)
-class _Outcome:
-    """The result of following one reply."""
-
-    cells: list[Cell] = field(default_factory=list)
-    answer: str | None = None
-    notice: str | None = None
-    """The message to the model about its reply."""
-    reason: str | None = None
-    """The reason why the run ends; None while it goes on."""
-    claims: tuple[Claim, ...] = ()
-    repeats: int = 0
+"""Tokens of a window that no history fills: nothing is shortened."""
 
 
 @dataclass(slots=True)
@@ -61,9 +47,9 @@ class Loop:
     on_step: Callable[[Step], object]
     """Called after each turn: trajectory, display."""
     to_read: bool
-    """Whether there is a context that is not empty."""
+    """There is a context, and it is not empty."""
     has_run: bool
-    """Whether code of the model has run in this namespace."""
+    """Code of the model has run in this namespace."""
     on_delta: Callable[[str], object] | None = None
     """Called with each piece of a reply."""
 
@@ -108,12 +94,15 @@ class Loop:
         `may_refuse`: an answer in words is sent back, since no code has run yet.
         """
         started = self.gate.elapsed()
-        ahead_before = protocol.read_ahead_cost(self.context)
         messages, shortened = compact(messages, self.window.tokens, self.window.scale)
         messages = clean_messages(messages)  # the record has the messages that are sent
-        again = previous is not None and previous.repeats > 0
-        reason = None
+        cells: list[Cell] = []
+        final = notice = reason = None
+        repeats = 0
+        claims: tuple[Claim, ...] = ()
+        before = protocol.read_ahead_cost(self.context)
         try:
+            again = previous is not None and previous.repeats > 0
             try:
                 reply = self._ask(turn, messages, again=again)
             except PromptTooLong as exc:
@@ -128,81 +117,64 @@ class Loop:
                 raise
             reply, reason = replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
             self.gate.note(str(exc))
-        thinking_seconds = self.gate.elapsed() - started
-        ahead = protocol.cost_between(ahead_before, protocol.read_ahead_cost(self.context))
+        thought, ahead = (
+            self.gate.elapsed() - started,
+            protocol.cost_between(before, protocol.read_ahead_cost(self.context)),
+        )
         parsed = parse_reply(reply.text)
-        invents = parsed.said != reply.text.replace("\r\n", "\n")
-        if invents:
+        invented = parsed.said != reply.text.replace("\r\n", "\n")
+        if invented:
             reply = replace(reply, text=parsed.said.rstrip())
-        if reason is not None:
-            outcome = _Outcome(reason=reason)
-        elif forced:
-            outcome = self._end_forced_turn(reply, parsed, messages)
-        else:
-            outcome = self._follow(reply, parsed, messages, may_refuse=may_refuse, invents=invents)
-            outcome.repeats = count_repeats(previous, reply.text, outcome.cells, outcome.notice)
-            if outcome.reason is None and outcome.repeats == MOST_REPEATS:
-                outcome.reason = "repetition"
-        if outcome.answer is None and outcome.reason is not None:
-            outcome.answer = self._find_partial_answer(messages, parsed)
+        if forced and reason is None:
+            final, reason = self._find_forced_answer(parsed, messages, cells), "max_iterations"
+            if reply.cut:
+                self.gate.note("the forced answer was cut by the limit of tokens")
+        elif reason is None:
+            written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
+            self._run_all(parsed.blocks or self._code_of(written, parsed, messages), cells)
+            if cells:
+                final = cells[-1].result.final_answer
+            elif written is not None:
+                final, notice = self._text_answer(written)
+                if may_refuse and final is not None and self.gate.spent is None:
+                    final, notice = None, prompts.UNSEEN
+            else:
+                is_thought = reply.thinking and not reply.text.strip()
+                notice = prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
+            if final is None and invented:
+                notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
+            reason = "answer" if final is not None else self.gate.spent
+            if final is not None:
+                claims = cells[-1].result.claims if cells else parsed.final.claims if parsed.final else ()
+            if final is None:
+                notice = prompts.notice_of(reply, notice, cells)
+            repeats = count_repeats(previous, reply.text, cells, notice)
+            if reason is None and repeats == MOST_REPEATS:
+                reason = "repetition"
+        if final is None and reason is not None:
+            final = self._find_partial_answer(messages, parsed)
+        seconds = self.gate.elapsed() - started
+        prompt = tuple(dict(message) for message in messages)
         return Step(
-            iteration=turn,
-            prompt=tuple(dict(message) for message in messages),
-            reply=reply,
-            cells=tuple(outcome.cells),
-            final_answer=outcome.answer,
-            notice=outcome.notice,
-            thinking_seconds=thinking_seconds,
-            seconds=self.gate.elapsed() - started,
-            reason=outcome.reason,
-            start_seconds=started,
-            compacted=shortened,
-            ahead=ahead,
-            claims=outcome.claims,
-            repeats=outcome.repeats,
+            turn,
+            prompt,
+            reply,
+            tuple(cells),
+            final,
+            notice,
+            thought,
+            seconds,
+            reason,
+            started,
+            shortened,
+            ahead,
+            claims,
+            repeats,
         )
 
-    def _end_forced_turn(self, reply: Reply, parsed: ParsedReply, messages: Sequence[Message]) -> _Outcome:
-        """The outcome of the turn in which the model has to answer."""
-        if reply.cut:
-            self.gate.note("the forced answer was cut by the limit of tokens")
-        outcome = _Outcome(reason="max_iterations")
-        outcome.answer = self._find_forced_answer(parsed, messages, outcome.cells)
-        return outcome
-
-    def _follow(
-        self, reply: Reply, parsed: ParsedReply, messages: Sequence[Message], *, may_refuse: bool, invents: bool
-    ) -> _Outcome:
-        """Run the code of a reply, or take its answer. `invents`: the reply went on with an invented next turn."""
-        outcome = _Outcome()
-        written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
-        self._run_all(parsed.blocks or self._code_of(written, parsed, messages), outcome.cells)
-        if outcome.cells:
-            outcome.answer = outcome.cells[-1].result.final_answer
-        elif written is not None:
-            outcome.answer, outcome.notice = self._text_answer(written)
-            if may_refuse and outcome.answer is not None and self.gate.spent is None:
-                outcome.answer, outcome.notice = None, prompts.UNSEEN
-        elif reply.thinking and not reply.text.strip():
-            outcome.notice = prompts.ONLY_THINKING
-        else:
-            outcome.notice = parsed.fault or prompts.NO_CODE
-        if outcome.answer is None:
-            if invents:
-                outcome.notice = "\n\n".join(filter(None, (outcome.notice, prompts.INVENTED)))
-            outcome.notice = prompts.notice_of(reply, outcome.notice, outcome.cells)
-            outcome.reason = self.gate.spent
-        else:
-            outcome.reason = "answer"
-            if outcome.cells:
-                outcome.claims = outcome.cells[-1].result.claims
-            elif parsed.final:
-                outcome.claims = parsed.final.claims
-        return outcome
-
     def _accept(self, turn: int, messages: list[Message], refused: Step) -> Step:
-        """The step that accepts a refused answer, because a script or a replay has no further reply: runs that were
-        recorded before answers were refused end like this."""
+        """The step with a refused answer, if a script or a replay has no reply after it: a run recorded before answers
+        were refused ends so."""
         final = parse_reply(refused.reply.text).final
         assert final is not None  # it was refused as an answer
         answer, notice = self._text_answer(final)
@@ -213,7 +185,7 @@ class Loop:
         )  # fmt: skip
 
     def _compact_harder(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
-        """The messages of a refused prompt, shortened, and the number of changed messages. Raises the refusal if
+        """A prompt that the endpoint found too long, shorter, and how many messages changed. Raises the refusal where
         nothing can be shortened."""
         if self.window.tokens == UNBOUNDED:
             raise refusal
@@ -279,15 +251,15 @@ class Loop:
     def _code_of(
         self, final: TextFinal | None, parsed: ParsedReply, messages: Iterable[Message]
     ) -> tuple[CodeBlock, ...]:
-        """The code that an answer in words is meant to be: an expression with names of the namespace.
+        """An answer that is an expression over names of the namespace, as the code that it is meant to be.
 
-        Names count that the model assigned in code that failed or had no fence, since the error then says what is
+        Names that the model assigned in code that failed, or that had no fence, count: the error then says what is
         missing.
         """
         if final is None or not may_be_code(final):
             return ()
-        replies = (message["content"] for message in messages if message["role"] == "assistant")
-        names = {*self.runner.run("").variables, *assigned_names((parsed.said, *replies))}
+        said = (message["content"] for message in messages if message["role"] == "assistant")
+        names = {*self.runner.run("").variables, *assigned_names((parsed.said, *said))}
         return (CodeBlock(final.call),) if is_code(final, names) else ()
 
     def _text_answer(self, final: TextFinal) -> tuple[str | None, str | None]:
@@ -303,7 +275,7 @@ class Loop:
             return None, f"Answer refused: {exc}"
 
     def _find_forced_answer(self, parsed: ParsedReply, messages: Iterable[Message], cells: list[Cell]) -> str | None:
-        """The answer of a forced reply: from its code, else from its text, else all of its words."""
+        """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
         self._run_all(parsed.answering or self._code_of(parsed.final, parsed, messages), cells)
         if cells and cells[-1].result.final_answer is not None:
             return cells[-1].result.final_answer
@@ -314,9 +286,9 @@ class Loop:
         return _answer_words(parsed) or None
 
     def _find_partial_answer(self, messages: Sequence[Message], newest: ParsedReply) -> str:
-        """The best answer when no further call is allowed: the draft in `answer`, else the model's last words.
+        """The best answer when no call is allowed any more: the draft in `answer`, else the model's last words.
 
-        Empty if the model wrote none. Output of cells is not an answer.
+        Empty if it said nothing: output of cells is not an answer.
         """
         draft = self.runner.run(prompts.DRAFT).final_answer
         replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
@@ -325,8 +297,8 @@ class Loop:
 
 
 def _is_closed(final: TextFinal | None, text: str) -> bool:
-    """Whether a line of `text` ends with the parenthesis that closes the answer. In a reply that was cut, a parenthesis
-    may belong to a longer answer, as in `FINAL(two things: 1) one` and `FINAL(one (a)\nand (b)`."""
+    """Whether a line of `text` ends with the parenthesis that closes the answer. In a reply that was cut another one
+    may be part of a longer answer, as in `FINAL(two things: 1) one` and `FINAL(one (a)\nand (b)`."""
     if final is None or (
         not final.call and len(re.findall("[(（]", final.text)) > len(re.findall("[)）]", final.text))
     ):
@@ -335,7 +307,7 @@ def _is_closed(final: TextFinal | None, text: str) -> bool:
 
 
 def has_run(cell: Cell) -> bool:
-    """Whether a cell has run code: it was complete, compiled, and had more than comments."""
+    """Whether code of a cell has run: complete code that compiles, and more than comments."""
     return cell.result.stderr != prompts.CUT_NOT_RUN and compiles(cell.code) and not has_no_statement(cell.code)
 
 
