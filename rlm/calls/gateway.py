@@ -2,11 +2,10 @@
 
 The steps of a call:
 
-1. If the recording of an interrupted run or the cache has the reply, it is returned.
-2. The budget may refuse the call.
-3. The model is called; transient failures are retried.
-4. The reply is counted, and its thinking is separated from its text.
-5. The reply is journaled, and the caller gets it.
+1. The recording of an interrupted run may hold its reply, already paid for; or the cache that of another run.
+2. The budget may refuse it.
+3. It is made; transient failures are retried.
+4. The reply is counted, its thinking is separated from its text, and it is journaled before the caller gets it.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ class PaidReplies(Protocol):
     """Replies that an earlier process paid for; see `rlm.trajectory.recording`."""
 
     def take(self, key: str) -> Reply | None:
-        """The next reply to this call; each is given once. Raises LLMError if the recorded call failed."""
+        """The next reply to this call, once each. Raises LLMError where the call had failed."""
         ...
 
     def take_turn(self, turn: int) -> Reply | None:
-        """The reply of the root model in this turn, if it is recorded."""
+        """The reply of the root in this turn."""
         ...
 
 
@@ -57,8 +56,8 @@ class Gateway:
         journal: Callable[[dict[str, Any]], object] | None = None,
         models: Collection[str] | None = None,
     ) -> None:
-        """`journal` is called with a record of each call that has ended. `models`: the models that cells may name, in
-        addition to their default."""
+        """`journal` takes a record of each call as soon as it has ended; `models`: the models that cells may name,
+        besides their default."""
         self.budget = budget or Budget(iterations=None)
         self.paid = paid
         self.journal = journal
@@ -69,8 +68,7 @@ class Gateway:
         self._calls_numbered = 0
         self._notes: dict[str, None] = {}
         self._reserved: list[threading.Lock] = []
-        """A lock for each call in progress, which the call holds. An interrupted call releases it and no longer
-        counts."""
+        """One lock per call under way, held by that call: if it is interrupted, the released lock no longer counts."""
         self.renew(usage)
 
     def renew(self, usage: Usage, *, turns: int = 0, seconds: float = 0.0) -> None:
@@ -80,7 +78,7 @@ class Gateway:
         """
         self.usage = usage
         self.began = time.monotonic() - seconds
-        """The start of the run on the monotonic clock; recorded times count from it."""
+        """The clock of the run: recorded starts count from here."""
         self._turns = turns
         self._stopped: str | None = None
 
@@ -89,22 +87,22 @@ class Gateway:
         return time.monotonic() - self.began
 
     def seconds_left(self) -> float:
-        """The seconds that the budget leaves; infinite without a limit."""
+        """The rest of the budget; infinite without a limit."""
         return math.inf if self.budget.seconds is None else self.budget.seconds - self.elapsed()
 
     def stop(self, reason: str) -> None:
-        """Refuse all calls from now on; `reason` becomes the reason of the run's end."""
+        """Refuse everything from now on."""
         self._stopped = reason
 
     @property
     def spent(self) -> str | None:
-        """The limit that is reached, such as `max_calls`; None while calls are allowed."""
+        """The keyword of the budget that is spent, such as `max_calls`; None while calls are allowed."""
         with self._lock:
             return self._why_spent()
 
     @property
     def turns_left(self) -> int | None:
-        """The turns that the run and its child runs may still begin; None without a limit."""
+        """Turns that the run and its child runs may still begin; None for no limit."""
         return None if self.budget.iterations is None else max(0, self.budget.iterations - self._turns)
 
     def take_turn(self) -> bool:
@@ -116,8 +114,8 @@ class Gateway:
             return True
 
     def check_model(self, model: str) -> None:
-        """Raise LLMError for a model that a cell may not name: one that is missing from `models`, or, under a budget of
-        dollars without `models`, one without a price in `prices`."""
+        """Raise LLMError for a model that a cell may not name: one that is not allowed, and under a budget of dollars
+        each that the caller named neither in `models` nor in `prices`."""
         if self._models is not None:
             if model not in self._models:
                 allowed = ", ".join(sorted(self._models)) or "none"
@@ -126,7 +124,7 @@ class Gateway:
             raise LLMError(f"this run has max_dollars and may not ask the model {model} (models=): leave `model` out")
 
     def number_calls(self, count: int) -> range:
-        """Numbers for calls that are made together, so that a replay gives each its own reply in any order."""
+        """Numbers for calls made together: a replay needs them to give each its own reply, whichever ended first."""
         with self._lock:
             self._calls_numbered += count
             return range(self._calls_numbered - count, self._calls_numbered)
@@ -144,8 +142,8 @@ class Gateway:
     ) -> Reply:
         """Make one call. `turn` marks a call of the top root; the cache serves only calls without `on_delta`.
 
-        `whole`: a reply that is not an answer (cut, empty, a call of a tool) is an LLMError; after an empty reply the
-        model is asked once more. Lone surrogates in the messages are escaped, since they cannot be sent.
+        `whole`: a reply that is no answer (cut, empty, a call of a tool) is an LLMError; an empty one is asked for once
+        more. Lone surrogates in the messages are escaped: half of a pair cannot be sent.
 
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
@@ -155,7 +153,7 @@ class Gateway:
         if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):
             return reply
         cache = self._cache if on_delta is None else None
-        # A recording finds a call by its messages; answers of other runs need the same options too.
+        # A record knows a call by its messages; answers of other runs are the same only with the same options.
         cache_key = call_key(f"{name} {sampling}", messages) if (sampling := getattr(lm, "sampling", None)) else key
         if cache and (reply := cache.get(cache_key)):
             return separate_thinking(reply)
@@ -201,9 +199,9 @@ class Gateway:
             reserved = threading.Lock()
             try:
                 with reserved:
-                    self._reserve(reserved)
+                    self._enter(reserved)
                     reply = with_counted_usage(self._complete(lm, messages, model, on_delta), messages)
-                    self._settle(reserved, reply)
+                    self._leave(reserved, reply)
                     return check_whole(reply) if whole else reply
             except LLMError as exc:
                 if isinstance(exc, ReplyRefused) and exc.reply is not None:
@@ -214,12 +212,11 @@ class Gateway:
                 seconds = None if own_wait is None else self._backoff.wait(exc, own_wait)
                 if seconds is None or seconds >= self.seconds_left():
                     raise
-                kind, message = type(exc).__name__, str(exc)
+                kind, said = type(exc).__name__, str(exc)
             name = model or getattr(lm, "model", None) or "unknown"
             tries = self._backoff.retries + 1
             log(
-                INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, number + 1, tries,
-                said=message,
+                INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, number + 1, tries, said=said
             )  # fmt: skip
             time.sleep(seconds)
         raise AssertionError("the last try either returns or raises")
@@ -227,10 +224,10 @@ class Gateway:
     def _complete(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
     ) -> Reply:
-        """Call the model once, and separate thinking from text. An exception of the `LM` becomes an LLMError; an
-        exception of `on_delta` is passed on."""
-        stream = AnswerStream(on_delta) if on_delta else None
-        watch = self._watch(stream.push if stream else None)
+        """One try, with thinking and text separated. Every exception of an `LM` becomes an LLMError; one of `on_delta`
+        is the caller's own."""
+        heard = AnswerStream(on_delta) if on_delta else None
+        watch = self._watch(heard.push if heard else None)
         listener = Listener(watch)
         name = model or getattr(lm, "model", None) or type(lm).__name__
         try:
@@ -246,12 +243,12 @@ class Gateway:
             raise LLMError(f"model {name!r}: its `complete` returned {given}, not a Reply with a text and a model")
         for note in reply.notes or ():
             self.note(note)
-        if stream:
-            stream.end()
+        if heard:
+            heard.end()
         return separate_thinking(reply)
 
     def note(self, note: str) -> None:
-        """Add a note to the run, unless it has the same note."""
+        """Keep words for the notes of the run, once each."""
         with self._lock:
             self._notes[note] = None
 
@@ -268,7 +265,7 @@ class Gateway:
             return self._count_reserved()
 
     def _why_spent(self) -> str | None:
-        """The limit that is reached, if any. Called under the lock."""
+        """Under the lock."""
         calls = self.usage.calls + self._count_reserved()
         return self._stopped or self.budget.spent(
             calls=calls, tokens=self.usage.tokens, dollars=self.usage.known_dollars, seconds=self.elapsed()
@@ -278,14 +275,14 @@ class Gateway:
         self._reserved = [one for one in self._reserved if one.locked()]
         return len(self._reserved)
 
-    def _settle(self, reserved: threading.Lock, reply: Reply) -> None:
-        """Count the reply and end the reservation, in one step."""
+    def _leave(self, reserved: threading.Lock, reply: Reply) -> None:
+        """Count a call as answered and no longer under way, in one step."""
         with self._lock:
             self.usage.add(reply)
             self._reserved.remove(reserved)
 
-    def _reserve(self, reserved: threading.Lock) -> None:
-        """Reserve a call, so that the calls of a batch together stay within the limit. Raises BudgetSpent."""
+    def _enter(self, reserved: threading.Lock) -> None:
+        """Reserve a call, so that the calls of a batch do not exceed the limit together."""
         with self._lock:
             reason = self._why_spent()
             if reason is None:
@@ -294,7 +291,7 @@ class Gateway:
         raise BudgetSpent(f"nothing more may be asked: {reason} is reached; answer from what you have", reason=reason)
 
     def _watch(self, on_delta: Callable[[str], object] | None) -> _Watch | None:
-        """An `on_delta` that ends the call when the time is over. Sub-calls stream only if there is a time limit."""
+        """An `on_delta` that ends the call when the time is up. Sub-calls stream only under such a limit."""
         if on_delta is None and self.budget.seconds is None:
             return None
         return _Watch(self._check_time, on_delta)

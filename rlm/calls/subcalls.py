@@ -1,4 +1,4 @@
-"""The model calls of cells: `llm_query`, `rlm_query`, and both in batches."""
+"""Serve the model calls of cells: `llm_query`, `rlm_query`, and both in batches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SubCall:
 
     model: str
     prompt: str
-    """The prompt; shortened if the call failed."""
+    """Cut when the call failed and it was long."""
     response: str
     """Empty when the call failed."""
     input_tokens: int
@@ -58,14 +58,14 @@ class SubCall:
     key: str = ""
     """Equal for equal calls."""
     order: int = 0
-    """The number of the call in the run."""
+    """Among the calls of the run, in the order in which they are made."""
     child: Mapping[str, Any] | None = None
-    """Of a child run: `usage`, `iterations` (as in a trajectory, without prompts) and `reason`."""
+    """A child run: its `usage`, its `iterations` as in a trajectory but without prompts, its `reason`."""
     estimated: bool = False
-    """Whether tokens are estimated from bytes, because the endpoint reported none."""
+    """The endpoint reported no tokens: one is counted for each byte."""
     details: TokenDetails = field(default_factory=TokenDetails)
     thinking: str = ""
-    """The model's thinking, if its endpoint sends it."""
+    """The model's thinking, as far as its endpoint sends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ChildAnswer:
 
 
 Spawn = Callable[[str, object, str | None], ChildAnswer]
-"""Starts a child run; called with (query, context, model)."""
+"""Runs a child over `(query, context, model)`."""
 
 
 class SubCalls:
@@ -95,7 +95,7 @@ class SubCalls:
         context: object = None,
         spawn: Spawn | None = None,
     ) -> None:
-        """Without `spawn`, `rlm_query` does the same as `llm_query`."""
+        """Without a `spawn`, `rlm_query` asks as `llm_query` does."""
         self.gate = gate or Gateway(usage)
         self._lm = lm
         self._model = model
@@ -145,8 +145,7 @@ class SubCalls:
         model: str | None = None,
         return_exceptions: bool = False,
     ) -> list[str | LLMError]:
-        """Many child runs, at most 4 at once, with one context for each prompt. Answers and failures come as from
-        `llm_query_batched`."""
+        """Many child runs, at most 4 at once; `contexts`, one for each prompt. Order and failures as in a batch."""
         texts = _check_prompts(prompts, "rlm_query_batched")
         given = [None] * len(texts) if contexts is None else list(contexts)
         if len(given) != len(texts):
@@ -159,13 +158,13 @@ class SubCalls:
         )
 
     def drain(self) -> tuple[SubCall, ...]:
-        """The records since the last drain, in the order of their numbers."""
+        """The records since the last drain, in the order of the calls; those of a batch in the order of its prompts."""
         with self._lock:
             records, self._records, self._failed = self._records, [], 0
         return tuple(sorted(records, key=lambda record: record.order))
 
     def abandon(self) -> None:
-        """End the batches in progress: calls that have not begun are not made."""
+        """Give up the batches under way: calls that they have not begun are not made."""
         self._abandoned += 1
 
     def seconds_left(self) -> float:
@@ -174,8 +173,13 @@ class SubCalls:
 
     @property
     def waited_seconds(self) -> float:
-        """The seconds so far during which at least one call was in progress."""
+        """Time so far during which at least one call was under way."""
         return self._waited.seconds
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call is under way for a cell."""
+        return self._waited.is_running
 
     def _ask(self, prompt: str, model: str | None, order: int) -> str:
         name = model or self._model
@@ -188,10 +192,10 @@ class SubCalls:
             reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
         except Exception as exc:
             error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
-            error = _add_fitting_length(error, prompt, self._lm)
+            error = _say_what_fits(error, prompt, self._lm)
             seconds = self.gate.elapsed() - started
             start = shorten(prompt, _FAILED_PROMPT_CHARACTERS)
-            # A reply that is not an answer (cut, empty, refused) is paid for, too.
+            # A reply that is no answer (cut, empty, refused) was paid for all the same.
             paid = error.reply or Reply("", 0, 0, shown)
             cost = dollars(paid, self.gate.usage.prices) if error.reply else None
             self._record(
@@ -248,7 +252,7 @@ class SubCalls:
 
         def attempt(call: Callable[[], str]) -> str | LLMError:
             if self._abandoned != begun:
-                return LLMError("the cell ended before this call of its batch began")
+                return LLMError("this batch was given up")
             try:
                 return call()
             except LLMError as exc:
@@ -279,7 +283,7 @@ class SubCalls:
 
     @contextmanager
     def _waiting(self, mine: threading.Lock) -> Iterator[None]:
-        """While `mine` is locked, the context may read ahead, and the time does not count for the cell."""
+        """While `mine` is locked the context may read ahead, and the time does not count as the cell's."""
         with self._waited.running(mine), protocol.thinking(self._context):
             yield
 
@@ -297,10 +301,10 @@ def _check_prompt(prompt: object) -> str:
     raise TypeError(f"a prompt must be a str, not {type(prompt).__name__}: pass text such as context[a:b]")
 
 
-def _add_fitting_length(error: LLMError, prompt: str, lm: LM) -> LLMError:
-    """The error; for a prompt that was too long, with the number of characters that fit.
+def _say_what_fits(error: LLMError, prompt: str, lm: LM) -> LLMError:
+    """A prompt that was too long, with the characters that fit for the model that wrote it; other errors as they are.
 
-    The number comes from the endpoint's counts, less a tenth, since other text has other tokens.
+    By the counts of the endpoint, with a tenth in reserve, since other text has other tokens.
     """
     if not isinstance(error, PromptTooLong):
         return error

@@ -1,6 +1,6 @@
-"""Run jobs in parallel on daemon threads.
+"""Run jobs side by side on daemon threads.
 
-A process waits for the threads of an executor when it ends, so after Ctrl-C a call of ten minutes would keep it alive.
+The process joins the threads of an executor when it ends: after Ctrl-C a call of ten minutes would keep it alive.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int, name: str) -> l
 class _Job(Generic[T]):
     """A job and its result.
 
-    A `Future` would not do: an exception in a caller can leave its `Condition` locked, and then the thread with the
-    result waits for ever.
+    It is no `Future`: an exception that strikes a caller in its `Condition` can leave that locked, and then the thread
+    with the result waits without end.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -56,7 +56,7 @@ class _Job(Generic[T]):
         self._error: BaseException | None = None
 
     def do(self) -> None:
-        """Run the job and keep its result or exception. Never raises."""
+        """Never raises."""
         try:
             self._value = self._work()
         except BaseException as error:  # raised again by the caller that waits
@@ -73,10 +73,10 @@ class _Job(Generic[T]):
 
 
 class _Begun:
-    """The event that `Thread.start` waits for, with a time limit.
+    """What `Thread.start` waits for, here with a time limit.
 
-    In CPython 3.11 an exception that is raised in a thread while it starts another one can hit the other, which then
-    never sets its event. An `Event` waits by a `Condition`, which an exception can leave locked: see `_Job`.
+    An exception raised from outside in a thread of CPython 3.11 while it starts another strikes the other, which then
+    never says that it has begun. It is no `Event`, which waits by a `Condition`: see `_Job`.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class _Begun:
         self._come.acquire()
 
     def set(self) -> None:
-        """Called once by the new thread."""
+        """Say that the new thread has begun: called by that thread, once."""
         self._is_set = True
         self._come.release()
 
@@ -103,7 +103,7 @@ class _Begun:
 
 def _start(work: Callable[[], None], name: str) -> None:
     has_begun = None
-    while has_begun is None or not has_begun.is_set():  # a lost thread may have an `ident`
+    while has_begun is None or not has_begun.is_set():  # a lost thread never says so, though it may have an `ident`
         has_begun = _Begun()
         thread = threading.Thread(target=work, name=name, daemon=True)
         thread._started = has_begun  # type: ignore[attr-defined]

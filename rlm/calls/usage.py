@@ -11,7 +11,7 @@ from rlm.calls.prices import Prices, check_prices, dollars
 from rlm.models.lm import Reply
 
 OWN_COUNTS = ("estimated_calls", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-"""Fields of `ModelUsage` that rlms lacks, in the order of the class."""
+"""Counts of `ModelUsage` that rlms has not, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class ModelUsage:
     input_tokens: int = 0
     output_tokens: int = 0
     dollars: float | None = None
-    """None if no price is known."""
+    """None where no price is known."""
     estimated_calls: int = 0
-    """Calls whose endpoint reported no tokens; each byte counts as a token."""
+    """Calls whose endpoint reported no tokens: a token is counted for each byte."""
     cache_read_tokens: int = 0
-    """Input tokens that the provider read from its caches."""
+    """Input tokens that the provider's caches held."""
     cache_write_tokens: int = 0
     """Input tokens written to those caches."""
     reasoning_tokens: int = 0
@@ -42,7 +42,7 @@ class ModelUsage:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """A dict with the field names of rlms, without an unknown cost, and without our own fields that are 0."""
+        """With the field names of rlms; an unknown cost is absent, and so are our own fields where they are 0."""
         known: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
         known |= {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}
         return {
@@ -57,7 +57,7 @@ class Usage:
     """Sums over all calls of a run, root and sub-calls. Safe for use by many threads."""
 
     def __init__(self, prices: Prices | None = None) -> None:
-        """`prices` take precedence over the table of `genai-prices`. Raises ValueError for an invalid price."""
+        """`prices` go before the table of `genai-prices`. Raises ValueError for an invalid one."""
         self.prices: Prices = check_prices(prices or {})
         """Dollars per million tokens, by model."""
         self._models: dict[str, ModelUsage] = {}
@@ -68,7 +68,7 @@ class Usage:
         self.count(reply.model, ModelUsage.of_call(reply, dollars(reply, self.prices)))
 
     def count(self, model: str, used: ModelUsage) -> None:
-        """Add the usage of several calls of one model."""
+        """Add calls of one model that were summed elsewhere."""
         with self._lock:
             old = self._models.get(model, ModelUsage(dollars=0.0))
             both = None if used.dollars is None or old.dollars is None else old.dollars + used.dollars
@@ -78,7 +78,7 @@ class Usage:
 
     @property
     def models(self) -> Mapping[str, ModelUsage]:
-        """The usage of each model, by its name."""
+        """By the name of the model."""
         with self._lock:
             return dict(self._models)
 
@@ -123,7 +123,7 @@ class Usage:
         return tuple(name for name, usage in self.models.items() if usage.estimated_calls)
 
     def to_dict(self) -> dict[str, Any]:
-        """A dict with the field names of rlms."""
+        """With the field names of rlms."""
         return {
             "model_usage_summaries": {name: usage.to_dict() for name, usage in self.models.items()},
             "total_cost": self.dollars,

@@ -27,11 +27,18 @@ class WaitClock:
         with self._lock:
             return self._count()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a call is under way."""
+        with self._lock:
+            self._count()
+            return bool(self._calls)
+
     @contextmanager
     def running(self, mine: threading.Lock) -> Iterator[None]:
-        """Count the time of a call inside the block, as long as its caller holds the lock `mine`.
+        """One call runs inside, while its caller holds `mine`.
 
-        The caller takes the lock, since an interrupt can leave this generator suspended.
+        The caller holds it instead of this generator: an interrupt can leave the generator suspended with its locks.
         """
         with self._lock:
             self._count()
@@ -44,7 +51,7 @@ class WaitClock:
                 self._calls.remove(mine)
 
     def _count(self) -> float:
-        """Count the seconds up to now. Called under the lock."""
+        """Under the lock."""
         seconds, then = self._counted
         now = time.perf_counter()
         self._counted = seconds + (now - then if self._calls else 0.0), now

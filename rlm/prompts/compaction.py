@@ -1,7 +1,7 @@
-"""Shorten a history that nears the model's window, by rules. No model is called, so a replay gives the same. Pure.
+"""Shorten a history that nears the model's window, by rule: no model is called, so a replay gives the same. Pure.
 
-Messages before the first turn, and the newest turns, stay as they are. Replies and output of older turns keep their
-head and tail. All variables stay in the REPL, and a note tells the model.
+What comes before the first turn and the newest turns stay as they are. Replies and output of older turns keep head and
+tail. Their variables are untouched in the REPL, and a note says so to the model.
 """
 
 from __future__ import annotations
@@ -16,51 +16,50 @@ from rlm.models.lm import Message, Reply, estimate_text_tokens, estimate_tokens
 from rlm.prompts.examples import conversation
 
 FILL = 0.85
-"""The share of the window to fill; the rest is for the reply. rlms has the same figure."""
+"""The part of the window to fill; the rest is for the reply. The figure of rlms."""
 OUTPUT = 0.25
-"""The share of the window that the output of one block may fill."""
+"""The part of the window that the output of one block may fill."""
 
 # Tried in turn until the history fits: the newest turns that stay whole, and the characters of each older message.
 _LEVELS = ((4, 1_200), (2, 400), (1, 200), (0, 200))
 _FEWEST_CHARACTERS = 200
-"""The characters that an output may have in the smallest window."""
+"""Fewest characters of an output, however small the window."""
 _LESS, _LESS_UNCOUNTED = 0.9, 0.5
-"""The share of a prompt that was too long to send next: if the endpoint counted its tokens, and if not."""
+"""Share of a too long prompt to send instead: if its endpoint counted it, and if not."""
 _SCALES = (0.25, 8.0)
-"""The least and the most tokens for each estimated one. An endpoint outside this range counts something else, such as
-tokens that were not cached."""
+"""Counts of an endpoint that are further from the estimate count something else, such as the tokens that no cache
+held."""
 
 _STEP = 0.05
-"""Scales are rounded up to a multiple of this, since the next text has slightly more tokens than the last."""
+"""Scales are rounded up to these: the text that comes next is counted a little otherwise than the text before it."""
 
 NOTE = "[Earlier turns are shortened. Every variable is still there: SHOW_VARS() lists them.]"
 _TURN = re.compile(
     r"(?:\A|\n\n)(?:Your last reply and its output were the same [^\n]*\n\n)?Turn \d+(?:/\d+)?[.:][^\n]*\Z"
 )
-"""The message that opens a turn, at the end of the message that it was joined to; earlier versions wrote other
-forms."""
+"""The message that opened a turn, at the end of the one that it was joined to; also as earlier versions wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The window of the root model, and how its endpoint counts tokens."""
+    """The capacity of the root's prompt, and how its endpoint counts."""
 
     tokens: int
     scale: float = 1.0
     """Tokens that the endpoint counts for each estimated one."""
 
     def count(self, messages: Sequence[Message]) -> int:
-        """The tokens that the endpoint is expected to count in a prompt."""
+        """The tokens of a prompt, as the endpoint is expected to count them."""
         return int(self.scale * estimate_tokens(messages))
 
     def after(self, prompt: Sequence[Message], reply: Reply) -> Window:
-        """The window with the scale of an answered call, if its endpoint reported tokens."""
+        """With the scale of a call that was answered, if its endpoint said how many tokens it took."""
         if reply.estimated or reply.input_tokens <= 0:
             return self
         return self._scaled(prompt, reply.input_tokens)
 
     def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> Window:
-        """The window after a refused prompt: the endpoint's own figures, and always smaller than that prompt."""
+        """After a prompt that was too long: by the counts of the endpoint, and smaller than that prompt."""
         scaled = self._scaled(prompt, refusal.tokens) if refusal.tokens else self
         share = _LESS if refusal.tokens else _LESS_UNCOUNTED
         tokens = min(refusal.window_tokens or self.tokens, self.tokens, int(share * scaled.count(prompt) / FILL))
@@ -73,7 +72,7 @@ class Window:
 
 
 def fit(text: str, window: Window) -> str:
-    """The output of a block, or as much of its head and tail as a quarter of the window has room for."""
+    """The output of a block, or as much of its head and tail as a quarter of the window holds."""
     room = int(OUTPUT * window.tokens)
     limit = len(text)
     while limit > _FEWEST_CHARACTERS:
@@ -86,7 +85,7 @@ def fit(text: str, window: Window) -> str:
 
 
 def compact(messages: Sequence[Message], window_tokens: int, scale: float = 1.0) -> tuple[list[Message], int]:
-    """The messages, shortened until they fit, and the number of shortened messages. `scale` is that of a `Window`."""
+    """The messages, shortened until they fit, and the number of shortened ones. `scale` is that of a `Window`."""
     window = Window(window_tokens, scale)
     room = int(FILL * window_tokens)
     if window.count(messages) <= room:
@@ -103,7 +102,7 @@ def compact(messages: Sequence[Message], window_tokens: int, scale: float = 1.0)
 
 
 def _cut_newest(messages: Sequence[Message], room: int, window: Window) -> Message:
-    """The newest message, cut to the room that the other messages leave."""
+    """The newest message, cut to the room that the others leave."""
     newest = messages[-1]
     text, taken = newest["content"], window.count([newest])
     share = (room - window.count(messages[:-1])) / max(1, taken)
@@ -111,7 +110,7 @@ def _cut_newest(messages: Sequence[Message], room: int, window: Window) -> Messa
 
 
 def without_turn(text: str) -> str:
-    """A user's message without the message that opens a turn, which may be joined to its end."""
+    """A message of a user without the message that opened a turn, if that was joined to its end."""
     return _TURN.split(text, maxsplit=1)[0]
 
 

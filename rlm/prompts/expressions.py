@@ -1,11 +1,9 @@
-"""Decide whether an answer that was written as text is code, as in `FINAL(context[at:at + 500])`. Pure.
+"""Tell whether an answer that was written as text is code: `FINAL(context[at:at + 500])`. Pure.
 
-Text is code if it parses as Python and uses a variable of the cells, or a name to which the model has assigned, even in
-code that failed or never ran. It is also code if it cannot be words: an f-string, a slice, a sum of strings. As long as
-no code made such variables, `FINAL(os.path.join)` and `FINAL(count)` are words.
-
-Two more forms are not answers: code that does not parse, and a template with variables as fields, as in
-`FINAL(It is {count})`.
+It is where it parses as Python and uses the namespace of the cells, or a name to which the model has assigned, also
+in code that was not heard or failed; and where it can be nothing else: an f-string, a slice, a sum of strings.
+`FINAL(os.path.join)` and `FINAL(count)` are words, as long as no code made such a variable. Code that does not parse,
+and a template whose fields are variables, as `FINAL(It is {count})`, are no answer either.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from rlm.runners.syntax import parse
 
 _CALLED = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS"))
 _ANSWERS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
-_ALWAYS_THERE = frozenset(("context", "answer"))
+_HELD = frozenset(("context", "answer"))
 _ASSIGNED = re.compile(
     r"^[ \t]*(?:>>>[ \t]*)?(?:([A-Za-z_]\w*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)[ \t]*(?:[-+*/|&%]?=(?!=))"
     r"|(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w*)\()",
@@ -36,8 +34,7 @@ _FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_][^{}\n]*)\}(?!\})")
 
 
 def may_be_code(final: TextFinal) -> bool:
-    """Whether an answer may be code, without a look at the variables: it is Python that uses names, or cannot be
-    words."""
+    """Whether it is Python that uses names, so that the existing names decide; or code alone."""
     if not final.call or (final.is_name and _is_simple(final.call)):
         return False
     return bool(_loaded(final.call)) or _is_computed(parse(final.call))
@@ -50,24 +47,24 @@ def assigned_names(texts: Iterable[str]) -> set[str]:
 
 
 def may_be_broken(final: TextFinal) -> bool:
-    """Whether an answer may be broken code or a template, without a look at the variables."""
+    """Whether it has the signs that `is_broken` looks for, so that the existing names decide."""
     return not final.is_name and (
         (not final.call and _BROKEN.match(final.text) is not None) or _FIELD.search(final.text) is not None
     )
 
 
 def is_broken(final: TextFinal, variables: Collection[str]) -> bool:
-    """Whether an answer is broken code that begins with a variable, or a template with variables as fields."""
+    """Whether it begins like code over variables and is not Python, or is a template with variables as fields."""
     known = {*variables, "context"}
     begun = None if final.call else _BROKEN.match(final.text)
     begins = begun and begun["name"] in known and (begun["calls"] or begun["alone"] is None)
     if begins and not _PROSE.search(_STRING.sub("", final.text)):
         return True
-    return any(_uses_only(match[1], known) for match in _FIELD.finditer(final.text))
+    return any(_is_over(match[1], known) for match in _FIELD.finditer(final.text))
 
 
-def _uses_only(field: str, known: Collection[str]) -> bool:
-    """Whether the field of a template is an expression of known names."""
+def _is_over(field: str, known: Collection[str]) -> bool:
+    """Whether the field of a template is an expression over known names."""
     try:
         tree = parse(f'f"""{{{field}}}"""')
     except SyntaxError:
@@ -79,9 +76,9 @@ def _uses_only(field: str, known: Collection[str]) -> bool:
 
 
 def is_code(final: TextFinal, variables: Collection[str]) -> bool:
-    """Whether an answer that parses as Python uses variables, and is not a sentence that contains their names."""
+    """Whether it uses variables of the namespace, and is not a sentence with one of their names in it."""
     tree = parse(final.call)
-    known = {*variables, *_ALWAYS_THERE}
+    known = {*variables, *_HELD}
     loaded = _loaded(final.call)
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     if _is_computed(tree) or called & _CALLED:
@@ -100,7 +97,7 @@ def is_code(final: TextFinal, variables: Collection[str]) -> bool:
 
 
 def _is_computed(tree: ast.Module) -> bool:
-    """Whether Python cannot be words: it has an f-string, a slice, a sum of strings, or a method of a string."""
+    """Whether it can only be meant to be run: words have no f-strings, no slices, no sums and no methods of strings."""
     for node in (node for part in _arguments(tree) for node in ast.walk(part)):
         match node:
             case ast.JoinedStr() | ast.Slice() | ast.Call(func=ast.Attribute(value=ast.Constant(value=str()))):
@@ -126,7 +123,7 @@ def _is_simple(call: str) -> bool:
 
 
 def _loaded(call: str) -> set[str]:
-    """The names that the arguments use and do not bind."""
+    """Names that the arguments use and do not bind themselves."""
     try:
         parts = _arguments(parse(call))
     except SyntaxError:

@@ -79,8 +79,8 @@ def test_each_way_to_answer_may_cite(place: Path, lazy: bool, finish: str) -> No
     [
         (f"({len(TEXT) - 5}, {len(TEXT) + 5})", "reaches past the end of the text"),
         ("(5, 5)", "it is neither a pair of characters nor a quote"),
-        ("(9, 5)", "neither a pair"), ("(-9, 5)", "neither a pair"), ("7", "neither a pair"), ("''", "neither a pair"),
-        ("(True, 5)", "neither a pair"), ("(0, 10**30)", "neither a pair"), ("None", "neither a pair"),
+        ("(9, 5)", "it is neither a pair"), ("(-9, 5)", "it is neither a pair"), ("7", "it is neither a pair"), ("''", "it is neither a pair"),
+        ("(True, 5)", "it is neither a pair"), ("(0, 10**30)", "it is neither a pair"), ("None", "it is neither a pair"),
         ("(0, 10**9)", "reaches past the end"), ("'nobody said this'", "is not in the text that the run has read"),
         ("'line 19999: the value'", "is not in the text that the run has read"),
     ],
@@ -90,7 +90,7 @@ def test_a_claim_that_does_not_hold_is_left_out_with_a_note(place: Path, claim: 
         completion = ask(text, LOOK, repl(f"FINAL('it', sources=[{claim}, {LINE!r}])"))
     assert [source.text for source in cited(completion)] == [LINE]
     assert (
-        sum(note.startswith("source 1 of the answer does not count") and why in note for note in completion.notes) == 1
+        sum(note.startswith("source 1 of the answer does not count: ") and why in note for note in completion.notes) == 1
     )
 
 
