@@ -17,14 +17,10 @@ import builtins
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from rlm.runners.syntax import compiles, parse
 
-_OPENING = re.compile(
-    r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)"
-    r"(?:(?P<backticks>`{3,})[ \t]*(?P<after_backticks>[^`]*)|(?P<tildes>~{3,})[ \t]*(?P<after_tildes>.*))$"
-)
+OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?:(`{3,})[ \t]*([^`]*)|(~{3,})[ \t]*(.*))$")
 RUNS = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
 _TAG = re.compile(r"[{\s]*\.?([^\s:{},;]*)")
 _RUNS = re.compile(RUNS, re.IGNORECASE)
@@ -70,28 +66,8 @@ class Fence:
 
     @property
     def is_python(self) -> bool:
-        """Whether its tag says that it runs."""
+        """Its tag says that it runs."""
         return _RUNS.fullmatch(self.tag) is not None or self.tag in ("code", "bare")
-
-
-class Opening(NamedTuple):
-    """The line that opens a fence."""
-
-    margin: int
-    """The characters before the fence: blanks and a list marker."""
-    fence: str
-    """The backticks or tildes."""
-    info: str
-    """The text after them, which may begin with a tag."""
-
-
-def match_opening(line: str) -> Opening | None:
-    """The opening of a fence, if the line is one."""
-    found = _OPENING.match(line)
-    if found is None:
-        return None
-    fence, info = found["backticks"] or found["tildes"], found["after_backticks"] or found["after_tildes"] or ""
-    return Opening(len(found["margin"]), fence, info)
 
 
 def may_open(line: str) -> bool:
@@ -102,21 +78,21 @@ def may_open(line: str) -> bool:
 def read_fence(reply: Sequence[str], at: int) -> Fence | None:
     """The block that begins with line `at` of a reply; None if none does."""
     lines = reply[at:]
-    opening = match_opening(lines[0])
+    opening = OPENING.match(lines[0])
     if opening is None:
         return _read_html(lines) or _read_bare(lines)
-    found = _TAG.match(opening.info)
+    margin, mark = opening[1], opening[2] or opening[4]
+    found = _TAG.match(opening[3] or opening[5] or "")
     tag = found[1].lower() if found else ""
     body = lines[1:]
     if _RUNS.fullmatch(tag):
-        block, used = _read_block(body, opening)
+        block, used = _read_block(body, len(margin), mark)
         return Fence(block, 1 + used, tag, not block.cut)
-    end = next((i for i, line in enumerate(body) if line.rstrip().endswith(opening.fence)), None)
+    end = next((i for i, line in enumerate(body) if line.rstrip().endswith(mark)), None)
     if end is None:
-        return Fence(CodeBlock(_dedent(body, opening.margin)), len(lines), tag, False)
-    last = body[end].rstrip().rstrip(opening.fence[0])
-    code = [*body[:end], last] if last.strip() else body[:end]
-    return Fence(CodeBlock(_dedent(code, opening.margin)), end + 2, tag, True)
+        return Fence(CodeBlock(_dedent(body, len(margin))), len(lines), tag, False)
+    last = body[end].rstrip().rstrip(mark[0])
+    return Fence(CodeBlock(_dedent([*body[:end], *([last] if last.strip() else [])], len(margin))), end + 2, tag, True)
 
 
 def whole_code(text: str) -> CodeBlock | None:
@@ -128,7 +104,7 @@ def whole_code(text: str) -> CodeBlock | None:
 
 
 def acts(code: str) -> bool:
-    """Whether code compiles and does something: it calls a known function, assigns, or subscripts `context`.
+    """Whether it compiles and does something: a call of something known, an assignment, a look at `context`.
 
     Calls that give an answer do not count: a reply of `FINAL(...)` alone is words.
     """
@@ -166,12 +142,12 @@ def _is_final(statement: ast.stmt) -> bool:
 
 
 def _read_bare(lines: Sequence[str]) -> Fence | None:
-    """Code after a line `repl` without a fence, up to the closing fence; None if it does not act."""
+    """Code after a line `repl` that lacks the marks of a fence, up to the fence that closes it."""
     if _BARE.fullmatch(lines[0]) is None:
         return None
     at = next((i for i, line in enumerate(lines) if i and line.strip()), len(lines))
-    if at < len(lines) and (opening := match_opening(lines[at])) and not opening.info:
-        block, used = _read_block(lines[at + 1 :], opening)
+    if at < len(lines) and (inner := OPENING.match(lines[at])) and not (inner[3] or inner[5]):
+        block, used = _read_block(lines[at + 1 :], len(inner[1]), inner[2] or inner[4])
         return Fence(block, at + 1 + used, "bare", not block.cut) if acts(block.code) else None
     end = next((i for i, line in enumerate(lines) if i and re.search(r"(?:`{3,}|~{3,})[ \t]*$", line)), len(lines))
     last = [lines[end].rstrip().rstrip("`~")] if end < len(lines) else []
@@ -180,7 +156,7 @@ def _read_bare(lines: Sequence[str]) -> Fence | None:
 
 
 def _read_html(lines: Sequence[str]) -> Fence | None:
-    """A `<code>` element that begins and ends a line, if its attributes and its content say that it is Python."""
+    """`<code>...</code>`, on lines of its own, if it is Python by its attributes and by its content."""
     opening = _HTML.match(lines[0])
     if opening is None or (opening[2].strip() and not re.search(RUNS, opening[2], re.IGNORECASE)):
         return None
@@ -195,7 +171,7 @@ def _read_html(lines: Sequence[str]) -> Fence | None:
 
 
 def gives_answer(code: str) -> bool:
-    """Whether code may end the run: it names `FINAL`, `FINAL_VAR`, `SUBMIT` or `answer`."""
+    """Whether code of a cell may end the run: it uses one of the ways to answer."""
     try:
         names = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
     except (SyntaxError, RecursionError):
@@ -203,16 +179,16 @@ def gives_answer(code: str) -> bool:
     return not names.isdisjoint(_ANSWER_CALLS | {"answer"})
 
 
-def _read_block(body: Sequence[str], opening: Opening) -> tuple[CodeBlock, int]:
-    """The block that begins with `body[0]`, and the number of lines that it takes together with its closing fence.
+def _read_block(body: Sequence[str], margin: int, fence: str) -> tuple[CodeBlock, int]:
+    """The block that starts at `body[0]`, and how many lines it takes with its closing fence.
 
     A bare fence is not valid Python, so code that compiles up to a fence cannot continue after it: the first such fence
     ends the block. The exception is a fence in a comment, after which the block may go on to a later one.
     """
     first: tuple[CodeBlock, int] | None = None
     in_comment: tuple[CodeBlock, int] | None = None
-    for used, code_lines, alone in _endings(body, opening.fence):
-        code = _dedent(code_lines, opening.margin)
+    for used, code_lines, alone in _endings(body, fence):
+        code = _dedent(code_lines, margin)
         first = first or (CodeBlock(code), used)
         if compiles(code):
             if alone or "#" not in code_lines[-1]:
@@ -220,7 +196,7 @@ def _read_block(body: Sequence[str], opening: Opening) -> tuple[CodeBlock, int]:
             in_comment = in_comment or (CodeBlock(code), used)
         elif alone and in_comment:
             return in_comment
-    rest = re.sub(rf"\n[ \t]*{opening.fence[0]}{{1,2}}$", "", _dedent(body, opening.margin))
+    rest = re.sub(rf"\n[ \t]*{fence[0]}{{1,2}}$", "", _dedent(body, margin))
     if in_comment and not compiles(rest):
         return in_comment
     if first is None or compiles(rest):
@@ -229,7 +205,7 @@ def _read_block(body: Sequence[str], opening: Opening) -> tuple[CodeBlock, int]:
 
 
 def _endings(body: Sequence[str], fence: str) -> Iterator[tuple[int, Sequence[str], bool]]:
-    """The possible ends of a block: (lines used, lines of code, whether the fence is alone on its line)."""
+    """The possible ends of a block: lines used, its lines of code, whether the fence is alone on its line."""
     found = 0
     for i, line in enumerate(body):
         stripped = line.strip()
@@ -243,7 +219,7 @@ def _endings(body: Sequence[str], fence: str) -> Iterator[tuple[int, Sequence[st
 
 
 def _dedent(lines: Sequence[str], margin: int) -> str:
-    """The code without the margin of its fence, or without the margin that all lines share, if only that compiles."""
+    """The code without the margin of its fence; without the margin that all lines share, if only that compiles."""
     stripped = [line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
     code = "\n".join(stripped)
     from textwrap import dedent

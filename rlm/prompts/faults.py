@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rlm.prompts.code import RUNS, Fence, match_opening
+from rlm.prompts.code import OPENING, RUNS, Fence
 from rlm.runners.syntax import parse
 
 _CODE_LINE = re.compile(
@@ -33,7 +33,7 @@ _INSIDE_LINE = re.compile(
 def explain(reply: str, fences: Sequence[Fence]) -> str:
     """The reason why code or an answer of a reply did not count; empty if it has neither."""
     lines = reply.strip().split("\n")
-    code = "\n".join(line for line in lines if not match_opening(line))
+    code = "\n".join(line for line in lines if not OPENING.match(line))
     if bare := _BARE.fullmatch(lines[0]):
         shown, rest = lines[0].strip()[:30], code.partition("\n")[2]
         return _nothing(f"the first line of your reply was `{shown}`; it must be ```{bare[1].lower()}. {_ask(rest)}")

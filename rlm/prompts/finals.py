@@ -26,7 +26,7 @@ FINAL = re.compile(
     r"|\A\s*(?P<title>Final)\((?=.*\)\s*\Z)",
     re.MULTILINE,
 )
-_NODES_OF_WORDS = (
+_WORDS = (
     ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.BoolOp,
     ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
@@ -36,7 +36,7 @@ _ALONE = re.compile(r"\\[()]|\[[^\[\]()\n,]{1,40},[^\[\]()\n,]{1,40}\)")
 _SPACED = re.compile(r"[\w\])][ \t]+\(")
 _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE)
 _PARAGRAPH_END = re.compile(r"[)][*_`.\s]*?(?=\n[ \t]*\n|\Z)")
-_LINE_END = re.compile(r"[ \t]*[*_`.]*[ \t]*(?=\n|\Z)")
+_BEHIND = re.compile(r"[ \t]*[*_`.]*[ \t]*(?=\n|\Z)")
 
 _TAKEN_BACK = re.compile(
     r"[\s*_`.,;:-]*(?:(?:would|could|might|may|is|was) (?:be )?(?:wrong|incorrect|a mistake|not\b|only a guess)"
@@ -46,7 +46,7 @@ _TAKEN_BACK = re.compile(
     r"|i (?:made a mistake|was wrong|miscounted|misread)\b)",
     re.IGNORECASE,
 )
-"""Words after an answer that take it back."""
+"""How the words after an answer begin that take it back."""
 
 # A model that repeats itself writes thousands of `FINAL(`; one that never closes costs a search to the end.
 FINALS_TRIED = 50
@@ -62,11 +62,11 @@ class TextFinal:
     text: str
     """The answer, or the name of the variable that holds it."""
     is_name: bool
-    """Whether `text` is the name of a variable, as in `FINAL_VAR`."""
+    """True for `FINAL_VAR`."""
     claims: tuple[Claim, ...] = ()
     """Its citations, as the model wrote them."""
     call: str = field(default="", compare=False)
-    """The call, if it is Python; empty for words."""
+    """It as Python, if it is a call; empty for words."""
 
 
 def find_final(prose: str) -> TextFinal | None:
@@ -85,7 +85,7 @@ def read_finals(prose: str, tries: int = FINALS_TRIED) -> Iterator[tuple[TextFin
         end = _end_of_argument(prose, match.end())
         if end is None or not (inside := prose[match.end() : end].strip()):
             continue
-        if (mark := match["mark"]) and not _LINE_END.match(prose[end + 1 :].removeprefix(mark)):
+        if (mark := match["mark"]) and not _BEHIND.match(prose[end + 1 :].removeprefix(mark)):
             continue  # a mention in bold, or in inline code
         name = match["name"] or "FINAL"
         call = f"{name}({inside})" if _call(inside) else ""
@@ -136,11 +136,11 @@ def _balance(text: str, start: int, smileys: set[int], items: set[int]) -> int |
 
 
 def _last_on_line(text: str, end: int, smileys: set[int], items: set[int]) -> int:
-    """`end`, or the parenthesis at the end of its line or its paragraph, if text continues and closes one more."""
-    after = text[end + 1 :]
-    if _LINE_END.match(after):
+    """`end`, or the parenthesis at the end of its line, else of its paragraph, if text goes on and closes one more."""
+    behind = text[end + 1 :]
+    if _BEHIND.match(behind):
         return end
-    paragraph = re.split(r"\n[ \t]*\n", after, maxsplit=1)[0]
+    paragraph = re.split(r"\n[ \t]*\n", behind, maxsplit=1)[0]
     if (following := FINAL.search(paragraph)) is not None:
         paragraph = paragraph[: following.start()]
     for part in (paragraph.partition("\n")[0], paragraph):
@@ -154,8 +154,8 @@ def _last_on_line(text: str, end: int, smileys: set[int], items: set[int]) -> in
 
 
 def _items(text: str, start: int) -> set[int]:
-    """The closing parentheses without a partner: of list items with consecutive numbers or letters, of half-open
-    intervals, and after a backslash."""
+    """The parentheses that have no partner: of list items, at least two whose numbers or letters follow each other, of
+    half-open intervals, and after a backslash."""
     following = FINAL.search(text, start)
     own = text[start : following.start() if following else len(text)]
     found = [(match[1].lower(), start + match.end() - 1) for match in _ITEM.finditer(own)]
@@ -175,7 +175,7 @@ def _neighbours(mark: str) -> set[str]:
 
 
 def _hide_fences(text: str, start: int) -> str:
-    """The text, with blanks for the parentheses in fenced blocks."""
+    """The text, with parentheses in fenced blocks blotted out."""
     return text[:start] + _FENCED.sub(lambda match: re.sub(r"[()]", " ", match[0]), text[start:])
 
 
@@ -190,17 +190,17 @@ def _call(inside: str) -> ast.Call | None:
 
 
 def _is_words(call: ast.Call, inside: str) -> bool:
-    """Whether the text is Python by accident: a number, words with operators between them, or words (in brackets)."""
+    """Whether it is Python by accident: a number, a word, words with operators between them, or words (in brackets)."""
     strings = any(isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) for node in ast.walk(call))
     nodes = [node for part in (*call.args, *call.keywords) for node in ast.walk(part)]
     calls = sum(isinstance(node, ast.Call) for node in nodes)
     return not strings and not call.keywords and calls <= len(_SPACED.findall(inside)) and all(
-        isinstance(node, _NODES_OF_WORDS) for node in nodes
+        isinstance(node, _WORDS) for node in nodes
     )  # fmt: skip
 
 
 def _parse_submit(inside: str) -> str:
-    """The argument of SUBMIT: the value of one field, a dict of several, or text that is not Python as it is."""
+    """The argument of SUBMIT: one field by its value, several as a dict, anything that is no Python as it is."""
     call = _call(inside)
     try:
         fields = {key.arg: ast.literal_eval(key.value) for key in call.keywords} if call else {}

@@ -1,7 +1,7 @@
-"""Find where in the context the text comes from that a cell printed, to tell the model its document and lines.
+"""Tell the model the place in the context of the text that a cell printed: document and lines, in half a line.
 
-A search reads far more than it prints, so the ranges that were read do not give the place. The longest pieces of the
-printed text do: they are searched for in these ranges, and only exact matches count.
+A search reads far more than it prints, so the ranges that were read do not give the place. The printed text does: its
+longest pieces are searched for where the cell read, and only exact matches count.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from rlm.models.log import WARNING, log
 _MOST_PLACES = 3
 _MOST_TRIED = 4
 _FEWEST_CHARACTERS = 24
-"""The shortest piece to search for; shorter ones may match by chance."""
+"""Shortest printed piece that counts as a quotation: shorter ones may match by chance."""
 _SEARCHED = 1 << 19
-"""The characters to search at the end of each range, since a search ends in the frame of its hit (256 KiB)."""
+"""Characters at the end of each range that are looked at: a search ends in the frame that has its hit, of 256 KiB."""
 _MOST_RANGES = 8
 _MOST_MATCHES = 50
-"""The most places of a piece; a piece with more does not show where it was read."""
+"""The most places of a piece: one with more does not show where it was read."""
 _IN_MEMORY = 20_000_000
 """The longest `str` that is searched."""
 _PIECES = re.compile(r"\n|\\n|\\t")
-"""Separators of pieces in printed text and in a printed repr."""
+"""Separators of the pieces of a text that was printed, or printed by its repr."""
 
 
 def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[int]] | None) -> str:
@@ -45,8 +45,8 @@ def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[in
         return ""
     try:
         chunks = [(start, str(text[start:stop])) for start, stop in parts]
-        forms = [printed, _unescape(printed)] if "\\n" in printed else [printed]
-        found = max((_merge(_find(form, chunks)) for form in forms), key=lambda spans: sum(b - a for a, b in spans))
+        ways = [printed, _unescape(printed)] if "\\n" in printed else [printed]
+        found = max((_merge(_find(way, chunks)) for way in ways), key=lambda spans: sum(b - a for a, b in spans))
         places: dict[str, list[str]] = {}
         for start, stop in found:
             for name, lines in _describe(text, start, stop):
@@ -54,15 +54,15 @@ def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[in
     except Exception as exc:  # a context is any object: whatever its reading raises, the output is there
         log(WARNING, "the place of an output in the context was not found: %s", type(exc).__name__)
         return ""
-    parts_read = []
+    told = []
     for name, found_lines in places.items():
         shown = " and ".join(dict.fromkeys(found_lines))
-        parts_read.append(f"{name} ({shown})" if name else shown)
-    return f"[read: {'; '.join(parts_read)}]" if parts_read else ""
+        told.append(f"{name} ({shown})" if name else shown)
+    return f"[read: {'; '.join(told)}]" if told else ""
 
 
 def _unescape(printed: str) -> str:
-    """The text of a repr; only the escapes that matter here are undone."""
+    """The text of a repr, as far as needed here."""
     return printed.replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'")
 
 
@@ -78,8 +78,7 @@ def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _find(printed: str, chunks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int]]:
-    """Ranges of the context that occur in the printed text, the longest pieces first. `chunks`: (start, text) of the
-    context."""
+    """Ranges of the context that occur in the printed text, the longest pieces first. `chunks` of it, with starts."""
     covered: list[tuple[int, int]] = []
     tried = 0
     for at, piece in sorted(_pieces(printed), key=lambda found: -len(found[1])):
@@ -103,8 +102,8 @@ def _find(printed: str, chunks: Sequence[tuple[int, str]]) -> Iterator[tuple[int
 
 
 def _match(printed: str, at: int, probe: str, chunks: Sequence[tuple[int, str]]) -> tuple[int, int, int] | None:
-    """The longest common text around a probe, which is at `at` in the printed text: its first character in the context,
-    and its span in the printed text. None if the probe has no place, or several that are equally good."""
+    """The place in the context of a probe, which is at `at` in the printed text, as far as both go on alike: the
+    character of the context, and the span of what was printed. None where that is nowhere, or not one place."""
     most, matches = len(printed), set[tuple[int, int, int]]()
     for base, chunk in chunks:
         place = chunk.find(probe)
@@ -122,7 +121,7 @@ def _match(printed: str, at: int, probe: str, chunks: Sequence[tuple[int, str]])
 
 
 def _pieces(printed: str) -> Iterator[tuple[int, str]]:
-    """The pieces of the printed text, each with its start."""
+    """The pieces of the printed text, each with its beginning."""
     at = 0
     for end in [*_PIECES.finditer(printed), None]:
         stop = end.start() if end else len(printed)
@@ -131,7 +130,7 @@ def _pieces(printed: str) -> Iterator[tuple[int, str]]:
 
 
 def _common(one: str, other: str) -> int:
-    """The length of the common beginning of two texts."""
+    """The characters that two texts have in common at their beginning."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -140,7 +139,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _describe(text: Any, start: int, stop: int) -> Iterator[tuple[str, str]]:
-    """Name and lines of the document of a range, or of two documents; the name is empty in a text without documents."""
+    """Document and lines of a range, of both documents where it passes a border; without documents lines alone."""
     last = stop - 1
     one, other = protocol.document_at(text, start), protocol.document_at(text, last)
     if one and other and one != other:
@@ -152,7 +151,7 @@ def _describe(text: Any, start: int, stop: int) -> Iterator[tuple[str, str]]:
 
 
 def _lines(text: Any, first: int, last: int, begins: int) -> str:
-    """Lines from 1, counted within the document that begins at the character `begins`."""
+    """Lines from 1, counted within a document that begins at a character."""
     numbers = [protocol.line_of(text, character) for character in (first, last, begins)]
     if None in numbers:
         return f"characters {first:,}-{last + 1:,}"

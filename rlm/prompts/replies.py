@@ -8,9 +8,9 @@ Rules, each with a case in the tests:
 - `FINAL(...)`, `FINAL_VAR(...)` and `SUBMIT(...)` count at the start of a line, outside fences, where there is no code;
   a fence inside their parentheses, with words around it, is part of the answer;
 - `Final(...)` counts where it is the whole reply, of one line: small models write it so;
-- text in closed tags of a draft (`<plan>`, `<analysis>`) does not count if code or an answer follows;
+- text in closed tags that name a draft (`<plan>`, `<analysis>`) does not count where code or an answer follows;
 - a date or a number with commas alone in a `FINAL(...)` of code is text: as Python it would be another number;
-- if the reply invents the next turn, code and answers after that do not count;
+- a turn that the reply invents ends it: neither code nor answers count after that;
 - the text of a reply outside its code is its words: they count when an answer was demanded, or none came.
 """
 
@@ -20,8 +20,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rlm.prompts.code import OPENING as _OPENING
 from rlm.prompts.code import CodeBlock as CodeBlock
-from rlm.prompts.code import Fence, acts, gives_answer, match_opening, may_open, read_fence, whole_code
+from rlm.prompts.code import Fence, acts, gives_answer, may_open, read_fence, whole_code
 from rlm.prompts.faults import explain
 from rlm.prompts.finals import FINAL, FINALS_TRIED, read_finals
 from rlm.prompts.finals import TextFinal as TextFinal
@@ -36,12 +37,12 @@ _DRAFT = re.compile(
     r"|think\w*|thought|details(?= type=\"reasoning\"))\b[^<>\n]*?(?:>|&gt;)",
     re.MULTILINE | re.IGNORECASE,
 )
-_UNQUOTED_NUMBER = re.compile(
+_NO_SUM = re.compile(
     r"^([ \t]*FINAL\([ \t]*)(\d{4}([-/])\d\d?\3\d\d?|\d\d?([-/])\d\d?\4\d{4}|\d{1,3}(?:,\d{3})+)"
     r"(?=[ \t]*(?:\)|,[ \t]*sources\b))",
     re.MULTILINE,
 )
-"""A date, or a number with commas, as an answer in code without quotes."""
+"""A date or a number with commas that an answer in code holds without quotes."""
 
 _UNSEEN = "\ufeff\u200b\u00a0"
 """Characters before a reply that hide a fence or an answer at the start of its first line."""
@@ -53,15 +54,14 @@ _TURN = re.compile(
     r"[ \t#*_]*(?:Turn \d+/\d+[.:]|Turn \d+:|REPL output(?: \(block \d+\))?:|REPL variables:)"
     r"|<\|(?:im_start|im_end|start_header_id|eot_id|end_of_turn)\|>|<start_of_turn>|<end_of_turn>"
 )
-_TURN_AFTER_CODE = re.compile(
+_TURN_BEHIND_CODE = re.compile(
     r"[ \t#*_>\[]*(?:(?:(?:repl|execution|code|console|expected|program|python) )?output(?: \(block \d+\))?[*_\]]*:"
     r"|(?:output|stdout)[*_#]*[ \t]*$|results?[*_]*:[*_]*[ \t]*$|stdout:|observation:|Out\[\d+\]:|<output>"
     r"|(?:`{3,}|~{3,})[ \t]*(?:output|stdout)\b"
     r"|(?:user|human|assistant|system)[*_]*:)",
     re.IGNORECASE,
 )
-"""The first words of output and messages, which only the REPL and the user write. A reply with such a line has invented
-the next turn."""
+"""How the REPL and the user begin what they alone write: a reply that goes on so has invented the next turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ParsedReply:
     words: str = ""
     """The text of the reply outside its code; for a reply that is one fenced block of text, its content."""
     said: str = ""
-    """The reply up to the next turn, if it invents one; else all of it."""
+    """The reply up to a turn that it invents."""
     fault: str = ""
     """The advice for code or an answer that did not count; empty if there is none."""
 
@@ -95,14 +95,14 @@ def parse_reply(text: str) -> ParsedReply:
     """The code blocks of a reply and, where it has none, its textual final answer."""
     text = text.replace("\r\n", "\n")
     if end := _end_of_draft(text):
-        rest = _parse(text[end:])
-        if rest.blocks or rest.final:
-            return replace(rest, said=text[:end] + rest.said)
+        behind = _parse(text[end:])
+        if behind.blocks or behind.final:
+            return replace(behind, said=text[:end] + behind.said)
     return _parse(text)
 
 
 def _end_of_draft(text: str) -> int:
-    """The end of the tagged drafts at the beginning of a reply; 0 where code or an answer comes before them."""
+    """The end of sections that name themselves a draft; 0 where code or an answer comes before."""
     end = 0
     while opening := _DRAFT.search(text, end):
         before = text[end : opening.start()]
@@ -122,25 +122,25 @@ def _parse(text: str) -> ParsedReply:
     words: list[str] = []
     at = 0
     finals = failed = 0
-    begun = after_code = False
+    begun = behind_code = False
     while at < len(lines):
         line = lines[at]
-        if begun and _begins_turn(line, after_code=after_code):
+        if begun and _begins_turn(line, behind_code=behind_code):
             break
         begun = begun or line.strip() != ""
         fence = None
-        if may_open(line) and (failed < _OPENINGS_TRIED or match_opening(line)):
+        if may_open(line) and (failed < _OPENINGS_TRIED or _OPENING.match(line)):
             fence = read_fence(lines, at)
             failed += fence is None
         if fence is None:
-            after_code = after_code and not line.strip()
+            behind_code = behind_code and not line.strip()
             finals += (is_final := FINAL.match(line) is not None)
             taken = _lines_of_final(lines, at) if is_final and finals <= FINALS_TRIED else 1
             prose += lines[at : at + taken]
             words += lines[at : at + taken]
             at += taken
             continue
-        after_code = fence.closed and (fence.is_python or not fence.tag)
+        behind_code = fence.closed and (fence.is_python or not fence.tag)
         if fence.is_python:
             blocks.append(fence.block)
         else:
@@ -151,7 +151,7 @@ def _parse(text: str) -> ParsedReply:
     said = "\n".join(lines[:at])
     rest = _strip_fence("\n".join(words).strip())
     if blocks:
-        quoted = (replace(block, code=_UNQUOTED_NUMBER.sub(r'\1"\2"', block.code)) for block in blocks)
+        quoted = (replace(block, code=_NO_SUM.sub(r'\1"\2"', block.code)) for block in blocks)
         return ParsedReply(tuple(quoted), None, rest, said)
     final = find_final("\n".join(prose))
     found = _code_without_fence(said, prose, others, final)
@@ -165,7 +165,7 @@ def _parse(text: str) -> ParsedReply:
 def _code_without_fence(
     said: str, prose: Sequence[str], others: Sequence[Fence], final: TextFinal | None
 ) -> tuple[CodeBlock, ...]:
-    """A reply that is only code, or its blocks without a tag, if they act and there is no answer."""
+    """Blocks without a tag, or a reply that is code all through, as far as they act and there is no answer."""
     if not any(fence.tag for fence in others) and (block := whole_code(said)):
         return (block,)
     text = "\n".join(prose)
@@ -181,13 +181,13 @@ def _code_without_fence(
 
 
 def _lines_of_final(lines: Sequence[str], at: int) -> int:
-    """The number of lines from `at` on that an answer takes. An answer that is only a block is read as a block."""
+    """How many lines from `at` an answer takes; a block that is all of it is read as a block."""
     rest = "\n".join(lines[at:])
     match, found = FINAL.match(rest), next(read_finals(rest, 1), None)
     if match is None or found is None or match.end() > found[1] or FINAL.search(rest, match.end(), found[1]):
         return 1
     inside = rest[match.end() : found[1] - 1]
-    if (fence := next((i for i, line in enumerate(inside.split("\n")) if match_opening(line)), None)) is not None:
+    if (fence := next((i for i, line in enumerate(inside.split("\n")) if _OPENING.match(line)), None)) is not None:
         around = [line for line in inside.split("\n")[:fence] if line.strip()]
         if not around and not inside.strip().startswith(("'", '"')):
             return 1
@@ -197,13 +197,14 @@ def _lines_of_final(lines: Sequence[str], at: int) -> int:
 def _strip_fence(text: str) -> str:
     """The content of a text that is one fenced block; any other text as it is."""
     first, _, rest = text.partition("\n")
-    opening = match_opening(first)
+    opening = _OPENING.match(first)
     if opening is None:
         return text
     inside, _, last = rest.rpartition("\n")
-    return inside.strip() if last.strip() == opening.fence and opening.fence not in inside else text
+    fence = opening[2] or opening[4]
+    return inside.strip() if last.strip() == fence and fence not in inside else text
 
 
-def _begins_turn(line: str, *, after_code: bool) -> bool:
-    """Whether a line begins an invented turn. `after_code`: the line is the first one after a block."""
-    return _TURN.match(line) is not None or (after_code and _TURN_AFTER_CODE.match(line) is not None)
+def _begins_turn(line: str, *, behind_code: bool) -> bool:
+    """Whether a line opens an invented turn; `behind_code`: it is the first one after a block that ended."""
+    return _TURN.match(line) is not None or (behind_code and _TURN_BEHIND_CODE.match(line) is not None)
