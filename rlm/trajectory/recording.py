@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,20 +35,27 @@ class Recording:
         """The first line."""
         self.iterations = lines[1:]
         """The turns that ended."""
-        self.open = _open_turns(self.iterations, lambda line: line["final_answer"] is not None)
-        """The turns of a question that has no answer yet. An earlier question may have been broken off."""
+        ends = [i for i, line in enumerate(self.iterations, 1) if line["final_answer"] is not None]
+        begins = [i for i, line in enumerate(self.iterations) if line.get("question")]
+        self.open = self.iterations[max([0, *ends[-1:], *begins[-1:]]) :]
+        """The lines of a question that has no answer yet; an earlier question may have been broken off."""
         self._partial = [record for record in partial or () if record["iteration"] == len(lines)]
         self._lock = threading.Lock()
         self._turns = {line["iteration"]: _reply_of_turn(line) for line in self.iterations}
         self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
-        records = _calls_in(self.iterations)
+        records = [
+            call
+            for line in self.iterations
+            for block in line["code_blocks"]
+            for call in block["result"].get("rlm_calls", ())
+        ]
         for record in self._partial:
             if record["type"] == "reply" and "error" not in record:
                 self._turns[record["turn"]] = _reply(record)
             elif record["type"] != "reply":
                 records.append(record)
         self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in records))
-        """The models that cells called, in the order of their first call."""
+        """Models of the calls of cells, in the order of their first call."""
         for record in sorted(records, key=lambda record: record.get("order") or 0):
             self._calls[record.get("key") or _call_key_of(record)].append(record)
 
@@ -67,7 +74,7 @@ class Recording:
             raise TrajectoryError(f"{path} is not a trajectory: {_describe_error(exc)}") from exc
 
     def take(self, key: str) -> Reply | None:
-        """The next recorded reply to this call; None if there is no other. Raises LLMError if the call failed."""
+        """The next recorded reply to this call; None when none is left. Raises LLMError if the call failed."""
         with self._lock:
             record = self._calls[key].popleft() if self._calls.get(key) else None
         if record is None:
@@ -89,16 +96,18 @@ class Recording:
 
     @property
     def limit(self) -> str | None:
-        """The limit that ended the last question, such as `calls`; None for an open question or another end."""
+        """The limit that ended the last question, such as `calls`; None where it is open, or ended otherwise."""
         reason = str(self.iterations[-1].get("reason")) if self.iterations and not self.open else ""
         return reason.removeprefix("max_") if reason.startswith("max_") else None
 
     def reopen(self) -> None:
-        """Treat the last question as open, although a limit ended it."""
-        self.open = _open_turns(
-            self.iterations,
-            lambda line: line["final_answer"] is not None and not str(line.get("reason")).startswith("max_"),
-        )
+        """Take the last question as open, which a limit had ended."""
+        ends = [
+            i for i, line in enumerate(self.iterations, 1)
+            if line["final_answer"] is not None and not str(line.get("reason")).startswith("max_")
+        ]  # fmt: skip
+        begins = [i for i, line in enumerate(self.iterations) if line.get("question")]
+        self.open = self.iterations[max([0, *ends[-1:], *begins[-1:]]) :]
 
     @property
     def seconds(self) -> float:
@@ -107,42 +116,28 @@ class Recording:
 
     @property
     def turns(self) -> int:
-        """The number of turns of the open question, including those of its child runs."""
-        return len(self.open) + sum(len(call.get("iterations", ())) for call in _calls_in(self.open))
+        """Turns of the open question, including its child runs."""
+        calls = [c for line in self.open for block in line["code_blocks"] for c in block["result"].get("rlm_calls", ())]
+        return len(self.open) + sum(len(call.get("iterations", ())) for call in calls)
 
     def steps(self) -> list[Step]:
-        """The recorded turns, with the fields that the loop needs to continue. Raises TrajectoryError."""
+        """All recorded turns, as far as the loop needs them to go on. Raises TrajectoryError."""
         try:
             return [_step(line) for line in self.iterations]
         except _SHAPE_ERRORS as exc:
             raise TrajectoryError(f"a turn of this trajectory is damaged: {_describe_error(exc)}") from exc
 
 
-def _open_turns(
-    iterations: Sequence[dict[str, Any]], is_last: Callable[[dict[str, Any]], bool]
-) -> list[dict[str, Any]]:
-    """The turns after the last one that ended a question, and after the beginning of the last question."""
-    ends = [i for i, line in enumerate(iterations, 1) if is_last(line)]
-    begins = [i for i, line in enumerate(iterations) if line.get("question")]
-    return list(iterations[max([0, *ends[-1:], *begins[-1:]]) :])
-
-
-def _calls_in(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The records of the calls that the cells of these turns made."""
-    blocks = (block for line in lines for block in line["code_blocks"])
-    return [call for block in blocks for call in block["result"].get("rlm_calls", ())]
-
-
 _TOTALS = ("calls", "input_tokens", "output_tokens")
 
 
 def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
-    """Add the costs of the turns in `lines`: of the root model and of sub-calls."""
+    """Add the costs of the turns in `lines`, root and sub-calls."""
     for line in lines:
         reply = _reply_of_turn(line)
         if reply.model:
             usage.count(reply.model, ModelUsage.of_call(reply, _amount(line.get("dollars"))))
-        for call in _calls_in([line]):
+        for call in (call for block in line["code_blocks"] for call in block["result"].get("rlm_calls", ())):
             if call.get("cached") or (call.get("error") and not call.get("prompt_tokens")):
                 continue  # nothing was paid
             for model, sums in call["usage_summary"]["model_usage_summaries"].items():
@@ -171,7 +166,7 @@ def _describe_error(exc: Exception) -> str:
 
 
 def _read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The complete lines of a file, and their length in bytes. An incomplete last line is ignored."""
+    """The complete lines of a file, and their bytes; an incomplete last line is left out."""
     data = path.read_bytes()
     whole = data.rfind(b"\n") + 1
     return [json.loads(line) for line in data[:whole].splitlines() if line.strip()], whole
@@ -181,20 +176,19 @@ def _reply(record: Mapping[str, Any]) -> Reply:
     return Reply(
         record["response"], _count(record.get("prompt_tokens")), _count(record.get("completion_tokens")),
         record.get("model") or record["root_model"], _amount(record.get("dollars")),
-        estimated=record.get("estimated") is True, details=_details(record), **_optional_fields(record),
+        estimated=record.get("estimated") is True, details=_details(record), **_end(record),
     )  # fmt: skip
 
 
 def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
     return Reply(
         line["response"], _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
-        line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line),
-        **_optional_fields(line),
+        line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line), **_end(line),
     )  # fmt: skip
 
 
-def _optional_fields(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a reply that most records lack."""
+def _end(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a reply about its end and about earlier tries."""
     return {
         "cut": record.get("cut") is True,
         "called": str(record.get("called") or ""),

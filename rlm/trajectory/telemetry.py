@@ -1,7 +1,7 @@
-"""Report runs to OpenTelemetry: each line of a trajectory becomes spans and metrics as soon as it is written.
+"""Tell OpenTelemetry of runs: each line of a trajectory becomes spans and metrics as soon as it is written.
 
-A program without OpenTelemetry pays one lookup in `sys.modules` for each question. This module needs only the API
-(`opentelemetry-api`, extra `otel`); the program chooses where spans go.
+A program that has set up no provider of it pays one look into `sys.modules` for each question. This module needs the
+API alone (`opentelemetry-api`, extra `otel`): where spans go is the program's own choice.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _TOKENS = {kind: f"gen_ai.usage.{kind}_tokens" for kind in ("input", "output")}
 
 
 class Telemetry:
-    """Receives the lines of one run; this base class reports nothing."""
+    """Hears the lines of one run."""
 
     def line(self, line: Line) -> None:
-        """Report a turn that has ended."""
+        """A turn has ended."""
 
     def failed_call(self, call: Line) -> None:
-        """Report a failed call of the root model, which ends the run."""
+        """This call of the root has failed, which ends the run."""
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
-        """Report the end of the run: its last line, the number of turns, and the cost of its reads."""
+        """End the run with this line, after this many turns and these reads."""
 
 
 _SILENT = Telemetry()
@@ -57,68 +57,67 @@ _SILENT = Telemetry()
 
 @contextmanager
 def of_run(metadata: Line, elapsed_seconds: float) -> Iterator[Telemetry]:
-    """Report the run inside the block, whose clock shows `elapsed_seconds`.
+    """Report the run inside the block; its clock shows `elapsed_seconds`.
 
-    The span of the run is the current span inside, so spans of HTTP clients and SDKs in this thread become its
-    children. An exception sets the status of the span, without the message. An exception of a provider or processor
-    ends the reports, never the run.
+    Its span is the current one inside, so that spans of HTTP clients and SDKs in this thread are its children. An
+    exception sets its status, without the message. An exception of providers and processors ends the reports, never the
+    run.
     """
     if "opentelemetry.trace" not in sys.modules and "opentelemetry.metrics" not in sys.modules:
         yield _SILENT
         return
-    telemetry = _GuardedTelemetry(metadata, elapsed_seconds)
+    spared = _GuardedTelemetry(metadata, elapsed_seconds)
     error = None
     try:
-        yield telemetry
+        yield spared
     except BaseException as exc:
         error = type(exc).__name__
         raise
     finally:
-        telemetry.stop(error)
+        spared.stop(error)
 
 
 class _GuardedTelemetry(Telemetry):
-    """Passes reports on until one raises."""
+    """Passes on reports until something raises."""
 
     def __init__(self, metadata: Line, elapsed_seconds: float) -> None:
         self._failed = False
         self._failed_call: Line | None = None
-        self._run = self._try(_begin, metadata, elapsed_seconds)
+        self._told = self._try(_begin, metadata, elapsed_seconds)
 
     def line(self, line: Line) -> None:
-        if self._run and not self._failed:
-            self._try(self._run.line, line)
+        if self._told and not self._failed:
+            self._try(self._told.line, line)
 
     def failed_call(self, call: Line) -> None:
         self._failed_call = call  # reported by `stop`, which knows the kind of error
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
-        if self._run and not self._failed:
-            self._try(self._run.end, line, turns, io)
+        if self._told and not self._failed:
+            self._try(self._told.end, line, turns, io)
 
     def stop(self, error: str | None) -> None:
-        """End the span of the run, even if a report failed before. `error`: the name of the exception that ended the
-        run."""
-        if self._run:
+        """The run is over, by an exception of this name. Its span ends whatever failed before."""
+        if self._told:
             if error and self._failed_call and not self._failed:
-                self._try(self._run.report_failed_call, self._failed_call, error)
-            self._try(self._run.leave)
+                self._try(self._told.tell_failed_call, self._failed_call, error)
+            self._try(self._told.leave)
             if error:
-                self._try(_set_error, self._run.span, error)
-            self._try(self._run.span.end, max(time.time_ns(), self._run.latest_ns))
+                self._try(_set_error, self._told.span, error)
+            self._try(self._told.span.end, max(time.time_ns(), self._told.latest_ns))
 
     def _try(self, act: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
         try:
             return act(*given, **named)
         except Exception as exc:
             if not self._failed:
-                log(WARNING, "the rest of this run is not reported to OpenTelemetry: %s", type(exc).__name__)
+                log(WARNING, "OpenTelemetry hears no more of this run: %s", type(exc).__name__)
             self._failed = True
             return None
 
 
 def _begin(metadata: Line, elapsed_seconds: float) -> _RunSpans | None:
-    """Begin the span of a run; None if the program has set up no provider."""
+    """None where the program has set up no provider."""
     from opentelemetry import trace
 
     provider, metrics = trace.get_tracer_provider(), _Metrics.find()
@@ -140,7 +139,7 @@ class _RunSpans(Telemetry):
         self._metadata = metadata
         self._began_ns = began_ns
         self.latest_ns = 0
-        """The latest end of a span inside. The clock of a run may be ahead of the wall clock."""
+        """The latest end of a span inside. The clock of a run is another than the wall's, and may be ahead of it."""
         self._metrics = metrics
         self._in_span = trace.set_span_in_context
         self._call, self._own = trace.SpanKind.CLIENT, trace.SpanKind.INTERNAL
@@ -154,16 +153,16 @@ class _RunSpans(Telemetry):
         context.detach(self._outside)
 
     def line(self, line: Line) -> None:
-        self._report(lambda: spans.turn(line, self._metadata))
+        self._tell(lambda: spans.turn(line, self._metadata))
 
-    def report_failed_call(self, call: Line, error: str) -> None:
+    def tell_failed_call(self, call: Line, error: str) -> None:
         """A call of the root without a turn in the trajectory: its span is inside that of the run."""
-        self._report(lambda: spans.failed_root_call(call, self._metadata, error))
+        self._tell(lambda: spans.failed_root_call(call, self._metadata, error))
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
         self.span.set_attributes(spans.end_attributes(line, turns, io))
 
-    def _report(self, read: Callable[[], SpanRecord]) -> None:
+    def _tell(self, read: Callable[[], SpanRecord]) -> None:
         is_sampled = self.span.is_recording()
         if not is_sampled and not self._metrics:
             return
@@ -174,7 +173,7 @@ class _RunSpans(Telemetry):
             self._metrics.count(record)
 
     def _emit(self, record: SpanRecord, inside: Context) -> int:
-        """Report a span with its children, and return its end in nanoseconds, which is not before theirs."""
+        """When the span ended, in nanoseconds: not before those inside it, which several clocks measured."""
         span = self._tracer.start_span(
             record.name, inside, self._call if record.is_call else self._own, record.attributes,
             start_time=self._began_ns + int(record.start_seconds * 1e9),
@@ -208,15 +207,15 @@ class _Metrics:
 
     @classmethod
     def find(cls) -> _Metrics | None:
-        """The instruments, or None if the program has set up no meter provider."""
+        """None where the program has set up no meter provider."""
         from opentelemetry import metrics
 
         provider = metrics.get_meter_provider()
         return None if _is_of_api(provider, metrics) else cls(provider.get_meter(_SCOPE))
 
-    def count(self, root: SpanRecord) -> None:
+    def count(self, told: SpanRecord) -> None:
         read = dict.fromkeys(_READ_COUNTS, 0)
-        for record in root.walk():
+        for record in told.walk():
             if record.is_call:
                 self._count_call(record)
                 continue
@@ -240,7 +239,7 @@ class _Metrics:
 
 
 def _is_of_api(provider: object, api: ModuleType) -> bool:
-    """Whether this is the API's default provider, which records nothing."""
+    """Whether it is the provider that the API has until a program sets up one: it records nothing."""
     return type(provider).__module__.startswith(api.__name__)
 
 

@@ -1,10 +1,10 @@
 """Write the record of a run as it happens: JSON lines in the shape of rlms, which its visualizer opens.
 
-The file has one `metadata` line, then one `iteration` line per call of the root model. It has no other types of line,
-because other readers treat any line as an iteration; our fields are inside these. Calls within a turn go at once to a
-second file, `NAME.partial`. The line of the turn repeats them, and then that file is deleted. So a process that is
-killed at any moment leaves a record of all that it paid for. Each record is passed to the operating system at once,
-without fsync, so a loss of power may lose records. `docs/rlm.md` lists the fields.
+One `metadata` line, then one `iteration` line per call of the root model. There are no other types of line, because
+other readers take any for an iteration; our fields are inside these. Calls within a turn go to a file next to it at
+once, `NAME.partial`. The line of the turn repeats them, and then the file is deleted. So a process that is killed at
+any moment leaves everything that it paid for. Each record is passed to the operating system at once, without fsync: a
+loss of power may lose records. `docs/rlm.md` lists the fields.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from rlm.trajectory.source import Source
 from rlm.trajectory.step import Cell, Step
 
 VERSION = 1
-"""The version of our fields; a reader refuses a newer one."""
+"""The version of our fields in the metadata line; a new one breaks readers of the old."""
 
 
 class Trajectory:
-    """Collects the lines of one run and writes each to a file at once. Safe for use by many threads."""
+    """Collects the lines of one run, and writes each to a file as soon as it is known. Safe for many threads."""
 
     def __init__(
         self, target: str | os.PathLike[str] | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
@@ -40,7 +40,7 @@ class Trajectory:
         """
         self.records: list[dict[str, Any]] = []
         """The lines so far."""
-        self.path: Path | None = None if target is None else _file_at(Path(target))
+        self.path: Path | None = None if target is None else _file(Path(target))
         """The file, or None when nothing is written."""
         self._secrets = secrets
         self._lock = threading.Lock()
@@ -55,7 +55,7 @@ class Trajectory:
         self._add({"type": "metadata", "timestamp": _now(), "trajectory_version": VERSION, **metadata})
 
     def go_on(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
-        """Continue a file with these records; bytes after its first `whole_bytes` are an incomplete line."""
+        """Continue a file whose lines are known; bytes after its first `whole_bytes` are a torn line."""
         self.records = list(records)
         if self.path:
             os.truncate(self.path, whole_bytes)
@@ -64,10 +64,8 @@ class Trajectory:
                 os.truncate(partial, partial.read_bytes().rfind(b"\n") + 1)
 
     def add(self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = ()) -> None:
-        """Write the line of one step, with the sums of `usage` so far.
-
-        `question`: the question that begins with this step. `sources`: those of the answer that this step gives.
-        """
+        """Write the line of one step, with the sums of `usage` so far; `question` where the step begins one, `sources`
+        where it answers."""
         line = iteration(step, usage) | {"timestamp": _now()} | ({"question": question} if question else {})
         line |= {"sources": [source.to_dict() for source in sources]} if sources else {}
         self._add(line)
@@ -77,12 +75,12 @@ class Trajectory:
                 partial_of(self.path).unlink(missing_ok=True)
 
     def write_ahead(self, record: Mapping[str, Any]) -> None:
-        """Write a call that has just ended to the partial file. A call that ends after its run is not recorded."""
+        """Write a call that has just ended to the file next to it. One that ends after its run is not recorded."""
         if self.path and not self._ended:
             self._append(partial_of(self.path), {**record, "iteration": len(self.records)})
 
     def reopen(self) -> None:
-        """Begin another question, and drop the calls of a failed turn."""
+        """Begin another question; drop calls of an earlier one that failed."""
         self._ended = False
         if self.path:
             partial_of(self.path).unlink(missing_ok=True)
@@ -101,7 +99,7 @@ class Trajectory:
 
 
 def partial_of(path: Path) -> Path:
-    """The file with the calls of the turn that has not ended."""
+    """The file next to a trajectory that holds the calls of the turn under way."""
     return path.with_name(path.name + ".partial")
 
 
@@ -186,7 +184,7 @@ def _result(cell: Cell) -> dict[str, Any]:
 
 
 def _call(call: SubCall) -> dict[str, Any]:
-    """The record of a sub-call, with its usage twice, since rlms writes a summary and its viewer reads plain fields."""
+    """The record of a sub-call, with usage twice: rlms writes the summary, its viewer reads the plain fields."""
     details = call.details
     used = ModelUsage.of_call(call, None).to_dict()
     summary = call.child["usage"] if call.child else {"model_usage_summaries": {call.model: used}}
@@ -213,7 +211,7 @@ def _call(call: SubCall) -> dict[str, Any]:
     return record | ({"error": call.error} if call.error else {})
 
 
-def _file_at(target: Path) -> Path:
+def _file(target: Path) -> Path:
     if target.suffix == ".jsonl" and not target.is_dir():
         return target
     return target / f"rlm_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{os.urandom(4).hex()}.jsonl"

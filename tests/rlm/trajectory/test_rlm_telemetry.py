@@ -339,7 +339,7 @@ class Raising(SpanProcessor):
 
 
 ANSWERING = '```repl\nanswer["content"] = "paid"\nanswer["ready"] = True\n```'
-WARNED = ["the rest of this run is not reported to OpenTelemetry: RuntimeError"]
+WARNED = ["OpenTelemetry hears no more of this run: RuntimeError"]
 
 
 @pytest.mark.parametrize("name", ["", "turn", "chat", "execute_tool", "invoke_agent"])
