@@ -30,9 +30,9 @@ from rlm.prompts.compaction import Window
 from rlm.runners import make_runner
 from rlm.runners.tools import describe_tools, split_by_place
 from rlm.trajectory.completion import Completion
+from rlm.trajectory.evidence import find_sources
 from rlm.trajectory.recording import Recording, count_lines
 from rlm.trajectory.source import Source
-from rlm.trajectory.sources import find_sources
 from rlm.trajectory.step import Step
 from rlm.trajectory.telemetry import Telemetry, of_run
 from rlm.trajectory.trajectory import Trajectory, iteration

@@ -1,182 +1,233 @@
-"""Find the cells that made the values of an answer, from their code alone.
+"""Find the sources of an answer: the model's citations, read back from the context, and the text that its cells
+received.
 
-The search goes back from the answer: a cell counts if it stores a name that a later counted cell loads. An answer that
-is typed as a literal uses no name, so it depends on the last output, and the search begins again at the last cell that
-printed. The result is coarse: it has whole cells, and ignores branches and aliases. It misses a value that the model
-copied from an earlier output.
+The context decides whether a claim is believed: a range must lie in it, a quote must occur where the run has read.
+Other claims are left out, and a note says so.
 
-A cell that goes through all of the text (`scans`) reads far more than the answer needs, so its ranges are no evidence.
-A pass whose pieces a sub-model reads is.
+Of the text that its cells received, the pieces that fit the answer are its sources:
+
+1. slices, lines of hits, matches and passages, which the context has recorded for each cell 2. if code went through all
+of the text, or the context records nothing, the places of the text that a cell printed or kept, found by its words
+(`shown.py`) 3. in recordings without such pieces, the reads of cells that did not go through all of it
+
+Pieces with distinctive words of the answer come first, then those that a cell showed. The cells are those that made the
+answer's values (`rests.py`); if none of these has a word of it, every earlier cell counts.
 """
 
 from __future__ import annotations
 
-import ast
-import builtins
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from rlm.models.syntax import parse
+from rlm.context import protocol
+from rlm.context.excerpt import join_ends
+from rlm.runners.claims import Claim
+from rlm.trajectory import fields
+from rlm.trajectory.ranges import Range, union
+from rlm.trajectory.rests import assigned_names, calls_sub_model, counts, find_evidence, scans
+from rlm.trajectory.shown import MOST_SEARCHED, MOST_SHOWN, find_shown
+from rlm.trajectory.source import Source, link_to
+from rlm.trajectory.words import Words
 
-_BUILTINS = frozenset(dir(builtins))
-_CHANGING = frozenset((
-    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "put", "remove",
-    "reverse", "setdefault", "sort", "subtract", "update", "write", "writelines",
-))  # fmt: skip
-"""Methods that change their object; all others are assumed to leave it unchanged."""
-
-_SEARCHES = frozenset(("count", "find", "grep", "index", "rfind", "rindex"))
-"""Methods that search a text."""
-_RE_FUNCTIONS = frozenset(("findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn"))
-_PASSES = frozenset(("chunks", "lower", "partition", "replace", "rpartition", "split", "splitlines", "upper"))
-"""Methods that read all of a text, as a loop does."""
-_CHEAP_FUNCTIONS = frozenset(("hasattr", "isinstance", "len", "print", "repr", "type"))
-"""Functions that take a text and read little or none of it."""
-_SUB_CALLS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched"))
-
-
-def scans(code: str) -> bool:
-    """Whether code searches `context`, or goes through all of it without asking a sub-model about the pieces."""
-    asks = calls_sub_model(code)
-    return any(_searches(node) or (_passes(node) and not asks) for node in ast.walk(_parse(code)))
+MOST_CHARACTERS = 1_000_000
+"""Longest useful source, in characters."""
+_SHOWN = 1_000
+_MOST_READ = 20
+_MOST_PIECES = 1_000
+"""Pieces that are compared with the answer; together at most `MOST_CHARACTERS`."""
 
 
-def calls_sub_model(code: str) -> bool:
-    """Whether code names a function that asks a sub-model."""
-    return any(isinstance(node, ast.Name) and node.id in _SUB_CALLS for node in ast.walk(_parse(code)))
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    code: str
+    printed: bool
+    shown: str
+    """Its output."""
+    kept: str
+    """The values of the names that it assigned, as they are recorded: cut."""
+    ranges: list[Range] | None
+    handed: list[Range] | None
 
 
-def counts(code: str) -> bool:
-    """Whether code may have computed a number, which the text need not contain."""
-    try:
-        tree = parse(code)
-    except SyntaxError:
-        return True
-    for node in ast.walk(tree):
-        match node:
-            case ast.AugAssign() | ast.Call(func=ast.Name(id="len" | "sum" | "Counter" | "enumerate" | "round")):
-                return True
-            case ast.Attribute(attr="count" | "Counter" | "most_common" | "sum" | "mean"):
-                return True
-    return False
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    place: Range
+    score: int
+    """The share of the answer's words in it."""
+    was_shown: bool
 
 
-def assigned_names(code: str) -> set[str]:
-    """The names that code assigns or changes."""
-    assigned, changed, _ = _names(code)
-    return assigned | changed
+def find_sources(
+    context: object, claims: Sequence[Claim], lines: Sequence[Mapping[str, Any]]
+) -> tuple[list[Source], list[str]]:
+    """Cited sources, then text that was read, best first, and notes on claims that were left out.
 
-
-def _parse(code: str) -> ast.Module:
-    """The syntax tree; an empty one for code that does not parse, which has not run."""
-    try:
-        return parse(code)
-    except SyntaxError:
-        return ast.Module([], [])
-
-
-def _is_context(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "context"
-
-
-def _searches(node: ast.AST) -> bool:
-    match node:
-        case ast.Attribute(value=value, attr=method) if method in _SEARCHES:
-            return _is_context(value)
-        case ast.Compare(ops=ops, comparators=others):
-            return any(
-                isinstance(op, (ast.In, ast.NotIn)) and _is_context(other)
-                for op, other in zip(ops, others, strict=True)
-            )
-        case ast.Call(func=ast.Attribute(attr=method), args=args) if method in _RE_FUNCTIONS:
-            return any(map(_is_context, args))
-    return False
-
-
-def _passes(node: ast.AST) -> bool:
-    match node:
-        case ast.Attribute(value=value, attr=method) if method in _PASSES:
-            return _is_context(value)
-        case ast.For(iter=over) | ast.AsyncFor(iter=over) | ast.comprehension(iter=over):
-            return _is_context(over) or (
-                isinstance(over, ast.Attribute) and over.attr == "lines" and _is_context(over.value)
-            )
-        case ast.Call(func=ast.Name(id=name), args=args) if name not in _CHEAP_FUNCTIONS:
-            return any(map(_is_context, args))
-    return False
-
-
-def find_evidence(cells: Sequence[tuple[str, bool]]) -> list[int]:
-    """The numbers of the cells that made the answer, ascending.
-
-    `cells` has the code of each cell up to the one that answered, and whether the cell printed.
+    `lines`: the lines of the question in its trajectory; the last one gave the answer. Costs one GET for each source
+    that is not in the cache, and the search for each quote and for the text that cells showed.
     """
-    if not cells:
-        return []
-    found = _makers(cells, len(cells) - 1)
-    if len(found) == 1:
-        shown = next((i for i in range(len(cells) - 2, -1, -1) if cells[i][1]), None)
-        if shown is not None:
-            found += _makers(cells, shown)
-    return sorted(found)
+    text = protocol.whole_text(context)
+    if text is None:
+        return [], ["sources of a context that is no text are not checked: none is shown"] if claims else []
+    found: list[Source] = []
+    notes: list[str] = []
+    cells = [cell for line in lines for cell in _cells(line)]
+    rests = _rests_on(text, cells, fields.text(lines[-1].get("final_answer")) if lines else "")
+    for number, claim in enumerate(claims, 1):
+        if text is context or isinstance(claim, str):
+            place, why = _place_of(text, claim, rests, cells)
+        else:
+            place, why = None, "of documents a quote can be looked for, no pair of characters"
+        if place is None:
+            notes.append(f"source {number} of the answer is left out: {why}")
+        else:
+            found.append(_read(text, place, "cited"))
+    cited = [(source.start, source.stop) for source in found]
+    read = [part for part in rests if part not in cited]
+    found += [_read(text, part, "read") for part in read[:_MOST_READ]]
+    if len(read) > _MOST_READ:
+        notes.append(f"{len(read) - _MOST_READ} more places were read for the answer")
+    return found, notes
 
 
-def _makers(cells: Sequence[tuple[str, bool]], last: int) -> list[int]:
-    """The cells that made the names of the cell `last`, itself first, then backwards."""
-    found = [last]
-    _, _, needed = _names(cells[last][0])
-    for i in range(last - 1, -1, -1):
-        if not needed:
+def _place_of(text: Any, claim: Claim, rests: Sequence[Range], cells: Sequence[_Cell]) -> tuple[Range | None, str]:
+    if claim is None:
+        return None, "it is no pair of characters and no quote"
+    if isinstance(claim, str):
+        return _find_quote(text, claim, rests, cells)
+    start, stop = claim
+    if stop > len(text):
+        return None, f"{start}:{stop} reaches past the end of the text, {len(text)}"
+    if stop - start > MOST_CHARACTERS:
+        return None, f"{start}:{stop} are more than {MOST_CHARACTERS:,} characters"
+    return claim, ""
+
+
+def _find_quote(text: Any, quote: str, rests: Sequence[Range], cells: Sequence[_Cell]) -> tuple[Range | None, str]:
+    """The place of a quote: where the run has read, the answer's places first; anywhere if the reads are not known."""
+    parts = [*rests, *(part for cell in reversed(cells) for part in cell.ranges or ())]
+    known = any(cell.ranges is not None for cell in cells)
+    wanted = quote.strip()
+    left = MOST_SEARCHED
+    for start, stop in parts if known else [(0, len(text))]:
+        if left <= 0:
             break
-        if not any(name in cells[i][0] for name in needed):
-            continue  # cheaper than parsing: most cells of a long run are unrelated
-        assigned, changed, loaded = _names(cells[i][0])
-        if needed & (assigned | changed):
-            found.append(i)
-            needed = (needed - (assigned - changed)) | loaded
+        left -= stop - start
+        at = text.find(wanted, start, min(stop, len(text)))
+        if at >= 0:
+            return (at, at + len(wanted)), ""
+    where = "where the run has read" if known else "there"
+    return None, f"{quote[:80]!r} is not {where}"
+
+
+def _cells(line: Mapping[str, Any]) -> Iterator[_Cell]:
+    blocks = [fields.mapping(block) for block in fields.items(line.get("code_blocks"))]
+    for (code, printed), block in zip(fields.codes(line), blocks or [{}], strict=True):
+        result = fields.mapping(block.get("result"))
+        kept, names = fields.mapping(result.get("locals")), assigned_names(code)
+        values = [fields.text(value) for name, value in kept.items() if name in names and name != "context"]
+        shown = fields.text(result.get("stdout"))
+        yield _Cell(code, printed, shown, "\n".join(values), fields.ranges(block), fields.ranges(block, "handed"))
+
+
+def _rests_on(text: Any, cells: Sequence[_Cell], answer: str) -> list[Range]:
+    """The places that the answer rests on, best first."""
+    words = Words(answer)
+    chosen = find_evidence([(cell.code, cell.printed) for cell in cells])
+    makers = [cells[i] for i in chosen]
+    others = [
+        cell for i, cell in enumerate(cells)
+        if i not in chosen and words.are_telling and words.score(cell.shown + "\n" + cell.kept)
+    ]  # fmt: skip
+    read = _read_ranges(text, cells)
+    seen: list[_Piece] = []
+    for among in (makers, others):
+        for look in (_handed, partial(_shown, ranges=read)):
+            found = look(text, among, words)
+            seen += [piece for piece in found if piece.score or among is makers]
+            if seen and 2 * max(piece.score for piece in seen) >= words.total:
+                return _choose(seen)
+    return _choose(seen) or _read_by(makers, len(text))
+
+
+def _read_ranges(text: Any, cells: Sequence[_Cell]) -> list[Range]:
+    """The reads of the cells: one may show text that an earlier one read. All of a `str`."""
+    if isinstance(text, str) and all(cell.ranges is None for cell in cells):
+        return [(0, len(text))]
+    size = len(text)
+    return [(start, min(stop, size)) for start, stop in union(p for c in cells for p in c.ranges or ()) if start < size]
+
+
+def _choose(pieces: Sequence[_Piece]) -> list[Range]:
+    """Pieces with at least half as many words of the answer as the best; else the pieces that were shown, else all."""
+    best = max((piece.score for piece in pieces), default=0)
+    if best:
+        kept = [piece for piece in pieces if 2 * piece.score >= best]
+    else:
+        kept = [piece for piece in pieces if piece.was_shown] or list(pieces)
+    kept.sort(key=lambda piece: (-piece.score, not piece.was_shown, piece.place))
+    return list(dict.fromkeys(piece.place for piece in kept))
+
+
+def _handed(text: Any, cells: Sequence[_Cell], words: Words) -> list[_Piece]:
+    """The pieces that cells were given, of the last cell first as far as they are compared."""
+    found: list[_Piece] = []
+    left = MOST_CHARACTERS
+    for cell in reversed(cells):
+        for start, stop in cell.handed or ():
+            if stop - start > MOST_SHOWN or stop > len(text):
+                continue
+            left -= stop - start
+            if left < 0 or len(found) == _MOST_PIECES:
+                return found
+            piece = str(text[start:stop])
+            found.append(_Piece((start, stop), words.score(piece), _is_in(piece, cell.shown)))
     return found
 
 
-def _names(code: str) -> tuple[set[str], set[str], set[str]]:
-    """The names that code assigns, those that it changes in place, and those that it loads before it assigns them."""
-    assigned: set[str] = set()
-    changed: set[str] = set()
-    loaded: set[str] = set()
-    for statement in _parse(code).body:
-        now_assigned, now_changed, now_loaded = _names_of_statement(statement)
-        loaded |= now_loaded - assigned
-        assigned |= now_assigned
-        changed |= now_changed
-    return assigned, changed, loaded
+def _is_in(piece: str, shown: str) -> bool:
+    """Whether a piece was shown, or a line of it: as text, or inside of a literal."""
+    lines = [line for part in piece.splitlines() if len(line := part.strip()) >= 8] or [piece.strip()]
+    return any(line in shown or repr(line)[1:-1] in shown for line in lines)
 
 
-def _names_of_statement(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
-    assigned: set[str] = set()
-    changed: set[str] = set()
-    loaded: set[str] = set()
-    bound: set[str] = set()
-    for node in ast.walk(statement):
-        match node:
-            case ast.For(target=target) | ast.AsyncFor(target=target) | ast.comprehension(target=target):
-                bound |= {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
-            case ast.arg(arg=name):
-                bound.add(name)
-            case ast.Name(id=name, ctx=ast.Load()):
-                loaded.add(name)
-            case ast.Name(id=name):
-                assigned.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                assigned.add(name)
-            case ast.alias(name=name, asname=other):
-                assigned.add(other or name.partition(".")[0])
-            case ast.AugAssign(target=ast.Name(id=name)):
-                changed.add(name)
-                loaded.add(name)
-            case ast.Call(func=ast.Name(id="FINAL_VAR"), args=[ast.Constant(value=str(name)), *_]):
-                loaded.add(name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGING:
-                changed.add(name)
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
-                changed.add(name)
-            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
-                changed.add(name)
-    return assigned, changed, loaded - bound - _BUILTINS
+def _shown(text: Any, cells: Sequence[_Cell], words: Words, ranges: Sequence[Range]) -> list[_Piece]:
+    """The places of the text that cells showed, for the last cell that shows words of the answer."""
+    found: list[_Piece] = []
+    for cell in reversed(cells):
+        for said in (cell.shown, cell.kept):
+            places = find_shown(text, said, ranges, words, has_numbers=not counts(cell.code))
+            pieces = [_Piece(one, words.score(str(text[slice(*one)])), was_shown=True) for one in places]
+            if any(piece.score for piece in pieces):
+                return pieces
+            found += pieces if said is cell.shown else []  # names keep much, such as the last line of a loop
+    return found
+
+
+def _read_by(cells: Sequence[_Cell], characters: int) -> list[Range]:
+    """What cells read that went not through all of it: where no pieces are recorded, and where a sub-model read."""
+    kept = [
+        cell.ranges or () for cell in cells
+        if not scans(cell.code) and (cell.handed is None or calls_sub_model(cell.code))
+    ]  # fmt: skip
+    found = union(part for ranges in kept for part in ranges)
+    return [part for part in found if part[1] - part[0] <= MOST_CHARACTERS and part[1] <= characters]
+
+
+def _read(text: Any, place: Range, how: Any) -> Source:
+    start, stop = place
+    whole = str(text[start:stop])
+    half = _SHOWN // 2
+    shown = whole if len(whole) <= _SHOWN else join_ends(whole[:half], whole[-half:], len(whole) - _SHOWN)
+    first, last = protocol.line_of(text, start), protocol.line_of(text, stop - 1)
+    document = protocol.document_at(text, start)
+    before = (protocol.line_of(text, document[1]) or 1) - 1 if document else 0
+    lines = None if first is None or last is None else (first - before, last - before)
+    url = protocol.document_url(text, start)
+    return Source(
+        start, stop, lines, document[0] if document else None, shown, how, protocol.generation(text),
+        hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest(),
+        link_to(url, lines) if url else None,
+    )  # fmt: skip

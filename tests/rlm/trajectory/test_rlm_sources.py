@@ -17,8 +17,8 @@ from monocontext.cli.commands import app as storage
 from rlm import RLM, Completion, ScriptedLM, Source
 from rlm.cli.commands import app
 from rlm.prompts.examples import conversation
+from rlm.trajectory.evidence import find_sources
 from rlm.trajectory.source import NONE_RECORDED, format_sources, link_to
-from rlm.trajectory.sources import find_sources
 from rlm.view.feed import RowFeed
 
 cli = CliRunner()
@@ -78,11 +78,11 @@ def test_each_way_to_answer_may_cite(place: Path, lazy: bool, finish: str) -> No
     ("claim", "why"),
     [
         (f"({len(TEXT) - 5}, {len(TEXT) + 5})", "reaches past the end of the text"),
-        ("(5, 5)", "it is neither a pair of characters nor a quote"),
-        ("(9, 5)", "it is neither a pair"), ("(-9, 5)", "it is neither a pair"), ("7", "it is neither a pair"), ("''", "it is neither a pair"),
-        ("(True, 5)", "it is neither a pair"), ("(0, 10**30)", "it is neither a pair"), ("None", "it is neither a pair"),
-        ("(0, 10**9)", "reaches past the end"), ("'nobody said this'", "is not in the text that the run has read"),
-        ("'line 19999: the value'", "is not in the text that the run has read"),
+        ("(5, 5)", "it is no pair of characters and no quote"),
+        ("(9, 5)", "it is no pair"), ("(-9, 5)", "it is no pair"), ("7", "it is no pair"), ("''", "it is no pair"),
+        ("(True, 5)", "it is no pair"), ("(0, 10**30)", "it is no pair"), ("None", "it is no pair"),
+        ("(0, 10**9)", "reaches past the end"), ("'nobody said this'", "is not where the run has read"),
+        ("'line 19999: the value'", "is not where the run has read"),
     ],
 )  # fmt: skip
 def test_a_claim_that_does_not_hold_is_left_out_with_a_note(place: Path, claim: str, why: str) -> None:
@@ -90,7 +90,7 @@ def test_a_claim_that_does_not_hold_is_left_out_with_a_note(place: Path, claim: 
         completion = ask(text, LOOK, repl(f"FINAL('it', sources=[{claim}, {LINE!r}])"))
     assert [source.text for source in cited(completion)] == [LINE]
     assert (
-        sum(note.startswith("source 1 of the answer does not count: ") and why in note for note in completion.notes) == 1
+        sum(note.startswith("source 1 of the answer is left out: ") and why in note for note in completion.notes) == 1
     )
 
 
@@ -110,7 +110,7 @@ def test_thirty_runs_with_right_wrong_and_invented_quotes(place: Path) -> None:
             for source in shown:
                 assert TEXT[source.start : source.stop] == source.text
                 assert source.lines == (TEXT.count("\n", 0, source.start) + 1, TEXT.count("\n", 0, source.stop - 1) + 1)
-            assert sum("does not count" in note for note in completion.notes) == 3
+            assert sum("is left out" in note for note in completion.notes) == 3
 
 
 def test_what_the_cells_read_is_a_source_and_a_scan_is_none(place: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_context_that_is_no_text_or_cannot_be_read_back_keeps_the_answer() -> 
     assert "the sources of the answer could not be read back: OSError: gone" in completion.notes
     listed = ask(["a", "b"], repl("FINAL('it', sources=[(0, 1)])"))
     assert (listed.answer, listed.sources) == ("it", ())
-    assert any("not a text" in note for note in listed.notes)
+    assert any("no text" in note for note in listed.notes)
 
 
 def test_the_document_of_a_source_is_named() -> None:
@@ -168,7 +168,7 @@ def test_the_confined_worker_hands_claims_on(place: Path) -> None:
     with Monocontext.open(place) as text:
         completion = ask(text, LOOK, repl(f"FINAL('it', sources=[({AT}, {AT + 9}), {LINE!r}, 7])"), runner="subprocess")
     assert [source.text for source in cited(completion)] == [LINE[:9], LINE]
-    assert any("source 3 of the answer does not count" in note for note in completion.notes)
+    assert any("source 3 of the answer is left out" in note for note in completion.notes)
 
 
 def test_run_cite_prints_them_and_cite_tells_whether_they_stand(
