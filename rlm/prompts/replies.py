@@ -145,9 +145,9 @@ def _parse(text: str) -> ParsedReply:
             blocks.append(fence.block)
         else:
             others.append(fence)
-            words += lines[at : at + fence.used]
+            words += lines[at : at + fence.line_count]
         prose.append("")
-        at += fence.used
+        at += fence.line_count
     said = "\n".join(lines[:at])
     rest = _strip_fence("\n".join(words).strip())
     if blocks:
@@ -201,8 +201,8 @@ def _strip_fence(text: str) -> str:
     if opening is None:
         return text
     inside, _, last = rest.rpartition("\n")
-    fence = opening[2] or opening[4]
-    return inside.strip() if last.strip() == fence and fence not in inside else text
+    mark = opening["mark"]
+    return inside.strip() if last.strip() == mark and mark not in inside else text
 
 
 def _begins_turn(line: str, *, behind_code: bool) -> bool:
