@@ -23,10 +23,10 @@ from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
 from rlm.context.excerpt import make_printable
 from rlm.errors import BudgetSpent, LLMError, ReplyRefused
+from rlm.models.endpoint_errors import one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, has_words, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
-from rlm.models.statement import one_line
 from rlm.models.thinking import AnswerStream, separate_thinking
 
 

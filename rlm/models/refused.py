@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from rlm.models.statement import Statement
+from rlm.models.endpoint_errors import ErrorReport
 
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 DROPPABLE = frozenset((
@@ -42,27 +42,27 @@ _OUT_OF_RANGE = re.compile(
 )
 
 
-def find_refused(said: Statement, sent: Iterable[str]) -> str | None:
+def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
     """The field among those `sent` that the endpoint refuses; None if it refuses something else.
 
     A value out of range is not a refusal of the field: the caller corrects it.
     """
     names = [name for name in sent if name in DROPPABLE]
-    named = said.param.split(".")[0].split("[")[0]
-    refuses = _REFUSAL.search(said.message) is not None
-    if "stream_options" in names and "stream_options" in said.message:
+    named = report.param.split(".")[0].split("[")[0]
+    refuses = _REFUSAL.search(report.message) is not None
+    if "stream_options" in names and "stream_options" in report.message:
         return "stream_options"
-    if not refuses and not any(each in said.code for each in ("unsupported_parameter", "unsupported_value")):
+    if not refuses and not any(each in report.code for each in ("unsupported_parameter", "unsupported_value")):
         return None
-    if _OUT_OF_RANGE.search(said.message) and not re.search("unsupported|not support|only", said.message, re.I):
+    if _OUT_OF_RANGE.search(report.message) and not re.search("unsupported|not support|only", report.message, re.I):
         return None
     if named in names:
         return named
     # The longest first: `stream_options` holds `stream`, `max_tokens` may be advised in place of another.
-    found = [(at.start(), name) for name in names if name != "stream" and (at := _word(name).search(said.message))]
+    found = [(at.start(), name) for name in names if name != "stream" and (at := _word(name).search(report.message))]
     if found:
         return min(found)[1]
-    return "stream" if "stream" in names and _STREAM.search(said.message) else None
+    return "stream" if "stream" in names and _STREAM.search(report.message) else None
 
 
 def rename(name: str, refused: Collection[str], sent: Collection[str]) -> str | None:

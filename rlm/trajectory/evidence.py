@@ -26,11 +26,11 @@ from rlm.context import protocol
 from rlm.context.excerpt import join_ends
 from rlm.runners.claims import Claim
 from rlm.trajectory import fields
+from rlm.trajectory.answer_cells import assigned_names, calls_sub_model, counts, find_evidence, scans
+from rlm.trajectory.answer_words import Words
 from rlm.trajectory.ranges import Range, union
-from rlm.trajectory.rests import assigned_names, calls_sub_model, counts, find_evidence, scans
-from rlm.trajectory.shown import MOST_SEARCHED, MOST_SHOWN, find_shown
+from rlm.trajectory.shown_places import MOST_SEARCHED, MOST_SHOWN, find_shown
 from rlm.trajectory.source import Source, link_to
-from rlm.trajectory.words import Words
 
 MOST_CHARACTERS = 1_000_000
 """Longest useful source, in characters."""

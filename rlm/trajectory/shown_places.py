@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rlm.context import protocol
+from rlm.trajectory.answer_words import Words
 from rlm.trajectory.ranges import Range, size
-from rlm.trajectory.words import Words
 
 MOST_SEARCHED = 256_000_000
 """Characters of ranges; where more was read it is not looked up, since it is no longer in a cache."""
