@@ -111,7 +111,7 @@ class Session:
         self._description = describe(context)
         target = path or (setup.target if parent is None else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
-        self._told = Telemetry()
+        self._reports = Telemetry()
         self.gate = parent or Gateway(
             Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache,
             journal=self._journal, models=setup.models,
@@ -226,7 +226,7 @@ class Session:
             begins = is_later and not turns and step.iteration == known + 1
             sources = self._find_sources(step, turns + step.iteration - known)
             self._trajectory.add(step, self.gate.usage, query if begins else None, sources)
-            self._told.line(self._trajectory.records[-1])
+            self._reports.line(self._trajectory.records[-1])
             self._turns = step.iteration
             if setup.on_step and self._is_top:
                 setup.on_step(step)
@@ -239,11 +239,11 @@ class Session:
         )  # fmt: skip
         try:
             self._broken_off = True
-            with self._telemetry() as self._told:
+            with self._telemetry() as self._reports:
                 last = loop.run(self._messages, known, earlier)
                 taken = last.iteration - known - (last.reason == "max_iterations")
                 io = protocol.cost_between(before, protocol.reading_cost(self.context))
-                self._told.end(self._trajectory.records[-1], taken, io)
+                self._reports.end(self._trajectory.records[-1], taken, io)
             self._broken_off = False
         except BaseException:
             if self._is_top:
@@ -256,7 +256,7 @@ class Session:
     def _journal(self, record: dict[str, Any]) -> None:
         self._trajectory.write_ahead(record)
         if record["type"] == "reply" and "error" in record:
-            self._told.failed_call(record)
+            self._reports.failed_call(record)
 
     def _telemetry(self) -> AbstractContextManager[Telemetry]:
         """Receives the lines of a question; the lines of a child run are in those of its parent."""
