@@ -94,83 +94,97 @@ class Loop:
         `may_refuse`: an answer in words is sent back, since no code has run yet.
         """
         started = self.gate.elapsed()
-        messages, shortened = compact(messages, self.window.tokens, self.window.scale)
-        messages = clean_messages(messages)  # the record has the messages that are sent
-        cells: list[Cell] = []
-        final = notice = reason = None
-        repeats = 0
-        claims: tuple[Claim, ...] = ()
-        before = protocol.read_ahead_cost(self.context)
-        try:
-            again = previous is not None and previous.repeats > 0
-            try:
-                reply = self._ask(turn, messages, again=again)
-            except PromptTooLong as exc:
-                messages, more = self._compact_harder(messages, exc)
-                shortened += more
-                reply = self._ask(turn, messages, again=again)
-            self.window = self.window.after(messages, reply)
-        except BudgetSpent as exc:
-            reply, reason = Reply("", 0, 0, ""), exc.reason
-        except ReplyRefused as exc:
-            if not self.is_top:  # a failed call, for the cell that made it
-                raise
-            reply, reason = replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
-            self.gate.note(str(exc))
-        thought, ahead = (
-            self.gate.elapsed() - started,
-            protocol.cost_between(before, protocol.read_ahead_cost(self.context)),
-        )
+        ahead_before = protocol.read_ahead_cost(self.context)
+        again = previous is not None and previous.repeats > 0
+        messages, shortened, reply, reason = self._ask_to_fit(turn, messages, again=again)
+        thinking_seconds = self.gate.elapsed() - started
+        ahead = protocol.cost_between(ahead_before, protocol.read_ahead_cost(self.context))
         parsed = parse_reply(reply.text)
-        invented = parsed.said != reply.text.replace("\r\n", "\n")
+        invented = parsed.own_text != reply.text.replace("\r\n", "\n")
         if invented:
-            reply = replace(reply, text=parsed.said.rstrip())
-        if forced and reason is None:
+            reply = replace(reply, text=parsed.own_text.rstrip())
+        cells: list[Cell] = []
+        claims: tuple[Claim, ...] = ()
+        final = notice = None
+        repeats = 0
+        if reason is None and forced:
             final, reason = self._find_forced_answer(parsed, messages, cells), "max_iterations"
             if reply.cut:
                 self.gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
-            written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
-            self._run_all(parsed.blocks or self._code_of(written, parsed, messages), cells)
-            if cells:
-                final = cells[-1].result.final_answer
-            elif written is not None:
-                final, notice = self._text_answer(written)
-                if may_refuse and final is not None and self.gate.spent is None:
-                    final, notice = None, prompts.UNSEEN
-            else:
-                is_thought = reply.thinking and not reply.text.strip()
-                notice = prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
-            if final is None and invented:
-                notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
-            reason = "answer" if final is not None else self.gate.spent
+            final, notice = self._find_answer(reply, parsed, messages, cells, may_refuse)
             if final is not None:
+                reason = "answer"
                 claims = cells[-1].result.claims if cells else parsed.final.claims if parsed.final else ()
-            if final is None:
+            else:
+                reason = self.gate.spent
+                if invented:
+                    notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
                 notice = prompts.notice_of(reply, notice, cells)
             repeats = count_repeats(previous, reply.text, cells, notice)
             if reason is None and repeats == MOST_REPEATS:
                 reason = "repetition"
         if final is None and reason is not None:
             final = self._find_partial_answer(messages, parsed)
-        seconds = self.gate.elapsed() - started
-        prompt = tuple(dict(message) for message in messages)
         return Step(
-            turn,
-            prompt,
-            reply,
-            tuple(cells),
-            final,
-            notice,
-            thought,
-            seconds,
-            reason,
-            started,
-            shortened,
-            ahead,
-            claims,
-            repeats,
+            iteration=turn,
+            prompt=tuple(dict(message) for message in messages),
+            reply=reply,
+            cells=tuple(cells),
+            final_answer=final,
+            notice=notice,
+            thinking_seconds=thinking_seconds,
+            seconds=self.gate.elapsed() - started,
+            reason=reason,
+            start_seconds=started,
+            compacted=shortened,
+            ahead=ahead,
+            claims=claims,
+            repeats=repeats,
         )
+
+    def _ask_to_fit(
+        self, turn: int, messages: list[Message], *, again: bool
+    ) -> tuple[list[Message], int, Reply, str | None]:
+        """Ask the root model with these messages, shortened to fit into its window.
+
+        Returns the sent messages, the number of shortened ones, the reply, and the reason why the run ends if the call
+        was not answered: a spent budget or a refusal.
+        """
+        messages, shortened = compact(messages, self.window.tokens, self.window.scale)
+        messages = clean_messages(messages)  # the record has the messages that are sent
+        try:
+            try:
+                reply = self._ask(turn, messages, again=again)
+            except PromptTooLong as exc:
+                messages, more = self._compact_harder(messages, exc)
+                shortened += more
+                reply = self._ask(turn, messages, again=again)
+        except BudgetSpent as exc:
+            return messages, shortened, Reply("", 0, 0, ""), exc.reason
+        except ReplyRefused as exc:
+            if not self.is_top:  # a failed call, for the cell that made it
+                raise
+            self.gate.note(str(exc))
+            return messages, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
+        self.window = self.window.after(messages, reply)
+        return messages, shortened, reply, None
+
+    def _find_answer(
+        self, reply: Reply, parsed: ParsedReply, messages: list[Message], cells: list[Cell], may_refuse: bool
+    ) -> tuple[str | None, str | None]:
+        """Run the code of a reply, adding its cells to `cells`. Returns an answer, or a notice for the model."""
+        written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
+        self._run_all(parsed.blocks or self._code_of(written, parsed, messages), cells)
+        if cells:
+            return cells[-1].result.final_answer, None
+        if written is None:
+            is_thought = reply.thinking and not reply.text.strip()
+            return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
+        final, notice = self._text_answer(written)
+        if may_refuse and final is not None and self.gate.spent is None:
+            return None, prompts.UNSEEN
+        return final, notice
 
     def _accept(self, turn: int, messages: list[Message], refused: Step) -> Step:
         """The step with a refused answer, if a script or a replay has no reply after it: a run recorded before answers
@@ -259,7 +273,7 @@ class Loop:
         if final is None or not may_be_code(final):
             return ()
         said = (message["content"] for message in messages if message["role"] == "assistant")
-        names = {*self.runner.run("").variables, *assigned_names((parsed.said, *said))}
+        names = {*self.runner.run("").variables, *assigned_names((parsed.own_text, *said))}
         return (CodeBlock(final.call),) if is_code(final, names) else ()
 
     def _text_answer(self, final: TextFinal) -> tuple[str | None, str | None]:

@@ -232,11 +232,20 @@ class Session:
                 setup.on_step(step)
 
         loop = Loop(
-            query, setup.root, setup.root_model, self.gate, self._subcalls, self._runner, self.context,
-            self._window, self._is_top, on_step,
-            self._description.kind != "nothing" and self._description.length != 0, self._has_run,
-            setup.on_delta if self._is_top else None,
-        )  # fmt: skip
+            query=query,
+            root=setup.root,
+            model=setup.root_model,
+            gate=self.gate,
+            subcalls=self._subcalls,
+            runner=self._runner,
+            context=self.context,
+            window=self._window,
+            is_top=self._is_top,
+            on_step=on_step,
+            to_read=self._description.kind != "nothing" and self._description.length != 0,
+            has_run=self._has_run,
+            on_delta=setup.on_delta if self._is_top else None,
+        )
         try:
             self._broken_off = True
             with self._telemetry() as self._reports:
