@@ -230,7 +230,7 @@ def _lines_before(body: Sequence[str], end: int, marks: str) -> list[str]:
 
 def _dedent(lines: Sequence[str], margin: int) -> str:
     """The code without the margin of its fence; without the margin that all lines share, if only that compiles."""
-    from textwrap import dedent
+    from textwrap import dedent  # an import of rlm need not pay for it
 
     code = "\n".join(line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
     even = dedent(code)
