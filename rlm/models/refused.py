@@ -13,9 +13,9 @@ DROPPABLE = frozenset((
     "stop_sequences", "seed", "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "logprobs",
     "stream_options", "stream", "store", *_LIMITS,
 ))  # fmt: skip
-"""Fields without which a request still means the same. Others are the caller's own, and the refusal is his to read."""
+"""Fields that may be left out of a request that is refused. For any other field the caller gets the refusal."""
 
-# What messages call them besides; a name of the API stands for itself.
+# How messages refer to fields; other fields are called by their names.
 _SPOKEN = {
     "reasoning_effort": r"reasoning[_. ]effort|effort", "reasoning": r"reasoning(?:\.effort)?|effort",
     "output_config": "output_config|effort", "stop": r"stop(?: (?:words|sequences?))?",
@@ -43,9 +43,9 @@ _OUT_OF_RANGE = re.compile(
 
 
 def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
-    """The field among those `sent` that the endpoint refuses; None if it refuses something else.
+    """The sent field that the endpoint refuses; None if the failure has another cause.
 
-    A value out of range is not a refusal of the field: the caller corrects it.
+    A value out of range is another cause: the caller must correct it.
     """
     names = [name for name in sent if name in DROPPABLE]
     named = report.param.split(".")[0].split("[")[0]
@@ -58,7 +58,7 @@ def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
         return None
     if named in names:
         return named
-    # The longest first: `stream_options` holds `stream`, `max_tokens` may be advised in place of another.
+    # The first one named counts: a later one may be the advised replacement, such as `max_completion_tokens`.
     found = [(at.start(), name) for name in names if name != "stream" and (at := _word(name).search(report.message))]
     if found:
         return min(found)[1]
@@ -66,7 +66,7 @@ def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
 
 
 def rename(name: str, refused: Collection[str], sent: Collection[str]) -> str | None:
-    """Another name for a refused field that has not been refused; None where it is left out."""
+    """Another name under which to send a refused field; None if the field must be left out."""
     other = _RENAMED.get(name)
     return other if other not in refused and other not in sent else None
 

@@ -1,4 +1,4 @@
-"""Read answers of OpenAI's Responses API, which some models want in the place of chat completions. Pure."""
+"""Read answers of OpenAI's Responses API, which some models require instead of chat completions. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.d
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
 
 _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
-"""Calls that the maker makes itself; the answer follows."""
+"""Tool calls that the endpoint carries out itself before it answers."""
 
 
 def read_chunk(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
@@ -66,7 +66,7 @@ count_usage = partial(chat.count_usage, kinds=("input", "output"))
 
 
 def _read_response(response: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
-    """Take the end of a response, and its output as far as it has not come in pieces."""
+    """Read the end of a response, and the parts of its output that have not arrived as events."""
     builder.usage, builder.tier = get(response, "usage"), get(response, "service_tier")
     text: list[str] = []
     thinking: list[str] = []
