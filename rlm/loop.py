@@ -25,7 +25,7 @@ from rlm.runners.syntax import compiles, has_no_statement
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62
-"""Tokens of a window that no history fills: nothing is shortened."""
+"""A window size in tokens that no history fills, so that nothing is shortened."""
 
 
 @dataclass(slots=True)
@@ -47,9 +47,9 @@ class Loop:
     on_step: Callable[[Step], object]
     """Called after each turn: trajectory, display."""
     to_read: bool
-    """There is a context, and it is not empty."""
+    """Whether there is a context that is not empty."""
     has_run: bool
-    """Code of the model has run in this namespace."""
+    """Whether code of the model has run in this namespace."""
     on_delta: Callable[[str], object] | None = None
     """Called with each piece of a reply."""
 
@@ -187,8 +187,10 @@ class Loop:
         return final, notice
 
     def _accept(self, turn: int, messages: list[Message], refused: Step) -> Step:
-        """The step with a refused answer, if a script or a replay has no reply after it: a run recorded before answers
-        were refused ends so."""
+        """A step that accepts the answer which `refused` refused.
+
+        A script or a replay may have no reply after it: earlier versions, which refused no answers, ended there.
+        """
         final = parse_reply(refused.reply.text).final
         assert final is not None  # it was refused as an answer
         answer, notice = self._text_answer(final)
@@ -199,8 +201,10 @@ class Loop:
         )  # fmt: skip
 
     def _compact_harder(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
-        """A prompt that the endpoint found too long, shorter, and how many messages changed. Raises the refusal where
-        nothing can be shortened."""
+        """Shorten messages that the endpoint found too long. Returns them, and the number of shortened ones.
+
+        Raises the refusal if nothing can be shortened.
+        """
         if self.window.tokens == UNBOUNDED:
             raise refusal
         window = self.window.refused(messages, refusal)
@@ -214,10 +218,9 @@ class Loop:
         return shorter, changed
 
     def _ask(self, turn: int, messages: list[Message], *, again: bool) -> Reply:
-        """One reply of the root model.
+        """Ask the root model once; meanwhile the context may read ahead, guided by the reply so far.
 
-        The context may read ahead meanwhile, by the reply so far. `again`: the last reply repeated the one before it,
-        so this one has a higher temperature.
+        `again`: the last reply repeated the one before it, so the temperature is raised.
         """
         root = raise_temperature(self.root) if again else self.root
         hint = protocol.hint(self.context)
@@ -265,10 +268,10 @@ class Loop:
     def _code_of(
         self, final: TextFinal | None, parsed: ParsedReply, messages: Iterable[Message]
     ) -> tuple[CodeBlock, ...]:
-        """An answer that is an expression over names of the namespace, as the code that it is meant to be.
+        """The code of an answer that is an expression over names of the namespace; empty for any other answer.
 
-        Names that the model assigned in code that failed, or that had no fence, count: the error then says what is
-        missing.
+        Names that the model assigned in code that failed or did not run count too: running the expression then shows
+        the model which name is missing.
         """
         if final is None or not may_be_code(final):
             return ()
@@ -277,7 +280,7 @@ class Loop:
         return (CodeBlock(final.call),) if is_code(final, names) else ()
 
     def _text_answer(self, final: TextFinal) -> tuple[str | None, str | None]:
-        """The answer of a reply without code, or a notice for the model."""
+        """An answer in words, or the value of the variable it names; a notice if it is refused."""
         try:
             if final.is_name:
                 return self.runner.variable(final.text), None
@@ -311,8 +314,11 @@ class Loop:
 
 
 def _is_closed(final: TextFinal | None, text: str) -> bool:
-    """Whether a line of `text` ends with the parenthesis that closes the answer. In a reply that was cut another one
-    may be part of a longer answer, as in `FINAL(two things: 1) one` and `FINAL(one (a)\nand (b)`."""
+    """Whether the parenthesis that closes the answer ends a line of `text`.
+
+    Elsewhere in a reply that was cut, it may be part of a longer answer, as in `FINAL(two things: 1) one` and
+    `FINAL(one (a)\nand (b)`.
+    """
     if final is None or (
         not final.call and len(re.findall("[(（]", final.text)) > len(re.findall("[)）]", final.text))
     ):

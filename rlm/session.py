@@ -57,9 +57,9 @@ class Setup:
     max_depth: int
     """1 for no child runs."""
     tools: Mapping[str, object]
-    """Further names of the namespace."""
+    """Custom names in the namespace, with their values."""
     tool_lines: tuple[str, ...]
-    """A line for the model on each of them."""
+    """A line for the model on each tool."""
     prices: Prices
     backoff: Backoff
     cache: SubCache | None
@@ -68,7 +68,7 @@ class Setup:
     prompt_characters: int
     """The most characters of a prompt of a sub-call."""
     outline: bool
-    """The opening message has the context's outline."""
+    """Whether the opening message has the context's outline."""
     models: frozenset[str] | None
     """The models that cells may name; None for any, or any with a known price under a budget of dollars."""
     target: str | os.PathLike[str] | None
@@ -100,8 +100,10 @@ class Session:
         path: str | os.PathLike[str] | None = None,
         source: str | None = None,
     ) -> None:
-        """`parent`: the gateway of the parent run, for a child; `path`: of a trajectory to continue; `source`: where
-        the context came from, for the record."""
+        """`parent`: the gateway of the parent run, if this is a child run. `path`: the trajectory to continue.
+
+        `source`: the origin of the context, for the record.
+        """
         self._source = source
         self._setup = setup
         self.context = context
@@ -139,7 +141,7 @@ class Session:
         self._notes: list[str] = []
         self._window = Window(setup.window_tokens)
         self._has_run = False
-        """Code of the model has run in this namespace."""
+        """Whether code of the model has run in this namespace."""
 
     def __enter__(self) -> Session:
         return self
@@ -157,7 +159,7 @@ class Session:
         return self._trajectory.path
 
     def variables(self) -> str:
-        """The variables made so far, a line each."""
+        """The variables of the namespace, one a line, each with its value or type."""
         shown = self._runner.run("print('\\n'.join(f'{name}  {value}' for name, value in SHOW_VARS().items()))")
         return shown.stdout.strip()
 
@@ -177,8 +179,9 @@ class Session:
             return self._finish(query)
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
-        """Continue an interrupted run, or one that met a limit which is higher now; return the completion of any other.
-        Recorded calls are not paid again.
+        """Continue a run that was interrupted, or that ended at a limit which is higher now.
+
+        Recorded calls are not paid again. A run that ended otherwise gives its completion.
 
         Raises TrajectoryError for a recording over another context.
         """
@@ -216,7 +219,7 @@ class Session:
         return now is None or (recorded is not None and now > recorded)
 
     def _finish(self, query: str, earlier: Sequence[Step] = ()) -> Completion:
-        """Run the turns of a question, of which these ran earlier."""
+        """Run the turns of a question until it ends; `earlier` are its turns that were run before."""
         turns = len(earlier)
         setup = self._setup
         before, known = protocol.reading_cost(self.context), self._turns
@@ -268,7 +271,7 @@ class Session:
             self._reports.failed_call(record)
 
     def _telemetry(self) -> AbstractContextManager[Telemetry]:
-        """Receives the lines of a question; the lines of a child run are in those of its parent."""
+        """The receiver of a question's lines. For a child run it does nothing: its lines are in those of its parent."""
         if not self._is_top:
             return nullcontext(Telemetry())
         return of_run(self._trajectory.records[0], self.gate.elapsed())
@@ -367,7 +370,7 @@ class Session:
 
 
 def _copy_if_small(context: object) -> object:
-    """A copy of a context that is small and plain enough for the record; else None."""
+    """A copy of a context for the record, if it has at most 100,000 plain characters; else None."""
     if isinstance(context, str):
         return str(context) if len(context) <= _COPIED_CHARACTERS else None
     if not isinstance(context, (list, dict)) or len(context) > 1_000:
