@@ -231,12 +231,9 @@ class Council:
         vote = Vote({}, {})
         for number in range(1, rounds + 1):
             said = self._all(self.agents, _ask(asked, said), number)
-            found = {agent.id: _option(one.text, options) for agent, one in zip(self.agents, said, strict=True)}
             replies = {agent.id: one.text for agent, one in zip(self.agents, said, strict=True)}
-            vote = Vote(
-                {id: option for id, option in found.items() if option is not None},
-                {id: replies[id] for id, option in found.items() if option is None},
-            )
+            votes = {id: option for id, text in replies.items() if (option := _option(text, options)) is not None}
+            vote = Vote(votes, {id: text for id, text in replies.items() if id not in votes})
             if vote.is_unanimous:
                 break
         return vote

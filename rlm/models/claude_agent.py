@@ -14,7 +14,7 @@ from rlm.models.reply_builder import ReplyBuilder
 
 
 class ClaudeAgentLM:
-    """Each call is a session of its own with no tools, no settings and one turn.
+    """A model that is asked in sessions of Claude Code: one for each call, with no tools, no settings and one turn.
 
     The SDK takes one prompt, so a conversation becomes one text with tags for its roles. The SDK reports dollars.
     """
@@ -66,7 +66,7 @@ class ClaudeAgentLM:
             setting_sources=[],
             max_turns=1,
         )
-        builder = ReplyBuilder()
+        target, builder = CallTarget(model, "Claude Code"), ReplyBuilder()
         dollars: float | None = None
         async with aclosing(sdk.query(prompt=_write_conversation(messages), options=options)) as answers:
             async for answer in answers:
@@ -80,12 +80,11 @@ class ClaudeAgentLM:
                     builder.set_end(getattr(answer, "stop_reason", None))
                     if answer.is_error:
                         report = ErrorReport(one_line(answer.result), status=getattr(answer, "api_error_status", None))
-                        raise make_error(report, CallTarget(model, "Claude Code"))
+                        raise make_error(report, target)
         used = builder.usage or {}
         kept, found = (used.get(f"cache_{kind}_input_tokens") or 0 for kind in ("creation", "read"))
         read, written = sum_tokens(used.get("input_tokens"), kept, found), sum_tokens(used.get("output_tokens"))
         details = read_details(read, written, cache_read=found, cache_write=kept)
-        target = CallTarget(model, "Claude Code")
         return builder.build(model, target, lambda *_: (read, written, details, dollars), streamed=False)
 
 
