@@ -225,7 +225,7 @@ class Council:
         """Let all agents vote at once, up to `rounds` times, each with the votes before, until they are unanimous."""
         self._check(rounds)
         if len(set(options)) < 2:
-            raise ValueError("a vote has two options or more")
+            raise ValueError(f"a vote needs at least two different options, not {list(options)!r}")
         asked = f"{question}\nReply with one of these options and nothing else: {', '.join(options)}"
         said: list[Said] = []
         vote = Vote({}, {})

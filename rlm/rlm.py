@@ -274,7 +274,7 @@ class RLM(_Shaped):
         setup = replace(self._setup, budget=budget or self._setup.budget)
         recording, whole_bytes = Recording.load(path) if _has_begun(path) else (None, 0)
         if recording and recording.metadata.get("query") != query:
-            raise TrajectoryError(f"{path} holds another question")
+            raise TrajectoryError(f"{path} records the run of another question: give another path")
         with Session(setup, context, path=path) as session:
             return session.go_on(recording, whole_bytes) if recording else session.ask(query)
 

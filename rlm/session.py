@@ -189,7 +189,7 @@ class Session:
             recorded = recording.metadata["context"]["length"]
             if recorded != self._description.length:
                 raise TrajectoryError(
-                    f"this run is about {recorded} (length), the context given holds {self._description.length}"
+                    f"the recorded context has length {recorded}, not {self._description.length}: give the same context"
                 )
             self._trajectory.go_on([recording.metadata, *recording.iterations], whole_bytes)
             if recording.limit and self._is_raised(recording.limit, recording.metadata):

@@ -152,7 +152,7 @@ class SubCalls:
         texts = _check_prompts(prompts, "rlm_query_batched")
         given = [None] * len(texts) if contexts is None else list(contexts)
         if len(given) != len(texts):
-            raise ValueError(f"{len(texts)} prompts with {len(given)} contexts")
+            raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(given)}")
         orders = self.gate.number_calls(len(texts))
         return self._batch(
             [lambda i=i: self._child(texts[i], given[i], model, orders[i]) for i in range(len(texts))],  # type: ignore[misc]
@@ -286,7 +286,7 @@ class SubCalls:
 
         def attempt(call: Callable[[], str]) -> str | LLMError:
             if self._abandoned != begun:
-                return LLMError("this batch was given up")
+                return LLMError("the call was not made: its cell was stopped")
             try:
                 return call()
             except LLMError as exc:

@@ -85,7 +85,7 @@ def _default(maker: str) -> str:
     if maker == "claude-agent":
         return PRESETS["anthropic"][1]
     if root is None and is_known(maker):
-        raise UnknownOption(f"which model of {maker!r}? It has no default")
+        raise UnknownOption(f"{maker!r} has no default model: name one, as in '{maker}:NAME'")
     return root or ""
 
 
