@@ -33,7 +33,7 @@ A reply without one is your answer. Tools:
 
 
 class ToolProtocol(Protocol):
-    """Tools of one kind, such as `monocontext.memory.MemoryTool`."""
+    """The interface of a set of tools, such as `monocontext.memory.MemoryTool`."""
 
     @property
     def protocol_name(self) -> str: ...
@@ -43,8 +43,10 @@ class ToolProtocol(Protocol):
         ...
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str) -> dict[str, Any]:
-        """`{"success", "output", "error", "metadata"}`. Raises `ValueError` or `LookupError` for anything but a
-        call."""
+        """Call a tool. Returns a dict with `success`, `output`, `error` and `metadata`.
+
+        Raises `ValueError` or `LookupError` for an invalid call.
+        """
         ...
 
 
@@ -52,7 +54,7 @@ class ToolRegistry:
     """Tools by name. One registry may serve many agents, from many threads."""
 
     def __init__(self, *tools: ToolProtocol) -> None:
-        """Raises `ValueError` where two have a tool of one name."""
+        """Raises `ValueError` if two tools have the same name."""
         self._tools: dict[str, tuple[ToolProtocol, dict[str, Any]]] = {}
         for each in tools:
             for metadata in each.list_tools():
@@ -65,7 +67,7 @@ class ToolRegistry:
         return [metadata for _, metadata in self._tools.values()]
 
     def get_tool_metadata(self, name: str) -> dict[str, Any]:
-        """The description of one. Raises `LookupError`."""
+        """The description of a tool. Raises `LookupError`."""
         return self._find(name)[1]
 
     def protocol_name(self, name: str) -> str:
@@ -73,7 +75,10 @@ class ToolRegistry:
         return self._find(name)[0].protocol_name
 
     def execute_tool(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Call one: `{"success", "output", "error", "metadata"}`. Raises `LookupError`, and errors of the tool."""
+        """Call a tool. Returns a dict with `success`, `output`, `error` and `metadata`.
+
+        Raises `LookupError` for an unknown tool, and the errors of the tool.
+        """
         return self._find(name)[0].execute(parameters, tool=name)
 
     def _find(self, name: str) -> tuple[ToolProtocol, dict[str, Any]]:
@@ -98,8 +103,8 @@ class Agent:
         """`model`: the name of the model, where the `LM` has several."""
         self.id, self.name = id, name
         self._lm, self._tools, self._model = lm, tools, model
-        told = "\n".join(json.dumps(each, ensure_ascii=False) for each in tools.list_tools()) if tools else ""
-        system = "\n\n".join(part for part in (instructions, told and _HOW + told) if part)
+        descriptions = "\n".join(json.dumps(each, ensure_ascii=False) for each in tools.list_tools()) if tools else ""
+        system = "\n\n".join(part for part in (instructions, descriptions and _HOW + descriptions) if part)
         self.messages: list[Message] = [{"role": "system", "content": system}] if system else []
         """The conversation so far, tool calls and their results too."""
 
@@ -132,7 +137,7 @@ class Agent:
 
 
 def find_tool_call(text: str) -> tuple[str, dict[str, Any]] | None:
-    """The name and the parameters of the first tool call in a reply."""
+    """The name and the parameters of the first tool call in a reply; None if it has none."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
         try:
@@ -153,9 +158,9 @@ class Said:
     """One statement of an agent to a council."""
 
     agent: str
-    """Its name."""
+    """The name of the agent."""
     round: int
-    """From 1 on; in a hierarchy the level."""
+    """The round, from 1; in a hierarchy the level of the agent."""
     text: str
 
 
@@ -194,7 +199,7 @@ class Council:
             self.add_agent(agent)
 
     def add_agent(self, agent: Agent, *, level: int = 1) -> None:
-        """Add an agent; `level` counts in a hierarchy, from 1 on. Raises `ValueError` for an id that is there."""
+        """Add an agent; `level`, from 1, counts in a hierarchy only. Raises `ValueError` for an id that is taken."""
         if agent.id in self._levels:
             raise ValueError(f"an agent {agent.id!r} is in the council already")
         self._levels[agent.id] = level
@@ -220,18 +225,15 @@ class Council:
         """Let all agents vote at once, up to `rounds` times, each with the votes before, until they are unanimous."""
         self._check(rounds)
         if len(set(options)) < 2:
-            raise ValueError("a vote has two options or more")
+            raise ValueError(f"a vote needs at least two different options, not {list(options)!r}")
         asked = f"{question}\nReply with one of these options and nothing else: {', '.join(options)}"
         said: list[Said] = []
         vote = Vote({}, {})
         for number in range(1, rounds + 1):
             said = self._all(self.agents, _ask(asked, said), number)
-            found = {agent.id: _option(one.text, options) for agent, one in zip(self.agents, said, strict=True)}
             replies = {agent.id: one.text for agent, one in zip(self.agents, said, strict=True)}
-            vote = Vote(
-                {id: option for id, option in found.items() if option is not None},
-                {id: replies[id] for id, option in found.items() if option is None},
-            )
+            votes = {id: option for id, text in replies.items() if (option := _option(text, options)) is not None}
+            vote = Vote(votes, {id: text for id, text in replies.items() if id not in votes})
             if vote.is_unanimous:
                 break
         return vote

@@ -1,9 +1,9 @@
 """Answer many questions over one context, several at once, here or on the workers of an executor; resumes after a kill.
 
-`OUT` gets one line for each finished question, appended whole: it decides what is done. `OUT.runs` holds a trajectory
-of each question in progress: one that was broken off continues from there, and pays nothing twice. A lock next to each
-trajectory keeps a task that outlived its driver from answering together with its successor. The budget is shared out: a
-question begins with a share of the rest, and returns the part that it did not spend.
+Each finished question appends one line to `OUT`; questions with a line there are done. The folder `OUT.runs` contains
+a trajectory of each question in progress, from which an interrupted question continues without paying twice. A lock
+next to each trajectory keeps two workers from answering the same question, when one has outlived its driver. Each
+question begins with a share of the remaining budget, and returns what it did not spend.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Question:
     """One line of a file of questions."""
 
     id: str
-    """The id as it was given, else the number of the line."""
+    """The id in the file, else the number of the line."""
     query: str
     line: int
     """From 1."""
 
 
 class OnProgress(Protocol):
-    """Hears how a batch goes on."""
+    """A callback for the progress of a batch: questions done, questions in all, and the cost so far."""
 
     def __call__(self, done: int, of: int, spent: BatchCost) -> object: ...
 
@@ -64,7 +64,7 @@ class BatchCost:
     dollars: float = 0.0
 
     def plus(self, row: Mapping[str, Any]) -> BatchCost:
-        """With the cost of a result."""
+        """The sum of this cost and that of a result."""
         used = row["spent"]
         return BatchCost(self.calls + used["calls"], self.tokens + used["tokens"], self.dollars + used["dollars"])
 
@@ -76,15 +76,15 @@ class BatchResult:
     rows: list[dict[str, Any]]
     """The result of each finished question, in the order of the questions; the budget did not allow the others."""
     spent: BatchCost
-    """By all runs of the batch."""
+    """The cost of all runs of the batch, earlier ones included."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """The settings of a worker; pickled for workers elsewhere."""
+    """The settings of all workers of a batch; pickled for workers in other processes."""
 
     key: str
-    """Its own key: workers keep one RLM and one open context for it."""
+    """A random key, by which a worker finds its RLM and open context again."""
     make_rlm: Callable[[], RLM]
     open_context: Callable[[], AbstractContextManager[object]]
     runs: str
@@ -269,11 +269,15 @@ def _read_results(out: Path, questions: Sequence[Question]) -> list[dict[str, An
 
 
 def _is_open(row: Mapping[str, Any]) -> bool:
+    """Whether a result is a failure, or ended at a limit."""
     return bool(row.get("error")) or row.get("reason") in _EARLY
 
 
 def _share(limits: Budget, spent: BatchCost, given: Sequence[Budget], at_once: int) -> Budget | None:
-    """The budget of the next question: an equal part of what is left, and no less than half of a first part."""
+    """The budget of the next question; None if a limit is spent.
+
+    It is an equal part of the remaining budget, but at least half of the part that a first question gets.
+    """
     parts: dict[str, Any] = {}
     for name in _SHARED:
         limit = getattr(limits, name)
@@ -297,7 +301,7 @@ def _usage_of(path: Path) -> Usage:
     try:
         Recording.load(path)[0].count_into(usage)
     except TrajectoryError:
-        pass  # it failed before its first call
+        pass  # the run failed before its first call
     return usage
 
 
@@ -312,7 +316,7 @@ def _forget(runs: Path, question: Question) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a question; a process that dies lets it go."""
+    """Hold the lock of a question inside the block; the lock of a dead process is free."""
     from filelock import FileLock  # by the process that runs the batch
 
     path.parent.mkdir(parents=True, exist_ok=True)

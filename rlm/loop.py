@@ -25,7 +25,7 @@ from rlm.runners.syntax import compiles, has_no_statement
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62
-"""Tokens of a window that no history fills: nothing is shortened."""
+"""A window size in tokens that no history fills, so that nothing is shortened."""
 
 
 @dataclass(slots=True)
@@ -47,9 +47,9 @@ class Loop:
     on_step: Callable[[Step], object]
     """Called after each turn: trajectory, display."""
     to_read: bool
-    """There is a context, and it is not empty."""
+    """Whether there is a context that is not empty."""
     has_run: bool
-    """Code of the model has run in this namespace."""
+    """Whether code of the model has run in this namespace."""
     on_delta: Callable[[str], object] | None = None
     """Called with each piece of a reply."""
 
@@ -94,87 +94,103 @@ class Loop:
         `may_refuse`: an answer in words is sent back, since no code has run yet.
         """
         started = self.gate.elapsed()
-        messages, shortened = compact(messages, self.window.tokens, self.window.scale)
-        messages = clean_messages(messages)  # the record has the messages that are sent
-        cells: list[Cell] = []
-        final = notice = reason = None
-        repeats = 0
-        claims: tuple[Claim, ...] = ()
-        before = protocol.read_ahead_cost(self.context)
-        try:
-            again = previous is not None and previous.repeats > 0
-            try:
-                reply = self._ask(turn, messages, again=again)
-            except PromptTooLong as exc:
-                messages, more = self._compact_harder(messages, exc)
-                shortened += more
-                reply = self._ask(turn, messages, again=again)
-            self.window = self.window.after(messages, reply)
-        except BudgetSpent as exc:
-            reply, reason = Reply("", 0, 0, ""), exc.reason
-        except ReplyRefused as exc:
-            if not self.is_top:  # a failed call, for the cell that made it
-                raise
-            reply, reason = replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
-            self.gate.note(str(exc))
-        thought, ahead = (
-            self.gate.elapsed() - started,
-            protocol.cost_between(before, protocol.read_ahead_cost(self.context)),
-        )
+        ahead_before = protocol.read_ahead_cost(self.context)
+        again = previous is not None and previous.repeats > 0
+        messages, shortened, reply, reason = self._ask_to_fit(turn, messages, again=again)
+        thinking_seconds = self.gate.elapsed() - started
+        ahead = protocol.cost_between(ahead_before, protocol.read_ahead_cost(self.context))
         parsed = parse_reply(reply.text)
-        invented = parsed.said != reply.text.replace("\r\n", "\n")
+        invented = parsed.own_text != reply.text.replace("\r\n", "\n")
         if invented:
-            reply = replace(reply, text=parsed.said.rstrip())
-        if forced and reason is None:
+            reply = replace(reply, text=parsed.own_text.rstrip())
+        cells: list[Cell] = []
+        claims: tuple[Claim, ...] = ()
+        final = notice = None
+        repeats = 0
+        if reason is None and forced:
             final, reason = self._find_forced_answer(parsed, messages, cells), "max_iterations"
             if reply.cut:
                 self.gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
-            written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
-            self._run_all(parsed.blocks or self._code_of(written, parsed, messages), cells)
-            if cells:
-                final = cells[-1].result.final_answer
-            elif written is not None:
-                final, notice = self._text_answer(written)
-                if may_refuse and final is not None and self.gate.spent is None:
-                    final, notice = None, prompts.UNSEEN
-            else:
-                is_thought = reply.thinking and not reply.text.strip()
-                notice = prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
-            if final is None and invented:
-                notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
-            reason = "answer" if final is not None else self.gate.spent
+            final, notice = self._find_answer(reply, parsed, messages, cells, may_refuse)
             if final is not None:
+                reason = "answer"
                 claims = cells[-1].result.claims if cells else parsed.final.claims if parsed.final else ()
-            if final is None:
+            else:
+                reason = self.gate.spent
+                if invented:
+                    notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
                 notice = prompts.notice_of(reply, notice, cells)
             repeats = count_repeats(previous, reply.text, cells, notice)
             if reason is None and repeats == MOST_REPEATS:
                 reason = "repetition"
         if final is None and reason is not None:
             final = self._find_partial_answer(messages, parsed)
-        seconds = self.gate.elapsed() - started
-        prompt = tuple(dict(message) for message in messages)
         return Step(
-            turn,
-            prompt,
-            reply,
-            tuple(cells),
-            final,
-            notice,
-            thought,
-            seconds,
-            reason,
-            started,
-            shortened,
-            ahead,
-            claims,
-            repeats,
+            iteration=turn,
+            prompt=tuple(dict(message) for message in messages),
+            reply=reply,
+            cells=tuple(cells),
+            final_answer=final,
+            notice=notice,
+            thinking_seconds=thinking_seconds,
+            seconds=self.gate.elapsed() - started,
+            reason=reason,
+            start_seconds=started,
+            compacted=shortened,
+            ahead=ahead,
+            claims=claims,
+            repeats=repeats,
         )
 
+    def _ask_to_fit(
+        self, turn: int, messages: list[Message], *, again: bool
+    ) -> tuple[list[Message], int, Reply, str | None]:
+        """Ask the root model with these messages, shortened to fit into its window.
+
+        Returns the sent messages, the number of shortened ones, the reply, and the reason why the run ends if the call
+        was not answered: a spent budget or a refusal.
+        """
+        messages, shortened = compact(messages, self.window.tokens, self.window.scale)
+        messages = clean_messages(messages)  # the record has the messages that are sent
+        try:
+            try:
+                reply = self._ask(turn, messages, again=again)
+            except PromptTooLong as exc:
+                messages, more = self._compact_harder(messages, exc)
+                shortened += more
+                reply = self._ask(turn, messages, again=again)
+        except BudgetSpent as exc:
+            return messages, shortened, Reply("", 0, 0, ""), exc.reason
+        except ReplyRefused as exc:
+            if not self.is_top:  # a failed call, for the cell that made it
+                raise
+            self.gate.note(str(exc))
+            return messages, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
+        self.window = self.window.after(messages, reply)
+        return messages, shortened, reply, None
+
+    def _find_answer(
+        self, reply: Reply, parsed: ParsedReply, messages: list[Message], cells: list[Cell], may_refuse: bool
+    ) -> tuple[str | None, str | None]:
+        """Run the code of a reply, adding its cells to `cells`. Returns an answer, or a notice for the model."""
+        written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
+        self._run_all(parsed.blocks or self._code_of(written, parsed, messages), cells)
+        if cells:
+            return cells[-1].result.final_answer, None
+        if written is None:
+            is_thought = reply.thinking and not reply.text.strip()
+            return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
+        final, notice = self._text_answer(written)
+        if may_refuse and final is not None and self.gate.spent is None:
+            return None, prompts.UNSEEN
+        return final, notice
+
     def _accept(self, turn: int, messages: list[Message], refused: Step) -> Step:
-        """The step with a refused answer, if a script or a replay has no reply after it: a run recorded before answers
-        were refused ends so."""
+        """A step that accepts the answer which `refused` refused.
+
+        A script or a replay may have no reply after it: earlier versions, which refused no answers, ended there.
+        """
         final = parse_reply(refused.reply.text).final
         assert final is not None  # it was refused as an answer
         answer, notice = self._text_answer(final)
@@ -185,8 +201,10 @@ class Loop:
         )  # fmt: skip
 
     def _compact_harder(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
-        """A prompt that the endpoint found too long, shorter, and how many messages changed. Raises the refusal where
-        nothing can be shortened."""
+        """Shorten messages that the endpoint found too long. Returns them, and the number of shortened ones.
+
+        Raises the refusal if nothing can be shortened.
+        """
         if self.window.tokens == UNBOUNDED:
             raise refusal
         window = self.window.refused(messages, refusal)
@@ -200,10 +218,9 @@ class Loop:
         return shorter, changed
 
     def _ask(self, turn: int, messages: list[Message], *, again: bool) -> Reply:
-        """One reply of the root model.
+        """Ask the root model once; meanwhile the context may read ahead, guided by the reply so far.
 
-        The context may read ahead meanwhile, by the reply so far. `again`: the last reply repeated the one before it,
-        so this one has a higher temperature.
+        `again`: the last reply repeated the one before it, so the temperature is raised.
         """
         root = raise_temperature(self.root) if again else self.root
         hint = protocol.hint(self.context)
@@ -251,19 +268,19 @@ class Loop:
     def _code_of(
         self, final: TextFinal | None, parsed: ParsedReply, messages: Iterable[Message]
     ) -> tuple[CodeBlock, ...]:
-        """An answer that is an expression over names of the namespace, as the code that it is meant to be.
+        """The code of an answer that is an expression over names of the namespace; empty for any other answer.
 
-        Names that the model assigned in code that failed, or that had no fence, count: the error then says what is
-        missing.
+        Names that the model assigned in code that failed or did not run count too: running the expression then shows
+        the model which name is missing.
         """
         if final is None or not may_be_code(final):
             return ()
         said = (message["content"] for message in messages if message["role"] == "assistant")
-        names = {*self.runner.run("").variables, *assigned_names((parsed.said, *said))}
+        names = {*self.runner.run("").variables, *assigned_names((parsed.own_text, *said))}
         return (CodeBlock(final.call),) if is_code(final, names) else ()
 
     def _text_answer(self, final: TextFinal) -> tuple[str | None, str | None]:
-        """The answer of a reply without code, or a notice for the model."""
+        """An answer in words, or the value of the variable it names; a notice if it is refused."""
         try:
             if final.is_name:
                 return self.runner.variable(final.text), None
@@ -297,8 +314,11 @@ class Loop:
 
 
 def _is_closed(final: TextFinal | None, text: str) -> bool:
-    """Whether a line of `text` ends with the parenthesis that closes the answer. In a reply that was cut another one
-    may be part of a longer answer, as in `FINAL(two things: 1) one` and `FINAL(one (a)\nand (b)`."""
+    """Whether the parenthesis that closes the answer ends a line of `text`.
+
+    Elsewhere in a reply that was cut, it may be part of a longer answer, as in `FINAL(two things: 1) one` and
+    `FINAL(one (a)\nand (b)`.
+    """
     if final is None or (
         not final.call and len(re.findall("[(（]", final.text)) > len(re.findall("[)）]", final.text))
     ):

@@ -1,4 +1,4 @@
-"""Make an `RLM` of its keywords: questions about a context, and runs that go on from a recording."""
+"""The class `RLM`: make one from keywords, ask it questions about a context, and resume recorded runs."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ _NOT_GIVEN: Any = object()
 
 
 class _ResumeByClass(Protocol):
+    """The signature of `RLM.resume`."""
+
     def __call__(
         self,
         path: str | os.PathLike[str],
@@ -55,11 +57,13 @@ class _ResumeByClass(Protocol):
 
 
 class _ResumeByObject(Protocol):
+    """The signature of `rlm.resume`."""
+
     def __call__(self, path: str | os.PathLike[str], context: object = ...) -> Completion: ...
 
 
 class _OnClassOrObject:
-    """`RLM.resume(path)` makes an RLM as the trajectory describes it; `rlm.resume(path)` uses that very object."""
+    """`RLM.resume(path)` makes an RLM from the trajectory, `rlm.resume(path)` uses `rlm`."""
 
     def __init__(self, function: Callable[..., Completion]) -> None:
         self._function = function
@@ -80,22 +84,22 @@ class _OnClassOrObject:
 
 
 class _Shaped:
-    """Choose the class that `RLM(...)` makes: RLM, or the form of another package.
+    """Choose the class that `RLM(...)` makes, by its keywords: RLM, or a subclass with the API of another package.
 
-    A metaclass, so that the signature of RLM is that of its `__init__`.
+    A base class with `__new__`, so that the signature of RLM is that of its `__init__`.
     """
 
     _shapes: ClassVar[dict[str, type[Any]]] = {}
 
     def __init_subclass__(cls, *, keywords: Iterable[str] = ()) -> None:
-        """`keywords` choose this subclass, before those of subclasses that came earlier; see `rlm.compat`."""
+        """Register a subclass for calls with one of these keywords; later subclasses come first. See `rlm.compat`."""
         cls._shapes.update(dict.fromkeys(keywords, cls))
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """`RLM(backend=...)` is written for rlms, and gets its shape."""
+        """An object of the class for these keywords: `RLM(backend=...)` has the API of rlms."""
         shapes = cls._shapes if cls is RLM else {}
-        shape = next((shapes[name] for name in reversed(shapes) if name in options), cls)
-        return super().__new__(cast("type[Self]", shape))
+        chosen = next((shapes[name] for name in reversed(shapes) if name in options), cls)
+        return super().__new__(cast("type[Self]", chosen))
 
 
 class RLM(_Shaped):
@@ -186,7 +190,7 @@ class RLM(_Shaped):
         self._warn_of_prices()
 
     def _warn_of_prices(self) -> None:
-        """Say before the first call that a limit of dollars does not hold for a model."""
+        """Warn before the first call if a budget of dollars cannot count a model."""
         setup = self._setup
         if setup.budget.dollars is None:
             return
@@ -209,7 +213,7 @@ class RLM(_Shaped):
         self.close()
 
     def close(self) -> None:
-        """End a persistent namespace, and close the connections of the models that were made here."""
+        """End a persistent namespace, and close the connections of models that this RLM made from their names."""
         with self._lock:
             session, self._persistent_session = self._persistent_session, None
         if session:
@@ -220,7 +224,7 @@ class RLM(_Shaped):
 
     @property
     def lms(self) -> tuple[LM, ...]:
-        """The root model, and the model of sub-calls if it is another."""
+        """The root model, and the model of sub-calls if it is another object."""
         root, sub = self._setup.root, self._setup.sub_lm
         return (root,) if sub is root else (root, sub)
 
@@ -270,7 +274,7 @@ class RLM(_Shaped):
         setup = replace(self._setup, budget=budget or self._setup.budget)
         recording, whole_bytes = Recording.load(path) if _has_begun(path) else (None, 0)
         if recording and recording.metadata.get("query") != query:
-            raise TrajectoryError(f"{path} holds another question")
+            raise TrajectoryError(f"{path} records the run of another question: give another path")
         with Session(setup, context, path=path) as session:
             return session.go_on(recording, whole_bytes) if recording else session.ask(query)
 
@@ -363,7 +367,7 @@ class RLM(_Shaped):
 
 
 def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the keywords of an RLM that continues a recorded run, with models by name, from its metadata."""
+    """The keywords of an RLM that continues a recorded run, from its metadata; models are given by name."""
     options: dict[str, Any] = {
         "budget": Budget(**metadata["budget"]),
         "max_depth": metadata["max_depth"],
@@ -390,14 +394,14 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _prompt_characters(sub_lm: LM, root: LM, window_tokens: int) -> int:
-    """The capacity of a sub-call's prompt: as the model says, else half of its window."""
+    """The longest prompt of a sub-call, in characters: as the model says, else half of its window, up to 100,000."""
     window: int = getattr(sub_lm, "window_tokens", window_tokens if sub_lm is root else _WINDOW_TOKENS)
     own: int = getattr(sub_lm, "prompt_characters", min(_PROMPT_CHARACTERS, window * CHARACTERS_PER_TOKEN // 2))
     return own
 
 
 def _has_begun(path: str | os.PathLike[str]) -> bool:
-    """Whether a trajectory has its first line."""
+    """Whether there is a trajectory with a complete first line at `path`."""
     try:
         with open(path, "rb") as file:
             return file.readline().endswith(b"\n")
@@ -406,12 +410,12 @@ def _has_begun(path: str | os.PathLike[str]) -> bool:
 
 
 def _is_same(context: object, other: object) -> bool:
-    """Whether it is the same context, without a read of a lazy one."""
+    """Whether two contexts are the same; never reads a lazy one."""
     return context is other or (isinstance(context, str) and isinstance(other, str) and context == other)
 
 
 def _budget(options: RLMOptions) -> Budget:
-    """Parts given by keyword override those of `budget`."""
+    """The budget of the options: limits by keyword override those of `budget`."""
     parts: dict[str, Any] = {field.name: options.get(f"max_{field.name}") for field in fields(Budget)}
     given = {name: value for name, value in parts.items() if value is not None}
     return replace(options.get("budget") or Budget(), **given)

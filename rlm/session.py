@@ -58,9 +58,9 @@ class Setup:
     max_depth: int
     """1 for no child runs."""
     tools: Mapping[str, object]
-    """Further names of the namespace."""
+    """Custom names in the namespace, with their values."""
     tool_lines: tuple[str, ...]
-    """A line for the model on each of them."""
+    """A line for the model on each tool."""
     prices: Prices
     backoff: Backoff
     cache: SubCache | None
@@ -69,7 +69,7 @@ class Setup:
     prompt_characters: int
     """The most characters of a prompt of a sub-call."""
     outline: bool
-    """The opening message has the context's outline."""
+    """Whether the opening message has the context's outline."""
     models: frozenset[str] | None
     """The models that cells may name; None for any, or any with a known price under a budget of dollars."""
     target: str | os.PathLike[str] | None
@@ -101,8 +101,10 @@ class Session:
         path: str | os.PathLike[str] | None = None,
         source: str | None = None,
     ) -> None:
-        """`parent`: the gateway of the parent run, for a child; `path`: of a trajectory to continue; `source`: where
-        the context came from, for the record."""
+        """`parent`: the gateway of the parent run, if this is a child run. `path`: the trajectory to continue.
+
+        `source`: the origin of the context, for the record.
+        """
         self._source = source
         self._setup = setup
         self.context = context
@@ -114,7 +116,7 @@ class Session:
         self._description = describe(context)
         target = path or (setup.target if parent is None else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
-        self._told = Telemetry()
+        self._reports = Telemetry()
         self.gate = parent or Gateway(
             Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache,
             journal=self._journal, models=setup.models,
@@ -142,7 +144,7 @@ class Session:
         self._notes: list[str] = []
         self._window = Window(setup.window_tokens)
         self._has_run = False
-        """Code of the model has run in this namespace."""
+        """Whether code of the model has run in this namespace."""
 
     def __enter__(self) -> Session:
         return self
@@ -160,7 +162,7 @@ class Session:
         return self._trajectory.path
 
     def variables(self) -> str:
-        """The variables made so far, a line each."""
+        """The variables of the namespace, one a line, each with its value or type."""
         shown = self._runner.run("print('\\n'.join(f'{name}  {value}' for name, value in SHOW_VARS().items()))")
         return shown.stdout.strip()
 
@@ -181,8 +183,9 @@ class Session:
             return self._finish(query)
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
-        """Continue an interrupted run, or one that met a limit which is higher now; return the completion of any other.
-        Recorded calls are not paid again.
+        """Continue a run that was interrupted, or that ended at a limit which is higher now.
+
+        Recorded calls are not paid again. A run that ended otherwise gives its completion.
 
         Raises TrajectoryError for a recording over another context.
         """
@@ -190,7 +193,7 @@ class Session:
             recorded = recording.metadata["context"]["length"]
             if recorded != self._description.length:
                 raise TrajectoryError(
-                    f"this run is about {recorded} (length), the context given holds {self._description.length}"
+                    f"the recorded context has length {recorded}, not {self._description.length}: give the same context"
                 )
             self._trajectory.go_on([recording.metadata, *recording.iterations], whole_bytes)
             if recording.limit and self._is_raised(recording.limit, recording.metadata):
@@ -220,7 +223,7 @@ class Session:
         return now is None or (recorded is not None and now > recorded)
 
     def _finish(self, query: str, earlier: Sequence[Step] = ()) -> Completion:
-        """Run the turns of a question, of which these ran earlier."""
+        """Run the turns of a question until it ends; `earlier` are its turns that were run before."""
         turns = len(earlier)
         setup = self._setup
         before, known = protocol.reading_cost(self.context), self._turns
@@ -230,24 +233,33 @@ class Session:
             begins = is_later and not turns and step.iteration == known + 1
             sources = self._find_sources(step, turns + step.iteration - known)
             self._trajectory.add(step, self.gate.usage, query if begins else None, sources)
-            self._told.line(self._trajectory.records[-1])
+            self._reports.line(self._trajectory.records[-1])
             self._turns = step.iteration
             if setup.on_step and self._is_top:
                 setup.on_step(step)
 
         loop = Loop(
-            query, setup.root, setup.root_model, self.gate, self._subcalls, self._runner, self.context,
-            self._window, self._is_top, on_step,
-            self._description.kind != "nothing" and self._description.length != 0, self._has_run,
-            setup.on_delta if self._is_top else None,
-        )  # fmt: skip
+            query=query,
+            root=setup.root,
+            model=setup.root_model,
+            gate=self.gate,
+            subcalls=self._subcalls,
+            runner=self._runner,
+            context=self.context,
+            window=self._window,
+            is_top=self._is_top,
+            on_step=on_step,
+            to_read=self._description.kind != "nothing" and self._description.length != 0,
+            has_run=self._has_run,
+            on_delta=setup.on_delta if self._is_top else None,
+        )
         try:
             self._broken_off = True
-            with self._telemetry() as self._told:
+            with self._telemetry() as self._reports:
                 last = loop.run(self._messages, known, earlier)
                 taken = last.iteration - known - (last.reason == "max_iterations")
                 io = protocol.cost_between(before, protocol.reading_cost(self.context))
-                self._told.end(self._trajectory.records[-1], taken, io)
+                self._reports.end(self._trajectory.records[-1], taken, io)
             self._broken_off = False
         except BaseException:
             if self._is_top:
@@ -260,10 +272,10 @@ class Session:
     def _journal(self, record: dict[str, Any]) -> None:
         self._trajectory.write_ahead(record)
         if record["type"] == "reply" and "error" in record:
-            self._told.failed_call(record)
+            self._reports.failed_call(record)
 
     def _telemetry(self) -> AbstractContextManager[Telemetry]:
-        """Receives the lines of a question; the lines of a child run are in those of its parent."""
+        """The receiver of a question's lines. For a child run it does nothing: its lines are in those of its parent."""
         if not self._is_top:
             return nullcontext(Telemetry())
         return of_run(self._trajectory.records[0], self.gate.elapsed())
@@ -362,7 +374,7 @@ class Session:
 
 
 def _copy_if_small(context: object) -> object:
-    """A copy of a context that is small and plain enough for the record; else None."""
+    """A copy of a context for the record, if it has at most 100,000 plain characters; else None."""
     if isinstance(context, str):
         return str(context) if len(context) <= _COPIED_CHARACTERS else None
     if not isinstance(context, (list, dict)) or len(context) > 1_000:

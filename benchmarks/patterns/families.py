@@ -113,8 +113,6 @@ def _bisection(text: Text) -> Conversation:
 
 
 _HOPS = ("project Nightjar", "warehouse Alkonost", "captain Veridian", "harbour Quillon", "ledger Obsidian")
-
-
 _NEXT = (*(f"see {term}" for term in _HOPS[1:]), "the sum was 77421")
 _hop_text = planted(
     "prose",
@@ -187,8 +185,6 @@ def _full_pass(text: Text) -> Conversation:
 
 
 CHAPTERS = 24
-
-
 _STONES = [number * 37 % 101 for number in range(CHAPTERS)]
 _outline_text = planted(
     "prose",

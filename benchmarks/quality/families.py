@@ -83,16 +83,16 @@ def _counting(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
                 f"Of the rows that begin with '{name} ||', which user has the most? Answer with the smallest of equals."
             )
             users = [user for _, user, _ in rows]
-            answer, rule = str(min(users, key=lambda user: (-users.count(user), user))), "number"
+            answer = str(min(users, key=lambda user: (-users.count(user), user)))
             last = ("from collections import Counter\ncounts = Counter(re.findall(r'User: (\\d+)', '\\n'.join(rows)))\n"
                     "FINAL(min(counts, key=lambda user: (-counts[user], int(user))))")  # fmt: skip
         else:
             query = f"Of the rows that begin with '{name} ||', how many have the label {label}? Answer with a number."
-            answer, rule = str(sum(said == label for *_, said in rows)), "count"
+            answer = str(sum(said == label for *_, said in rows))
             last = f"FINAL(sum('Label: {label}' in row for row in rows))"
         first = f"import re\nrows = re.findall(r'{name} \\|\\| .*', context)\nprint(len(rows), rows[:2])"
         yield Question(
-            f"counting-{number}", "counting", query, answer, "count" if rule == "count" else "number",
+            f"counting-{number}", "counting", query, answer, "number" if number % 2 else "count",
             (Planted(text, (number + 0.4) / each),), (first, last),
         )  # fmt: skip
 

@@ -21,9 +21,9 @@ class Backoff:
     first_seconds: float = 1.0
     """The longest first wait; each later one may take twice as long."""
     most_seconds: float = 30.0
-    """No wait of our own is longer. A wait that an endpoint demands is honoured up to `patience_seconds`."""
+    """The longest wait, unless the endpoint demands a longer one."""
     patience_seconds: float = 120.0
-    """A demand for a longer wait (a quota that comes back tomorrow) ends the call instead."""
+    """The longest wait that an endpoint may demand; a longer demand ends the call with its error."""
 
     def waits(self) -> Iterator[float]:
         """The seconds to wait before each retry."""
@@ -31,7 +31,7 @@ class Backoff:
             yield _random.uniform(0, min(self.most_seconds, self.first_seconds * 2**i))
 
     def wait(self, error: LLMError, own_seconds: float) -> float | None:
-        """Seconds to wait after `error`, by default `own_seconds`; None when another try is useless."""
+        """The seconds to wait after `error`: `own_seconds`, unless the endpoint demands more; None for no other try."""
         if not error.transient:
             return None
         if isinstance(error, RateLimited) and error.retry_after_seconds is not None:

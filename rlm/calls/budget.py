@@ -20,8 +20,8 @@ class Budget:
     tokens: int | None = None
     """Input and output together."""
     dollars: float | None = None
-    """By the price table. A model without a known price counts nothing, and the run says so; code in a cell may not
-    name one."""
+    """By the price table. A model without a known price counts nothing, and a note of the run says so; code in a cell
+    may not name such a model."""
     seconds: float | None = None
     """Wall clock of the run."""
 
@@ -38,9 +38,9 @@ class Budget:
                 raise ValueError(f"max_{field.name} must not be negative, not {value}")
 
     def spent(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> str | None:
-        """The keyword of the first limit that is reached (`max_calls`, ...); None while there is something left.
+        """The keyword of the first limit that is reached, such as `max_calls`; None if none is.
 
-        Iterations are not checked here: they end a run in another way.
+        Iterations are not checked: after them a run makes one more call for a forced answer.
         """
         used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
         for name, amount in used.items():
@@ -50,7 +50,7 @@ class Budget:
         return None
 
     def less(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> Budget:
-        """The rest of this budget, for the next of several runs."""
+        """This budget less the given amounts; a limit does not fall below 0."""
         used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
         limits = ((name, getattr(self, name), amount) for name, amount in used.items())
         return replace(self, **{name: max(0, limit - amount) for name, limit, amount in limits if limit is not None})

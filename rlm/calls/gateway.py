@@ -2,10 +2,10 @@
 
 The steps of a call:
 
-1. The recording of an interrupted run may hold its reply, already paid for; or the cache that of another run.
-2. The budget may refuse it.
-3. It is made; transient failures are retried.
-4. The reply is counted, its thinking is separated from its text, and it is journaled before the caller gets it.
+1. A reply that is already paid for is returned: from the recording of an interrupted run, or from the cache.
+2. The budget may refuse the call.
+3. The call is made, and transient failures are retried.
+4. The reply is counted, separated from its thinking, and written to the journal before the caller gets it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
 from rlm.context.excerpt import make_printable
 from rlm.errors import BudgetSpent, LLMError, ReplyRefused
+from rlm.models.endpoint_errors import one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, has_words, reply_notes, with_counted_usage
 from rlm.models.log import INFO, WARNING, log
-from rlm.models.statement import one_line
 from rlm.models.thinking import AnswerStream, separate_thinking
 
 
@@ -34,11 +34,11 @@ class PaidReplies(Protocol):
     """Replies that an earlier process paid for; see `rlm.trajectory.recording`."""
 
     def take(self, key: str) -> Reply | None:
-        """The next reply to this call, once each. Raises LLMError where the call had failed."""
+        """The next reply to the call with this key, each once; None if none is left. Raises LLMError if it failed."""
         ...
 
     def take_turn(self, turn: int) -> Reply | None:
-        """The reply of the root in this turn."""
+        """The reply of the root in this turn; None if there is none."""
         ...
 
 
@@ -56,8 +56,10 @@ class Gateway:
         journal: Callable[[dict[str, Any]], object] | None = None,
         models: Collection[str] | None = None,
     ) -> None:
-        """`journal` takes a record of each call as soon as it has ended; `models`: the models that cells may name,
-        besides their default."""
+        """`journal` is called with a record of each call as soon as the call ends.
+
+        `models`: the models that cells may name besides their default; None for any.
+        """
         self.budget = budget or Budget(iterations=None)
         self.paid = paid
         self.journal = journal
@@ -91,7 +93,7 @@ class Gateway:
         return math.inf if self.budget.seconds is None else self.budget.seconds - self.elapsed()
 
     def stop(self, reason: str) -> None:
-        """Refuse everything from now on."""
+        """Refuse all further calls; `reason` is the reason of the run's end."""
         self._stopped = reason
 
     @property
@@ -114,8 +116,10 @@ class Gateway:
             return True
 
     def check_model(self, model: str) -> None:
-        """Raise LLMError for a model that a cell may not name: one that is not allowed, and under a budget of dollars
-        each that the caller named neither in `models` nor in `prices`."""
+        """Raise LLMError for a model that a cell may not name.
+
+        Without `models`, a cell may name any model; under a budget of dollars, only models with a price in `prices`.
+        """
         if self._models is not None:
             if model not in self._models:
                 allowed = ", ".join(sorted(self._models)) or "none"
@@ -124,7 +128,7 @@ class Gateway:
             raise LLMError(f"this run has max_dollars and may not ask the model {model} (models=): leave `model` out")
 
     def number_calls(self, count: int) -> range:
-        """Numbers for calls made together: a replay needs them to give each its own reply, whichever ended first."""
+        """Numbers for calls made together: by them a replay gives each call its own reply, whichever ended first."""
         with self._lock:
             self._calls_numbered += count
             return range(self._calls_numbered - count, self._calls_numbered)
@@ -140,10 +144,11 @@ class Gateway:
         order: int | None = None,
         whole: bool = False,
     ) -> Reply:
-        """Make one call. `turn` marks a call of the top root; the cache serves only calls without `on_delta`.
+        """Make one call, unless a recording or the cache has its reply. The cache serves calls without `on_delta` only.
 
-        `whole`: a reply that is no answer (cut, empty, a call of a tool) is an LLMError; an empty one is asked for once
-        more. Lone surrogates in the messages are escaped: half of a pair cannot be sent.
+        `turn`: the turn of the top root that makes the call; None for other calls. `order`: the number of the call, by
+        default the next one. `whole`: a reply that is cut, empty or a tool call is an LLMError; after an empty reply
+        the call is made once more.
 
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
@@ -153,7 +158,7 @@ class Gateway:
         if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):
             return reply
         cache = self._cache if on_delta is None else None
-        # A record knows a call by its messages; answers of other runs are the same only with the same options.
+        # The key of a record is made of the messages; other runs' answers are valid only with the same options.
         cache_key = call_key(f"{name} {sampling}", messages) if (sampling := getattr(lm, "sampling", None)) else key
         if cache and (reply := cache.get(cache_key)):
             return separate_thinking(reply)
@@ -224,8 +229,7 @@ class Gateway:
     def _complete(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
     ) -> Reply:
-        """One try, with thinking and text separated. Every exception of an `LM` becomes an LLMError; one of `on_delta`
-        is the caller's own."""
+        """Try the call once. An exception of the `LM` becomes an LLMError; one of `on_delta` is raised as is."""
         heard = AnswerStream(on_delta) if on_delta else None
         watch = self._watch(heard.push if heard else None)
         listener = Listener(watch)
@@ -248,7 +252,7 @@ class Gateway:
         return separate_thinking(reply)
 
     def note(self, note: str) -> None:
-        """Keep words for the notes of the run, once each."""
+        """Add a note to the completion of the run; equal notes are kept once."""
         with self._lock:
             self._notes[note] = None
 
@@ -260,12 +264,12 @@ class Gateway:
 
     @property
     def under_way(self) -> int:
-        """The number of calls under way."""
+        """The number of calls in progress."""
         with self._lock:
             return self._count_reserved()
 
     def _why_spent(self) -> str | None:
-        """Under the lock."""
+        """The keyword of the spent budget; None if calls are allowed. Call it under the lock."""
         calls = self.usage.calls + self._count_reserved()
         return self._stopped or self.budget.spent(
             calls=calls, tokens=self.usage.tokens, dollars=self.usage.known_dollars, seconds=self.elapsed()

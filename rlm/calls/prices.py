@@ -46,9 +46,9 @@ def price_of(model: str, prices: Prices) -> Price | None:
 
 
 def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> float | None:
-    """The cost of a reply, by the prices of the moment `at`, by default now; None for a model without a known price.
+    """The cost of a reply in dollars; None if the price of its model is not known.
 
-    What its endpoint reports goes before `prices`, and these before the table.
+    The amount that the endpoint reports comes first, then `prices`, then the table as of `at`, by default now.
     """
     if reply.dollars is not None:
         return reply.dollars
@@ -88,7 +88,7 @@ def _by_table(reply: Reply, at: datetime | None) -> float | None:
 
 
 def _names(model: str, endpoint: str) -> list[tuple[str, dict[str, str]]]:
-    """Names to look for, and where: at the endpoint, by the maker in the name, anywhere."""
+    """Names to look up in turn, with arguments that say where: at the endpoint, at the maker in the name, anywhere."""
     maker, _, rest = model.partition("/")
     known = {"provider_api_url" if "://" in endpoint else "provider_id": endpoint}
     return [

@@ -52,15 +52,15 @@ class SubCall:
     dollars: float | None = None
     """None where no price is known."""
     start_seconds: float = 0.0
-    """On the clock of the run."""
+    """Seconds from the beginning of the run."""
     cached: bool = False
-    """Answered by the cache of sub-answers, for nothing."""
+    """Whether the cache of sub-answers replied, at no cost."""
     key: str = ""
-    """Equal for equal calls."""
+    """A hash of model and prompt: equal for equal calls."""
     order: int = 0
-    """Among the calls of the run, in the order in which they are made."""
+    """The number of the call in its run, in the order in which calls are made."""
     child: Mapping[str, Any] | None = None
-    """A child run: its `usage`, its `iterations` as in a trajectory but without prompts, its `reason`."""
+    """For a child run: `usage`, `reason`, and `iterations` as in a trajectory but without prompts."""
     estimated: bool = False
     """The endpoint reported no tokens: one is counted for each byte."""
     details: TokenDetails = field(default_factory=TokenDetails)
@@ -130,7 +130,7 @@ class SubCalls:
         )
 
     def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
-        """Let a child run answer `prompt` over a `context` of its own, with code. At the limit of depth, as llm_query.
+        """Let a child run answer `prompt` over `context`, with code; at the limit of depth, ask as llm_query does.
 
         Raises LLMError when the child fails.
         """
@@ -145,11 +145,14 @@ class SubCalls:
         model: str | None = None,
         return_exceptions: bool = False,
     ) -> list[str | LLMError]:
-        """Many child runs, at most 4 at once; `contexts`, one for each prompt. Order and failures as in a batch."""
+        """Run a child for each prompt and its context, at most 4 at once.
+
+        Answers come in the order of the prompts. Failed calls raise or are returned as in llm_query_batched.
+        """
         texts = _check_prompts(prompts, "rlm_query_batched")
         given = [None] * len(texts) if contexts is None else list(contexts)
         if len(given) != len(texts):
-            raise ValueError(f"{len(texts)} prompts with {len(given)} contexts")
+            raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(given)}")
         orders = self.gate.number_calls(len(texts))
         return self._batch(
             [lambda i=i: self._child(texts[i], given[i], model, orders[i]) for i in range(len(texts))],  # type: ignore[misc]
@@ -164,7 +167,7 @@ class SubCalls:
         return tuple(sorted(records, key=lambda record: record.order))
 
     def abandon(self) -> None:
-        """Give up the batches under way: calls that they have not begun are not made."""
+        """Give up the batches in progress: their remaining calls are not made."""
         self._abandoned += 1
 
     def seconds_left(self) -> float:
@@ -193,24 +196,39 @@ class SubCalls:
         except Exception as exc:
             error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
             error = _say_what_fits(error, prompt, self._lm)
-            seconds = self.gate.elapsed() - started
-            start = shorten(prompt, _FAILED_PROMPT_CHARACTERS)
             # A reply that is no answer (cut, empty, refused) was paid for all the same.
             paid = error.reply or Reply("", 0, 0, shown)
-            cost = dollars(paid, self.gate.usage.prices) if error.reply else None
             self._record(
-                SubCall(paid.model, start, "", paid.input_tokens, paid.output_tokens, seconds, str(error), cost,
-                        started, False, key, order, estimated=paid.estimated, details=paid.details)
-            )  # fmt: skip
+                model=paid.model,
+                prompt=shorten(prompt, _FAILED_PROMPT_CHARACTERS),
+                response="",
+                input_tokens=paid.input_tokens,
+                output_tokens=paid.output_tokens,
+                error=str(error),
+                dollars=dollars(paid, self.gate.usage.prices) if error.reply else None,
+                start_seconds=started,
+                key=key,
+                order=order,
+                estimated=paid.estimated,
+                details=paid.details,
+            )
             raise error from (exc.__cause__ if error is exc else exc)
-        seconds = self.gate.elapsed() - started
-        cost = 0.0 if reply.cached else dollars(reply, self.gate.usage.prices)
-        used = (0, 0) if reply.cached else (reply.input_tokens, reply.output_tokens)
+        is_paid = not reply.cached
         self._record(
-            SubCall(reply.model, prompt, reply.text, *used, seconds, None, cost, started, reply.cached, key, order,
-                    estimated=reply.estimated and not reply.cached,
-                    details=TokenDetails() if reply.cached else reply.details, thinking=reply.thinking)
-        )  # fmt: skip
+            model=reply.model,
+            prompt=prompt,
+            response=reply.text,
+            input_tokens=reply.input_tokens if is_paid else 0,
+            output_tokens=reply.output_tokens if is_paid else 0,
+            dollars=dollars(reply, self.gate.usage.prices) if is_paid else 0.0,
+            start_seconds=started,
+            cached=reply.cached,
+            key=key,
+            order=order,
+            estimated=reply.estimated and is_paid,
+            details=reply.details if is_paid else TokenDetails(),
+            thinking=reply.thinking,
+        )
         return reply.text
 
     def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:
@@ -221,29 +239,45 @@ class SubCalls:
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
         key = call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{describe(context).sentence}"}])
-        started = self.gate.elapsed()
+        about: dict[str, Any] = {"start_seconds": self.gate.elapsed(), "key": key, "order": order}
         try:
-            paid = self.gate.paid.take(key) if self.gate.paid else None
-            answer = None if paid else self._spawn(query, context, model)
+            if self.gate.paid and (paid := self.gate.paid.take(key)):
+                self._record(
+                    model=paid.model,
+                    prompt=prompt,
+                    response=paid.text,
+                    input_tokens=paid.input_tokens,
+                    output_tokens=paid.output_tokens,
+                    dollars=paid.dollars,
+                    **about,
+                )
+                return paid.text
+            answer = self._spawn(query, context, model)
         except LLMError as exc:
-            seconds = self.gate.elapsed() - started
-            start = shorten(prompt, _FAILED_PROMPT_CHARACTERS)
-            self._record(SubCall(model or "child run", start, "", 0, 0, seconds, str(exc), None, started, False, key))
+            self._record(
+                model=model or "child run",
+                prompt=shorten(prompt, _FAILED_PROMPT_CHARACTERS),
+                response="",
+                input_tokens=0,
+                output_tokens=0,
+                error=str(exc),
+                **about,
+            )
             raise
-        seconds = self.gate.elapsed() - started
-        if paid:
-            call = SubCall(paid.model, prompt, paid.text, paid.input_tokens, paid.output_tokens, seconds, None,
-                           paid.dollars, started, False, key, order)  # fmt: skip
-        else:
-            assert answer is not None
-            used = answer.usage
-            child = {"usage": used.to_dict(), "iterations": list(answer.steps), "reason": answer.reason}
-            name = model or next(iter(used.models), "child run")
-            call = SubCall(name, prompt, answer.text, used.input_tokens, used.output_tokens, seconds, None,
-                           used.dollars, started, False, key, order, child)  # fmt: skip
-            self.gate.write_child(key, order, name, answer.text)
-        self._record(call)
-        return call.response
+        used = answer.usage
+        name = model or next(iter(used.models), "child run")
+        self.gate.write_child(key, order, name, answer.text)
+        self._record(
+            model=name,
+            prompt=prompt,
+            response=answer.text,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            dollars=used.dollars,
+            child={"usage": used.to_dict(), "iterations": list(answer.steps), "reason": answer.reason},
+            **about,
+        )
+        return answer.text
 
     def _batch(
         self, calls: Sequence[Callable[[], str]], concurrency: int, return_exceptions: bool
@@ -252,7 +286,7 @@ class SubCalls:
 
         def attempt(call: Callable[[], str]) -> str | LLMError:
             if self._abandoned != begun:
-                return LLMError("this batch was given up")
+                return LLMError("the call was not made: its cell was stopped")
             try:
                 return call()
             except LLMError as exc:
@@ -275,7 +309,10 @@ class SubCalls:
         if model and model not in (self._model, getattr(self._lm, "model", None)):
             self.gate.check_model(model)
 
-    def _record(self, call: SubCall) -> None:
+    def _record(self, *, start_seconds: float, **fields: Any) -> None:
+        """Record a call that ends now; of failed calls, only the first 10,000."""
+        seconds = self.gate.elapsed() - start_seconds
+        call = SubCall(start_seconds=start_seconds, execution_seconds=seconds, **fields)
         with self._lock:
             self._failed += call.error is not None
             if call.error is None or self._failed <= _FAILED_KEPT:
@@ -302,9 +339,9 @@ def _check_prompt(prompt: object) -> str:
 
 
 def _say_what_fits(error: LLMError, prompt: str, lm: LM) -> LLMError:
-    """A prompt that was too long, with the characters that fit for the model that wrote it; other errors as they are.
+    """Add to a PromptTooLong how many characters fit, for the model that wrote the prompt. Other errors are unchanged.
 
-    By the counts of the endpoint, with a tenth in reserve, since other text has other tokens.
+    The estimate follows the counts of the endpoint, less a tenth, since other text has other tokens.
     """
     if not isinstance(error, PromptTooLong):
         return error

@@ -1,6 +1,6 @@
 """Run jobs side by side on daemon threads.
 
-The process joins the threads of an executor when it ends: after Ctrl-C a call of ten minutes would keep it alive.
+A process that ends joins the threads of an executor: after Ctrl-C, a call of ten minutes would keep it alive.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar, cast
 T = TypeVar("T")
 _LOOK_SECONDS = 0.25
 _BEGIN_SECONDS = 1.0
-"""A thread that has not begun by then is lost."""
+"""A thread that has not begun after this time is given up, and another is started."""
 
 
 def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int, name: str) -> list[T]:
@@ -44,8 +44,8 @@ def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int, name: str) -> l
 class _Job(Generic[T]):
     """A job and its result.
 
-    It is no `Future`: an exception that strikes a caller in its `Condition` can leave that locked, and then the thread
-    with the result waits without end.
+    A `Future` will not do: an asynchronous exception in its `Condition` can leave the lock held, and then the thread
+    with the result waits forever.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -56,7 +56,7 @@ class _Job(Generic[T]):
         self._error: BaseException | None = None
 
     def do(self) -> None:
-        """Never raises."""
+        """Run the job and keep its result or exception; never raises."""
         try:
             self._value = self._work()
         except BaseException as error:  # raised again by the caller that waits
@@ -73,10 +73,10 @@ class _Job(Generic[T]):
 
 
 class _Begun:
-    """What `Thread.start` waits for, here with a time limit.
+    """The event that `Thread.start` waits for, with a time limit.
 
-    An exception raised from outside in a thread of CPython 3.11 while it starts another strikes the other, which then
-    never says that it has begun. It is no `Event`, which waits by a `Condition`: see `_Job`.
+    In CPython 3.11, an asynchronous exception in a thread that is starting another can hit the new thread, which then
+    never sets its event. An `Event` will not do, since it waits by a `Condition`: see `_Job`.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class _Begun:
         self._come.acquire()
 
     def set(self) -> None:
-        """Say that the new thread has begun: called by that thread, once."""
+        """Called once, by the new thread, when it has begun."""
         self._is_set = True
         self._come.release()
 

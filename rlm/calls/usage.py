@@ -11,7 +11,7 @@ from rlm.calls.prices import Prices, check_prices, dollars
 from rlm.models.lm import Reply
 
 OWN_COUNTS = ("estimated_calls", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-"""Counts of `ModelUsage` that rlms has not, in its order."""
+"""Fields of `ModelUsage` that rlms does not have, in the order of the class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ModelUsage:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """With the field names of rlms; an unknown cost is absent, and so are our own fields where they are 0."""
+        """The counts by the field names of rlms. An unknown cost is left out, as are fields unknown to rlms if 0."""
         known: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
         known |= {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}
         return {
@@ -78,7 +78,7 @@ class Usage:
 
     @property
     def models(self) -> Mapping[str, ModelUsage]:
-        """By the name of the model."""
+        """The usage of each model, by its name."""
         with self._lock:
             return dict(self._models)
 
@@ -123,7 +123,7 @@ class Usage:
         return tuple(name for name, usage in self.models.items() if usage.estimated_calls)
 
     def to_dict(self) -> dict[str, Any]:
-        """With the field names of rlms."""
+        """The counts of all models and the total cost, by the field names of rlms."""
         return {
             "model_usage_summaries": {name: usage.to_dict() for name, usage in self.models.items()},
             "total_cost": self.dollars,

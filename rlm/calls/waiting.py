@@ -19,11 +19,11 @@ class WaitClock:
         self._lock = threading.Lock()
         self._calls: list[threading.Lock] = []
         self._counted = 0.0, 0.0
-        """Seconds so far, and when they were counted."""
+        """Seconds so far, and the clock when they were counted."""
 
     @property
     def seconds(self) -> float:
-        """The time so far, calls under way included."""
+        """The seconds so far, including calls in progress."""
         with self._lock:
             return self._count()
 
@@ -36,9 +36,9 @@ class WaitClock:
 
     @contextmanager
     def running(self, mine: threading.Lock) -> Iterator[None]:
-        """One call runs inside, while its caller holds `mine`.
+        """Count the time inside the block as a call, as long as the caller holds the lock `mine`.
 
-        The caller holds it instead of this generator: an interrupt can leave the generator suspended with its locks.
+        The caller must hold the lock itself: an interrupt can leave this generator suspended with a lock held.
         """
         with self._lock:
             self._count()
@@ -51,7 +51,7 @@ class WaitClock:
                 self._calls.remove(mine)
 
     def _count(self) -> float:
-        """Under the lock."""
+        """Add the time since the last count, and return the sum. Call it under the lock."""
         seconds, then = self._counted
         now = time.perf_counter()
         self._counted = seconds + (now - then if self._calls else 0.0), now

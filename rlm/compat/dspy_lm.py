@@ -24,9 +24,9 @@ from dspy.utils.exceptions import is_retryable_lm_error
 
 from rlm.calls.prices import dollars
 from rlm.errors import LLMError, PromptTooLong, RateLimited, RLMError
+from rlm.models.endpoint_errors import one_line
 from rlm.models.lm import LM, Message, Reply, read_details
 from rlm.models.sampling import Sampling
-from rlm.models.statement import one_line
 
 
 class FromDSPy:

@@ -7,22 +7,22 @@ from functools import partial
 from typing import Any, ClassVar, Unpack
 
 from rlm.errors import LLMError, takes
-from rlm.models.heard import Heard, get, read_parts
+from rlm.models.endpoint_errors import CallTarget, one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
+from rlm.models.reply_builder import ReplyBuilder, get, read_parts
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
-from rlm.models.statement import Asked, one_line
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
-"""A mark: the maker caches the prompt up to here for the next request with the same beginning."""
+"""Marks a block: the API caches the prompt up to it, for the next request that begins the same."""
 
 
 class AnthropicLM(SDKModel):
-    """The messages API, always streamed. The SDK is imported at the first call.
+    """A model of Anthropic's messages API, always streamed. The SDK is imported at the first call.
 
-    Without `api_key` the SDK reads ANTHROPIC_API_KEY itself. `max_output_tokens` limits a reply and the thinking before
-    it: the API demands it. A conversation is marked for the maker's cache, so that a turn pays for what the turns
-    before it did not hold; a single prompt is not.
+    Without `api_key` the SDK reads ANTHROPIC_API_KEY. `max_output_tokens`, which the API requires, limits a reply with
+    its thinking. Conversations are cached by the API, so a turn pays in full for its new text only; single prompts are
+    not cached.
     """
 
     backend = "anthropic"
@@ -45,10 +45,10 @@ class AnthropicLM(SDKModel):
         if body := fields.accepted(self._fields() | self._extra_body):
             request["extra_body"] = body
         client = self._client.get()
-        asked, heard = Asked(name, self._where), Heard()
+        target, builder = CallTarget(name, self._where), ReplyBuilder()
         with client.messages.with_streaming_response.create(**request) as response:
-            streamed = self._hear(response, asked, heard, on_delta, _read_event, _read_answer)
-        return heard.reply(name, asked, partial(count_usage, endpoint=self._where), streamed=streamed)
+            streamed = self._read_response(response, target, builder, on_delta, _read_event, _read_answer)
+        return builder.build(name, target, partial(count_usage, endpoint=self._where), streamed=streamed)
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
@@ -72,60 +72,60 @@ def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
     return fields
 
 
-def _read_event(value: object, heard: Heard, on_delta: Listener | None) -> None:
-    """Take one event of a stream; unknown ones are ignored. Raises Failed for one that reports a failure."""
-    heard.check(value)
+def _read_event(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
+    """Take one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
+    builder.raise_failure(value)
     kind = get(value, "type")
     if kind == "message_start":
-        _read_message(get(value, "message"), heard, on_delta)
+        _read_message(get(value, "message"), builder, on_delta)
     elif kind == "content_block_start":
-        _read_blocks([get(value, "content_block")], heard, on_delta)
+        _read_blocks([get(value, "content_block")], builder, on_delta)
     elif kind == "content_block_delta":
-        heard.think(get(value, "delta", "thinking"), on_delta)
-        heard.write(get(value, "delta", "text"), on_delta)
+        builder.add_thinking(get(value, "delta", "thinking"), on_delta)
+        builder.add_text(get(value, "delta", "text"), on_delta)
     elif kind == "message_delta":
-        _read_end(get(value, "delta"), heard)
-        _add_usage(get(value, "usage"), heard)
+        _read_end(get(value, "delta"), builder)
+        _add_usage(get(value, "usage"), builder)
     elif kind == "message_stop":
-        heard.whole = True
+        builder.is_whole = True
 
 
-def _read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: Asked) -> None:
-    """Take a whole message. Raises Failed for a failure, LLMError for anything but a message."""
-    heard.check(value)
+def _read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None, target: CallTarget) -> None:
+    """Take a whole message. Raises EndpointError for a failure, LLMError for anything but a message."""
+    builder.raise_failure(value)
     if not isinstance(get(value, "content"), list):
-        raise LLMError(f"{asked}: an answer without content: {one_line(value)[:120]}")
-    _read_message(value, heard, on_delta)
+        raise LLMError(f"{target}: an answer without content: {one_line(value)[:120]}")
+    _read_message(value, builder, on_delta)
 
 
-def _read_message(message: object, heard: Heard, on_delta: Listener | None) -> None:
+def _read_message(message: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
     content = get(message, "content")
-    _read_blocks(content if isinstance(content, list) else [], heard, on_delta)
-    _read_end(message, heard)
-    _add_usage(get(message, "usage"), heard)
+    _read_blocks(content if isinstance(content, list) else [], builder, on_delta)
+    _read_end(message, builder)
+    _add_usage(get(message, "usage"), builder)
 
 
-def _read_blocks(blocks: Sequence[object], heard: Heard, on_delta: Listener | None) -> None:
+def _read_blocks(blocks: Sequence[object], builder: ReplyBuilder, on_delta: Listener | None) -> None:
     for block in blocks:
         kind = get(block, "type")
         if isinstance(kind, str) and "tool_use" in kind:
-            heard.call(get(block, "name"))
+            builder.add_tool_call(get(block, "name"))
             continue
         text, thinking, _ = read_parts(block)
-        heard.think(thinking, on_delta)
-        heard.write(text, on_delta)
+        builder.add_thinking(thinking, on_delta)
+        builder.add_text(text, on_delta)
 
 
-def _read_end(value: object, heard: Heard) -> None:
-    heard.end(get(value, "stop_reason"))
+def _read_end(value: object, builder: ReplyBuilder) -> None:
+    builder.set_end(get(value, "stop_reason"))
     if said := get(value, "stop_details", "explanation"):
-        heard.said = one_line(said)
+        builder.end_details = one_line(said)
 
 
-def _add_usage(usage: object, heard: Heard) -> None:
+def _add_usage(usage: object, builder: ReplyBuilder) -> None:
     """The counts at the end override those at the beginning."""
     if isinstance(usage, Mapping):
-        heard.usage = {**(heard.usage or {}), **{name: count for name, count in usage.items() if count is not None}}
+        builder.usage = {**(builder.usage or {}), **{name: count for name, count in usage.items() if count is not None}}
 
 
 def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, TokenDetails, Any]:

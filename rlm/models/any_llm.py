@@ -11,11 +11,11 @@ from typing import Any, Unpack
 
 from rlm.errors import LLMError, takes
 from rlm.models import chat
-from rlm.models.heard import Heard
+from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
+from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, read_failure
-from rlm.models.statement import Asked, Failed, Statement, one_line
 
 
 class AnyLM(SDKModel):
@@ -40,28 +40,28 @@ class AnyLM(SDKModel):
         }  # fmt: skip
         if extra := fields.accepted(self._extra_body):
             request["extra_body"] = extra
-        client, asked, heard = self._client.get().ask, Asked(name, self.provider), Heard()
+        client, target, builder = self._client.get().ask, CallTarget(name, self.provider), ReplyBuilder()
         controls = fields.accepted({"stream": True, "stream_options": {"include_usage": True}}) if on_delta else {}
         if "stream" in controls:
             for chunk in client.completion(**request, **controls):
-                chat.read_chunk(_plain(chunk), heard, on_delta)
+                chat.read_chunk(_plain(chunk), builder, on_delta)
         else:
-            chat.read_answer(_plain(client.completion(**request)), heard, on_delta, asked)
+            chat.read_answer(_plain(client.completion(**request)), builder, on_delta, target)
         # The library hides the mark of the end of a stream, so one that ends without a reason counts as whole.
-        return heard.reply(name, asked, partial(chat.count_usage, endpoint=self.provider), streamed=False)
+        return builder.build(name, target, partial(chat.count_usage, endpoint=self.provider), streamed=False)
 
     @property
     def _where(self) -> Any:
         return self.provider
 
-    def _convert_other(self, error: Exception, asked: Asked) -> LLMError:
+    def _convert_other(self, error: Exception, target: CallTarget) -> LLMError:
         if isinstance(error, ImportError):
             return _missing(self.provider, error)
         if type(error).__name__ == "MissingApiKeyError":
             return LLMError(f"no API key for {self.provider}: {one_line(error)}")
-        return super()._convert_other(error, asked)
+        return super()._convert_other(error, target)
 
-    def _read_failure(self, error: Exception) -> Failed | None:
+    def _read_failure(self, error: Exception) -> EndpointError | None:
         try:
             from any_llm.exceptions import AnyLLMError, MissingApiKeyError, ProviderError, RateLimitError
         except ImportError:  # `error` says so
@@ -76,11 +76,11 @@ class AnyLM(SDKModel):
             status = 500
         codes = (error.code, error.error_type, re.sub("(?<=[a-z])(?=[A-Z])", "_", type(error).__name__))
         param = error.param or getattr(error, "parameter_name", None) or ""
-        said = Statement(
+        report = ErrorReport(
             one_line(error.message), " ".join(str(code).lower() for code in codes if code), status, str(param)
         )
         wait = getattr(error, "retry_after", None)
-        return Failed(said, status, {} if wait is None else {"retry-after": str(wait)})
+        return EndpointError(report, status, {} if wait is None else {"retry-after": str(wait)})
 
 
 def knows(provider: str) -> bool:

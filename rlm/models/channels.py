@@ -24,12 +24,12 @@ END_TOKENS = (
 """Tokens that end a turn, of many models: some servers leave them in the text."""
 _BARE = re.compile(r"(?<![\w\"'`/-])assistant(?P<name>analysis|commentary|final)(?=[A-Z0-9`{\[*#<\n]|\Z)")
 _BARE_AFTER_SENTENCE = re.compile(r"(?<![A-Za-z_\"'`/-])assistant(?P<name>analysis|commentary|final)(?![_(=.])")
-"""The name of a channel whose tokens were left out: anywhere, and in a reply that begins with such a name."""
+"""The name of a channel without its tokens, in a reply that begins with such a name; `_BARE` is for other replies."""
 BARE_START = re.compile(r"\s*analysis(?=[A-Z][\w']*[ ,]+[A-Za-z])")
 
 
 def split_channels(text: str) -> tuple[str, str] | None:
-    """The text of the channel `final`, and the text of the others; None for a text without channels."""
+    """The answer, from the channel `final`, and the thinking, from the others; None for a text without channels."""
     marks = list(_CHANNEL.finditer(text))
     if marks and text[: marks[0].start()].strip():  # the template wrote the first mark, or the text mentions marks
         marks = outside_fences(text, [mark for mark in marks if not is_quoted(text, mark)])
@@ -47,15 +47,15 @@ def split_channels(text: str) -> tuple[str, str] | None:
         groups = mark.groupdict()
         to = f"{groups.get('role') or ''}{groups.get('to') or ''}" or part.split("\n")[0]
         parts.append((mark["name"], to, without_end_tokens(part)))
-    said = [part for name, _, part in parts if name == "final"]
-    if not said:  # commentary is for the user, unless it calls a tool
-        said = [part for name, to, part in parts if name == "commentary" and "to=" not in to]
-    thought = "\n\n".join(part.strip() for _, _, part in parts if part.strip() and part not in said)
-    return "\n\n".join(said).lstrip("\n"), thought
+    answer = [part for name, _, part in parts if name == "final"]
+    if not answer:  # commentary is for the user, unless it calls a tool
+        answer = [part for name, to, part in parts if name == "commentary" and "to=" not in to]
+    thinking = "\n\n".join(part.strip() for _, _, part in parts if part.strip() and part not in answer)
+    return "\n\n".join(answer).lstrip("\n"), thinking
 
 
 def without_end_tokens(text: str) -> str:
-    """The text without tokens at its end that end a turn."""
+    """The text without the end-of-turn tokens at its end."""
     kept = text.rstrip()
     while (end := next((each for each in END_TOKENS if kept.endswith(each)), None)) is not None:
         kept = kept.removesuffix(end).rstrip("\n")

@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rlm.errors import LLMError
-from rlm.models.heard import Heard, first_of, get, read_parts, read_thinking
+from rlm.models.endpoint_errors import CallTarget, one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
-from rlm.models.statement import Asked, one_line
+from rlm.models.reply_builder import ReplyBuilder, first_of, get, read_parts, read_thinking
 
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
-"""Names of fields for thinking, of which an endpoint may send several with the same words."""
+"""Fields that may hold thinking; an endpoint may send the same thinking in several."""
 _CUT_NATIVE = ("length", "max_tokens", "max_output_tokens")
-"""The provider's own reasons, of which a router may make `stop`."""
+"""Reasons of a provider for which a router may send `stop` instead."""
 _REPEATED_CHARACTERS = 20
-"""Shortest text that its last chunk repeats as a whole: shorter ones may be meant."""
+"""A last chunk that repeats the whole reply counts as a repetition from this length on."""
 
 
-def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:
-    """Take one chunk of a stream. Raises Failed for one that reports a failure."""
-    heard.check(value)
-    heard.usage = get(value, "usage") or heard.usage
-    heard.tier = get(value, "service_tier") or heard.tier
-    _read_choice(value, heard, on_delta)
+def read_chunk(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
+    """Take one chunk of a stream. Raises EndpointError for one that reports a failure."""
+    builder.raise_failure(value)
+    builder.usage = get(value, "usage") or builder.usage
+    builder.tier = get(value, "service_tier") or builder.tier
+    _read_choice(value, builder, on_delta)
 
 
-def read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: Asked) -> None:
-    """Take a whole chat completion. Raises Failed for a failure, LLMError for an answer without choices."""
-    read_chunk(value, heard, on_delta)
+def read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None, target: CallTarget) -> None:
+    """Take a whole chat completion. Raises EndpointError for a failure, LLMError for an answer without choices."""
+    read_chunk(value, builder, on_delta)
     blocked = get(value, "promptFeedback", "blockReason") or get(value, "prompt_feedback", "block_reason")
     if blocked:
-        heard.end(f"content_filter: {blocked}")
+        builder.set_end(f"content_filter: {blocked}")
     elif not isinstance(_choice(value), dict):
-        raise LLMError(f"{asked}: an answer without choices: {one_line(value)[:120]}")
+        raise LLMError(f"{target}: an answer without choices: {one_line(value)[:120]}")
 
 
 def count_usage(
     usage: Any, tier: object, endpoint: object, kinds: tuple[str, str] = ("prompt", "completion")
 ) -> tuple[int, int, TokenDetails, Any]:
-    """Tokens in and out, details and dollars; `kinds`: the endpoint's words for in and out. OpenRouter reports the
-    dollars too, DeepSeek its cache by a name of its own."""
+    """Input tokens, output tokens, details and reported dollars. `kinds` are the endpoint's words for input and output.
+
+    Only OpenRouter reports dollars. DeepSeek has its own name for the tokens of its cache.
+    """
     read, written = (sum_tokens(get(usage, f"{kind}_tokens")) for kind in kinds)
     into, out = (get(usage, f"{kind}_tokens_details") for kind in kinds)
     details = read_details(
@@ -56,46 +59,50 @@ def count_usage(
 
 
 def _choice(value: object) -> Any:
-    """The first of the choices."""
+    """The choice with index 0, or without an index; None if there is none."""
     choices = get(value, "choices")
-    return (
-        next((one for one in choices if get(one, "index") in (0, None, "0")), None)
-        if isinstance(choices, list)
-        else None
-    )
+    if not isinstance(choices, list):
+        return None
+    return next((choice for choice in choices if get(choice, "index") in (0, None, "0")), None)
 
 
-def _read_choice(value: object, heard: Heard, on_delta: Listener | None) -> None:
+def _read_choice(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
     choice = _choice(value)
-    heard.check(choice if get(choice, "error") else None)
-    message, has_delta = get(choice, "delta"), isinstance(choice, dict) and "delta" in choice
-    if not message and not (heard.text and has_delta):  # else some repeat the whole message in their last chunk
-        message = get(choice, "message")
-    if not isinstance(message, dict):
-        message = {"content": message} if isinstance(message, str) else {}
+    builder.raise_failure(choice if get(choice, "error") else None)
+    message = _message_of(choice, builder)
     text, thinking, refusal = read_parts(message.get("content"))
     if get(message, "extra_content", "google", "thought") is True:
         text, thinking = "", text
-    if text and heard.text and not has_delta:  # some send the whole so far, others one piece each
-        text = text.removeprefix("".join(heard.text))
-    elif len(heard.text) > 1 and get(choice, "finish_reason"):
-        text = _without_repeated(text, "".join(heard.text))
-    thinking = thinking or next((said for name in _THINKING if (said := read_thinking(message.get(name)))), "")
-    heard.think(thinking, on_delta)
-    heard.write(text or get(choice, "text"), on_delta)
-    refusals = (refusal, message.get("refusal"))
-    heard.refusal += [said for said in refusals if isinstance(said, str) and said]
+    if text and builder.text and "delta" not in choice:  # some send the whole so far, others one piece each
+        text = text.removeprefix("".join(builder.text))
+    elif len(builder.text) > 1 and get(choice, "finish_reason"):
+        text = _without_repeated(text, "".join(builder.text))
+    thinking = thinking or next((found for name in _THINKING if (found := read_thinking(message.get(name)))), "")
+    builder.add_thinking(thinking, on_delta)
+    builder.add_text(text or get(choice, "text"), on_delta)
+    builder.refusal += [found for found in (refusal, message.get("refusal")) if isinstance(found, str) and found]
     calls, call = message.get("tool_calls"), message.get("function_call")
     if calls or call:
-        heard.call(get(first_of(calls), "function", "name") or get(call, "name"))
+        builder.add_tool_call(get(first_of(calls), "function", "name") or get(call, "name"))
     native = get(choice, "native_finish_reason")
-    heard.end(native if isinstance(native, str) and native.lower() in _CUT_NATIVE else get(choice, "finish_reason"))
+    is_cut = isinstance(native, str) and native.lower() in _CUT_NATIVE
+    builder.set_end(native if is_cut else get(choice, "finish_reason"))
     filtered = get(choice, "content_filter_results")
     if isinstance(filtered, dict) and isinstance(filtered.get("error"), dict):
-        heard.said = one_line(get(filtered, "error", "message") or "")
+        builder.end_details = one_line(get(filtered, "error", "message") or "")
+
+
+def _message_of(choice: Any, builder: ReplyBuilder) -> Mapping[str, Any]:
+    """The `delta` of a choice, else its `message`; empty for a last chunk that repeats the whole message."""
+    message = get(choice, "delta")
+    if not message and not (builder.text and isinstance(choice, dict) and "delta" in choice):
+        message = get(choice, "message")
+    if isinstance(message, str):
+        return {"content": message}
+    return message if isinstance(message, dict) else {}
 
 
 def _without_repeated(text: str, before: str) -> str:
     """The text of a last chunk, which some endpoints fill with the whole reply once more."""
-    said = text.strip()
-    return "" if len(said) >= _REPEATED_CHARACTERS and said == before.strip() else text
+    stripped = text.strip()
+    return "" if len(stripped) >= _REPEATED_CHARACTERS and stripped == before.strip() else text

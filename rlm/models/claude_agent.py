@@ -7,14 +7,14 @@ from contextlib import aclosing
 from typing import Any
 
 from rlm.errors import LLMError, takes
-from rlm.models.heard import Heard
+from rlm.models.endpoint_errors import CallTarget, ErrorReport, make_error, one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, clean_messages, read_details, sum_tokens
-from rlm.models.statement import Asked, Statement, make_error, one_line
+from rlm.models.reply_builder import ReplyBuilder
 
 
 class ClaudeAgentLM:
-    """Each call is a session of its own with no tools, no settings and one turn.
+    """A model that is asked in sessions of Claude Code: one for each call, with no tools, no settings and one turn.
 
     The SDK takes one prompt, so a conversation becomes one text with tags for its roles. The SDK reports dollars.
     """
@@ -56,7 +56,7 @@ class ClaudeAgentLM:
             if exc is listener.raised:
                 raise
             kind = "" if isinstance(exc, sdk.ClaudeSDKError) else f"{type(exc).__name__}: "
-            raise LLMError(f"{Asked(name, 'Claude Code')}: {kind}{one_line(exc)}") from exc
+            raise LLMError(f"{CallTarget(name, 'Claude Code')}: {kind}{one_line(exc)}") from exc
 
     async def _ask(self, sdk: Any, messages: Sequence[Message], model: str, on_delta: Listener) -> Reply:
         options = sdk.ClaudeAgentOptions(
@@ -66,27 +66,26 @@ class ClaudeAgentLM:
             setting_sources=[],
             max_turns=1,
         )
-        heard = Heard()
+        target, builder = CallTarget(model, "Claude Code"), ReplyBuilder()
         dollars: float | None = None
         async with aclosing(sdk.query(prompt=_write_conversation(messages), options=options)) as answers:
             async for answer in answers:
                 if isinstance(answer, sdk.AssistantMessage):
                     for block in answer.content if isinstance(answer.content, list) else []:
-                        heard.think(getattr(block, "thinking", None), on_delta)
-                        heard.write(getattr(block, "text", None), on_delta)
+                        builder.add_thinking(getattr(block, "thinking", None), on_delta)
+                        builder.add_text(getattr(block, "text", None), on_delta)
                 elif isinstance(answer, sdk.ResultMessage):
-                    heard.usage = answer.usage if isinstance(answer.usage, dict) else {}
+                    builder.usage = answer.usage if isinstance(answer.usage, dict) else {}
                     dollars = answer.total_cost_usd
-                    heard.end(getattr(answer, "stop_reason", None))
+                    builder.set_end(getattr(answer, "stop_reason", None))
                     if answer.is_error:
-                        said = Statement(one_line(answer.result), status=getattr(answer, "api_error_status", None))
-                        raise make_error(said, Asked(model, "Claude Code"))
-        used = heard.usage or {}
+                        report = ErrorReport(one_line(answer.result), status=getattr(answer, "api_error_status", None))
+                        raise make_error(report, target)
+        used = builder.usage or {}
         kept, found = (used.get(f"cache_{kind}_input_tokens") or 0 for kind in ("creation", "read"))
         read, written = sum_tokens(used.get("input_tokens"), kept, found), sum_tokens(used.get("output_tokens"))
         details = read_details(read, written, cache_read=found, cache_write=kept)
-        asked = Asked(model, "Claude Code")
-        return heard.reply(model, asked, lambda *_: (read, written, details, dollars), streamed=False)
+        return builder.build(model, target, lambda *_: (read, written, details, dollars), streamed=False)
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:

@@ -16,7 +16,7 @@ class Listener:
         self._on_delta = on_delta
         self.raised: BaseException | None = None
         self.has_heard = False
-        """Text came."""
+        """Whether text has arrived."""
 
     def __call__(self, delta: str) -> None:
         self.has_heard = True
@@ -24,7 +24,7 @@ class Listener:
             self._call(self._on_delta, delta)
 
     def alive(self) -> None:
-        """The endpoint thinks, or says that it is still there."""
+        """Note that the endpoint is thinking, or has sent a sign of life."""
         if callable(beat := getattr(self._on_delta, "alive", None)):
             self._call(beat)
 

@@ -106,8 +106,10 @@ def estimate_tokens(messages: Sequence[Message]) -> int:
 
 
 def estimate_text_tokens(text: str) -> int:
-    """The tokens of a text, estimated by its script. Four letters, spaces or signs make one; a digit is one, since many
-    tokenizers part them; so is a character of Chinese, Japanese or Korean; two characters of any other script are one.
+    """The tokens of a text, estimated by its script.
+
+    One token is four ASCII characters other than digits, one digit, one character of Chinese, Japanese or Korean, or
+    two characters of any other script.
     """
     digits = sum(map(text.count, "0123456789"))
     wide = other = 0
@@ -121,7 +123,7 @@ def estimate_text_tokens(text: str) -> int:
 _WIDE = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
 )
-"""Characters that are a token or more each: of Chinese, Japanese, Korean, and pictures."""
+"""Characters that take at least a token each: Chinese, Japanese, Korean and emoji."""
 
 
 def sum_tokens(*reported: object) -> int:
@@ -142,23 +144,23 @@ def reply_notes(reply: Reply) -> dict[str, Any]:
 
 
 def check_whole(reply: Reply) -> Reply:
-    """Return `reply` if it is an answer. Raises LLMError, which holds it, if it is cut, empty or a call of a tool."""
+    """Return `reply`. Raises LLMError, with the reply in its `reply`, if it is cut, empty or a tool call."""
     if reply.cut:
         start = f": {' '.join(reply.text.split())[:_QUOTED_CHARACTERS]!r}" if reply.text.strip() else ""
-        said = f"the answer was cut by the limit of tokens after {len(reply.text):,} characters{start}; ask for less"
+        fault = f"the answer was cut by the limit of tokens after {len(reply.text):,} characters{start}; ask for less"
     elif reply.called:
-        said = f"it called the tool {reply.called!r} in place of an answer; ask for plain text"
+        fault = f"it called the tool {reply.called!r} in place of an answer; ask for plain text"
     elif not has_words(reply.text):
-        said = "it gave an empty answer" + (", and nothing but thinking" if reply.thinking else "")
+        fault = "it gave an empty answer" + (", and nothing but thinking" if reply.thinking else "")
     else:
         return reply
-    error = LLMError(f"model {reply.model!r}: {said}")
+    error = LLMError(f"model {reply.model!r}: {fault}")
     error.reply = reply
     raise error
 
 
 def has_words(text: str) -> bool:
-    """Whether a text has a character that is seen."""
+    """Whether a text has a visible character."""
     return any(character.isprintable() and not character.isspace() for character in text)
 
 
@@ -173,9 +175,9 @@ def read_details(
     tier: object = None,
     endpoint: object = None,
 ) -> TokenDetails:
-    """The details that an endpoint reports. Those that cannot be true are left out, so that no call costs less by them.
+    """The details that an endpoint reports; impossible counts become 0, so that they cannot lower a cost.
 
-    `input_tokens` and `output_tokens` include them.
+    `input_tokens` and `output_tokens` include the tokens of the details.
     """
     read, written, hour, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
     if read + written > input_tokens or hour > written:
@@ -196,10 +198,10 @@ def strip_url(url: str) -> str:
 
 
 def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
-    """The reply with usage that a budget can count, whatever its endpoint or its `LM` reported.
+    """The reply with usage that a budget can count, whatever the endpoint or the `LM` reported.
 
-    Where tokens are unknown, each byte of the text sent or received counts as one: a tokenizer makes no more of it, and
-    about a quarter of that from English. Invalid dollars become unknown.
+    Unknown tokens are counted as the bytes of the text, an upper bound: English has about a quarter as many tokens.
+    Invalid dollars become unknown.
     """
     read, written = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
     estimated = reply.estimated or not read or not (written or (_is_count(reply.output_tokens) and not reply.text))
@@ -213,7 +215,7 @@ def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
 
 
 def is_amount(value: object) -> bool:
-    """Whether it is a valid amount of dollars."""
+    """Whether a value is a valid amount of dollars."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
 
 

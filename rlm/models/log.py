@@ -8,10 +8,10 @@ INFO, WARNING = 20, 30
 
 
 def log(level: int, message: str, *arguments: object, said: str = "") -> None:
-    """Pass one message to `logging`. A program that has not imported it pays nothing: it cannot have asked for it.
+    """Pass one message to `logging`, if the program has imported it.
 
-    Messages name models and kinds of errors. The words of an endpoint may hold names of accounts: `said` is an
-    attribute of the record, for the terminal of the person who runs the command.
+    Messages name models and kinds of errors only. The message of an endpoint may contain account names, so it goes into
+    the attribute `said` of the record, which the command prints on the user's terminal.
     """
     if "logging" not in sys.modules:
         return

@@ -13,13 +13,13 @@ class Maker:
 
     base_url: str
     keys: tuple[str, ...] = ()
-    """The environment variables for its key, of which the first set one counts; none for a local server."""
+    """The environment variables for its key; the first that is set counts. Empty for a local server."""
     url_variable: str = ""
-    """A variable of the environment with another base URL."""
+    """An environment variable with another base URL; empty for none."""
 
     @property
     def key(self) -> str | None:
-        """The key in the environment."""
+        """The API key from the environment; None if no variable is set."""
         return next((key for name in self.keys if (key := os.environ.get(name))), None)
 
     @property
@@ -64,4 +64,4 @@ BY_ANY_LLM = frozenset((
     "azure", "azureanthropic", "azureopenai", "bedrock", "databricks", "sagemaker", "vertexai", "vertexaianthropic",
     "watsonx",
 ))  # fmt: skip
-"""Providers of any-llm that are known before it is installed; with it, all of its providers are."""
+"""Providers of any-llm that are recognised even if any-llm is not installed."""

@@ -9,13 +9,13 @@ from typing import Any, Literal, Unpack
 
 from rlm.errors import LLMError, takes
 from rlm.models import chat, responses
-from rlm.models.heard import Heard
+from rlm.models.endpoint_errors import CallTarget, EndpointError
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.makers import MAKERS
+from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
-from rlm.models.statement import Asked, Failed
 
 Api = Literal["chat", "responses"]
 
@@ -80,16 +80,16 @@ class OpenAILM(SDKModel):
             request |= sent if "stream" in sent else {}
         if body:
             request["extra_body"] = body
-        asked, heard = Asked(name, self._where), Heard()
+        target, builder = CallTarget(name, self._where), ReplyBuilder()
         with resource.with_streaming_response.create(**request) as response:
-            streamed = self._hear(response, asked, heard, on_delta, reader.read_chunk, reader.read_answer)
+            streamed = self._read_response(response, target, builder, on_delta, reader.read_chunk, reader.read_answer)
         count = partial(reader.count_usage, endpoint=self._where)
-        return heard.reply(name, asked, count, streamed=streamed)
+        return builder.build(name, target, count, streamed=streamed)
 
-    def _learn(self, name: str, failed: Failed, refused: dict[str, str | None], sent: set[str]) -> bool:
+    def _learn(self, name: str, failed: EndpointError, refused: dict[str, str | None], sent: set[str]) -> bool:
         if (
             failed.status in (400, 404, 422)
-            and "v1/responses" in failed.said.message
+            and "v1/responses" in failed.report.message
             and self._api == "chat"
             and name not in self._wants_responses
         ):

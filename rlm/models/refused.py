@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from rlm.models.statement import Statement
+from rlm.models.endpoint_errors import ErrorReport
 
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 DROPPABLE = frozenset((
@@ -13,9 +13,9 @@ DROPPABLE = frozenset((
     "stop_sequences", "seed", "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "logprobs",
     "stream_options", "stream", "store", *_LIMITS,
 ))  # fmt: skip
-"""Fields without which a request still means the same. Others are the caller's own, and the refusal is his to read."""
+"""Fields that may be left out of a request that is refused. For any other field the caller gets the refusal."""
 
-# What messages call them besides; a name of the API stands for itself.
+# How messages refer to fields; other fields are called by their names.
 _SPOKEN = {
     "reasoning_effort": r"reasoning[_. ]effort|effort", "reasoning": r"reasoning(?:\.effort)?|effort",
     "output_config": "output_config|effort", "stop": r"stop(?: (?:words|sequences?))?",
@@ -42,31 +42,31 @@ _OUT_OF_RANGE = re.compile(
 )
 
 
-def find_refused(said: Statement, sent: Iterable[str]) -> str | None:
-    """The field among those `sent` that the endpoint refuses; None if it refuses something else.
+def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
+    """The sent field that the endpoint refuses; None if the failure has another cause.
 
-    A value out of range is not a refusal of the field: the caller corrects it.
+    A value out of range is another cause: the caller must correct it.
     """
     names = [name for name in sent if name in DROPPABLE]
-    named = said.param.split(".")[0].split("[")[0]
-    refuses = _REFUSAL.search(said.message) is not None
-    if "stream_options" in names and "stream_options" in said.message:
+    named = report.param.split(".")[0].split("[")[0]
+    refuses = _REFUSAL.search(report.message) is not None
+    if "stream_options" in names and "stream_options" in report.message:
         return "stream_options"
-    if not refuses and not any(each in said.code for each in ("unsupported_parameter", "unsupported_value")):
+    if not refuses and not any(each in report.code for each in ("unsupported_parameter", "unsupported_value")):
         return None
-    if _OUT_OF_RANGE.search(said.message) and not re.search("unsupported|not support|only", said.message, re.I):
+    if _OUT_OF_RANGE.search(report.message) and not re.search("unsupported|not support|only", report.message, re.I):
         return None
     if named in names:
         return named
-    # The longest first: `stream_options` holds `stream`, `max_tokens` may be advised in place of another.
-    found = [(at.start(), name) for name in names if name != "stream" and (at := _word(name).search(said.message))]
+    # The first one named counts: a later one may be the advised replacement, such as `max_completion_tokens`.
+    found = [(at.start(), name) for name in names if name != "stream" and (at := _word(name).search(report.message))]
     if found:
         return min(found)[1]
-    return "stream" if "stream" in names and _STREAM.search(said.message) else None
+    return "stream" if "stream" in names and _STREAM.search(report.message) else None
 
 
 def rename(name: str, refused: Collection[str], sent: Collection[str]) -> str | None:
-    """Another name for a refused field that has not been refused; None where it is left out."""
+    """Another name under which to send a refused field; None if the field must be left out."""
     other = _RENAMED.get(name)
     return other if other not in refused and other not in sent else None
 

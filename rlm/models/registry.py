@@ -23,7 +23,7 @@ PRESETS: Mapping[str, tuple[str, str, str]] = {
 BACKENDS = ("openai", "anthropic", "claude-agent")
 
 _WITH_URL = frozenset(("vercel", "litellm", "portkey", "azure_openai"))
-"""Endpoints that rlms knows by name and that speak OpenAI's protocol at a URL of one's own."""
+"""Backends of rlms that speak OpenAI's protocol at a URL of the caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Models:
     sub_model: str | None
     """The model to ask `sub` for; None for its default."""
     made: tuple[LM, ...]
-    """Models that were made here, with connections to close."""
+    """The models that `choose` made, whose connections the caller must close."""
 
 
 def choose(
@@ -54,9 +54,9 @@ def choose(
 ) -> Models:
     """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its maker.
 
-    `connection` (`base_url`, `api_key`, `headers`) holds for the maker of the root, `sub_base_url` for another maker of
-    the sub-model. Sub-calls go to the root's object
-    with its sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of another maker.
+    `connection` (`base_url`, `api_key`, `headers`) applies to the maker of the root, `sub_base_url` to a sub-model of
+    another maker. Sub-calls go to the root's object with its sampling, unless there is a `sub_lm`, `sub_sampling`, or a
+    sub-model of another maker.
 
     Raises UnknownOption, and TypeError for an object in place of a name or a name in place of an object.
     """
@@ -87,11 +87,12 @@ def choose(
 
 
 def _default(maker: str) -> str:
+    """The root model of a maker's preset; empty for an unknown maker. Raises UnknownOption if a maker has none."""
     root = next((root for of, root, _ in PRESETS.values() if of == maker), None)
     if maker == "claude-agent":
         return PRESETS["anthropic"][1]
     if root is None and is_known(maker):
-        raise UnknownOption(f"which model of {maker!r}? It has no default")
+        raise UnknownOption(f"{maker!r} has no default model: name one, as in '{maker}:NAME'")
     return root or ""
 
 
@@ -106,8 +107,10 @@ def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
 
 
 def make_lm(backend: str, model: str, **options: Any) -> LM:
-    """The model behind a backend's SDK, which is imported at the first call. An option that is None counts as not
-    given. Raises UnknownOption."""
+    """A model by the name of its backend, whose SDK is imported at the first call. Options that are None are ignored.
+
+    Raises UnknownOption for an unknown backend, and for an option that the backend does not take.
+    """
     given = {name: value for name, value in options.items() if value is not None}
     if backend in ("openai", *MAKERS) or (backend in _WITH_URL and "base_url" in given):
         from rlm.models.openai import OpenAILM
@@ -138,7 +141,7 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
 
 
 def split_maker(model: str) -> tuple[str | None, str]:
-    """Backend and name of `anthropic:claude-opus-5-5`; None where the name says no backend, as `qwen2.5:7b`."""
+    """Backend and model in a name such as `anthropic:claude-opus-5-5`; None and the name if it has no backend."""
     maker, colon, name = model.partition(":")
     if not colon or not name or not maker.replace("-", "_").isidentifier():
         return None, model

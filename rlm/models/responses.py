@@ -1,4 +1,4 @@
-"""Read answers of OpenAI's Responses API, which some models want in the place of chat completions. Pure."""
+"""Read answers of OpenAI's Responses API, which some models require instead of chat completions. Pure."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from typing import Any
 
 from rlm.errors import LLMError
 from rlm.models import chat
-from rlm.models.heard import Heard, get, read_parts, read_thinking
+from rlm.models.endpoint_errors import CallTarget, EndpointError, one_line, read_error
 from rlm.models.listener import Listener
-from rlm.models.statement import Asked, Failed, one_line, read_error
+from rlm.models.reply_builder import ReplyBuilder, get, read_parts, read_thinking
 
 _THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
 
 _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
-"""Calls that the maker makes itself; the answer follows."""
+"""Tool calls that the endpoint carries out itself before it answers."""
 
 
-def read_chunk(value: object, heard: Heard, on_delta: Listener | None) -> None:
-    """Take one event of a stream; unknown ones are ignored. Raises Failed for one that reports a failure."""
-    heard.check(value)
+def read_chunk(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
+    """Take one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
+    builder.raise_failure(value)
     kind = get(value, "type")
     if kind == "response.output_item.added" and get(value, "item", "phase") == "commentary":
-        heard.aside.add(str(get(value, "item", "id")))
-    elif kind == "response.output_text.delta" and str(get(value, "item_id")) in heard.aside:
-        heard.think(get(value, "delta"), on_delta)
+        builder.commentary_ids.add(str(get(value, "item", "id")))
+    elif kind == "response.output_text.delta" and str(get(value, "item_id")) in builder.commentary_ids:
+        builder.add_thinking(get(value, "delta"), on_delta)
     elif kind == "response.output_text.delta":
-        heard.write(get(value, "delta"), on_delta)
+        builder.add_text(get(value, "delta"), on_delta)
     elif kind in _THINKING:
-        heard.think(get(value, "delta"), on_delta)
+        builder.add_thinking(get(value, "delta"), on_delta)
     elif kind == "response.refusal.delta" and isinstance(said := get(value, "delta"), str):
-        heard.refusal.append(said)
-    elif kind == "response.refusal.done" and not heard.refusal:
-        heard.refusal += [said] if isinstance(said := get(value, "refusal"), str) else []
+        builder.refusal.append(said)
+    elif kind == "response.refusal.done" and not builder.refusal:
+        builder.refusal += [said] if isinstance(said := get(value, "refusal"), str) else []
     elif kind in _ENDS:
-        _read_response(get(value, "response"), heard, on_delta)
-        if not heard.ended and kind != "response.done":
-            _end(kind.removeprefix("response."), get(value, "response"), heard)
-        heard.whole = True
+        _read_response(get(value, "response"), builder, on_delta)
+        if not builder.end_reason and kind != "response.done":
+            _end(kind.removeprefix("response."), get(value, "response"), builder)
+        builder.is_whole = True
 
 
-def read_answer(value: object, heard: Heard, on_delta: Listener | None, asked: Asked) -> None:
-    """Take a whole response. Raises Failed for a failure, LLMError for an answer without output."""
-    heard.check(value)
+def read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None, target: CallTarget) -> None:
+    """Take a whole response. Raises EndpointError for a failure, LLMError for an answer without output."""
+    builder.raise_failure(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
-        raise LLMError(f"{asked}: an answer without output: {one_line(value)[:120]}")
-    _read_response(value, heard, on_delta)
+        raise LLMError(f"{target}: an answer without output: {one_line(value)[:120]}")
+    _read_response(value, builder, on_delta)
 
 
 def rename(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,9 +65,9 @@ count_usage = partial(chat.count_usage, kinds=("input", "output"))
 """Tokens in and out, details and dollars."""
 
 
-def _read_response(response: object, heard: Heard, on_delta: Listener | None) -> None:
-    """Take the end of a response, and its output as far as it has not come in pieces."""
-    heard.usage, heard.tier = get(response, "usage"), get(response, "service_tier")
+def _read_response(response: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
+    """Read the end of a response, and the parts of its output that have not arrived as events."""
+    builder.usage, builder.tier = get(response, "usage"), get(response, "service_tier")
     text: list[str] = []
     thinking: list[str] = []
     refusal: list[str] = []
@@ -82,27 +82,27 @@ def _read_response(response: object, heard: Heard, on_delta: Listener | None) ->
         elif kind == "reasoning":
             thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
         elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and _messages(response)):
-            heard.call(get(item, "name") or kind)
-    if not heard.thinking:
-        heard.think("".join(thinking), on_delta)
-    if not heard.text:
-        heard.write("".join(text) or (get(response, "output_text") if not text else None), on_delta)
-    heard.refusal = heard.refusal or refusal
+            builder.add_tool_call(get(item, "name") or kind)
+    if not builder.thinking:
+        builder.add_thinking("".join(thinking), on_delta)
+    if not builder.text:
+        builder.add_text("".join(text) or (get(response, "output_text") if not text else None), on_delta)
+    builder.refusal = builder.refusal or refusal
     if error := get(response, "error"):
-        raise Failed(read_error(error))
+        raise EndpointError(read_error(error))
     if (status := get(response, "status")) is not None:
-        _end(status, response, heard)
+        _end(status, response, builder)
     if status == "completed" and any(get(item, "status") == "incomplete" for item in _messages(response)):
-        heard.end("incomplete")
+        builder.set_end("incomplete")
 
 
-def _end(status: object, response: object, heard: Heard) -> None:
+def _end(status: object, response: object, builder: ReplyBuilder) -> None:
     if status == "completed":
-        heard.end("completed")
+        builder.set_end("completed")
     elif status == "incomplete":
-        heard.end(get(response, "incomplete_details", "reason") or "incomplete")
+        builder.set_end(get(response, "incomplete_details", "reason") or "incomplete")
     else:
-        heard.end(f"failed: {status}")
+        builder.set_end(f"failed: {status}")
 
 
 def _messages(response: object) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The common part of the OpenAI and Anthropic backends: a model with its client, options of requests, and errors."""
+"""A model behind a vendor's SDK: its client, the options of its requests, and its errors. Base of the backends."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Self, Unpack
 
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
-from rlm.models.heard import Heard
+from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, clean_messages
 from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
+from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.sampling import Sampled, SamplingOptions
-from rlm.models.statement import Asked, Failed, Statement, make_error, one_line, read_error
 from rlm.models.wire import read_body, read_text
 
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
@@ -163,93 +163,95 @@ class SDKModel(Sampled):
                 error = self._convert_error(exc, failed, name)
                 raise error from (exc if error is not exc else exc.__cause__)
             for field in refused.keys() - self._refused.get(name, {}).keys():
-                way = _way(field, refused[field])
+                other = refused[field]
+                way = f"with {other}" if other else f"without {'streaming' if field == 'stream' else field}"
                 log(INFO, "%s: the endpoint refused the request; asked again %s, from now on", name, way)
             self._refused[name] = refused
-            notes = tuple(self._refusal_note(name, field, other) for field, other in refused.items())
+            target = CallTarget(name, self._where)
+            notes = [
+                f"{target} refuses {field}: {f'sent as {other}' if other else 'left out'}"
+                for field, other in refused.items()
+            ]
             return replace(reply, notes=(*reply.notes, *notes))
 
     def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
         """Make one request. `fields` filters its optional fields. Whatever this raises becomes an LLMError."""
         raise NotImplementedError
 
-    def _hear(
+    def _read_response(
         self,
         response: Any,
-        asked: Asked,
-        heard: Heard,
+        target: CallTarget,
+        builder: ReplyBuilder,
         on_delta: Listener | None,
-        read_event: Callable[[object, Heard, Listener | None], None],
-        read_answer: Callable[[object, Heard, Listener | None, Asked], None],
+        read_event: Callable[[object, ReplyBuilder, Listener | None], None],
+        read_answer: Callable[[object, ReplyBuilder, Listener | None, CallTarget], None],
     ) -> bool:
-        """Read the body of a response into `heard`; whether it was a stream.
+        """Read the body of a response into `builder`. Returns whether it was a stream.
 
-        A failure gets the headers, which may say how long to wait. A connection that breaks after the end of a reply
-        does it no harm.
+        An EndpointError gets the headers, which may say how long to wait. A connection that breaks after the end of a
+        reply is no error.
         """
         streamed = False
         try:
-            for part in read_body(response.iter_bytes(), asked, self._timeout_seconds):
+            for part in read_body(response.iter_bytes(), target, self._timeout_seconds):
                 streamed = part.is_event
                 if part.is_done:
-                    heard.whole = True
+                    builder.is_whole = True
                 elif not part.is_event:
-                    read_answer(part.value, heard, on_delta, asked)
+                    read_answer(part.value, builder, on_delta, target)
                 elif part.value is not None:
-                    read_event(part.value, heard, on_delta)
+                    read_event(part.value, builder, on_delta)
                 elif on_delta:
                     on_delta.alive()
-        except Failed as failed:
+        except EndpointError as failed:
             failed.headers = response.headers
             raise
         except LLMError:
             raise
         except Exception as exc:
-            if not heard.whole or (on_delta and exc is on_delta.raised):
+            if not builder.is_whole or (on_delta and exc is on_delta.raised):
                 raise
         return streamed
 
-    def _read_failure(self, error: Exception) -> Failed | None:
-        """The endpoint's statement; None if the error is of another kind."""
+    def _read_failure(self, error: Exception) -> EndpointError | None:
+        """The failure that the endpoint reported; None for any other error."""
         return read_failure(error)
 
-    def _learn(self, name: str, failed: Failed, refused: dict[str, str | None], sent: set[str]) -> bool:
-        """Whether the failure names an option to leave out of the next try; it is added to `refused`."""
+    def _learn(self, name: str, failed: EndpointError, refused: dict[str, str | None], sent: set[str]) -> bool:
+        """Find the option that the endpoint refuses and add it to `refused`. Returns whether there is one."""
         if failed.status not in (None, 400, 403, 404, 405, 415, 422, 500, 501):
             return False
-        field = find_refused(failed.said, sent)
+        field = find_refused(failed.report, sent)
         if field is None or field in self.required:
             return False
         refused[field] = rename(field, refused, sent)
         return True
 
-    def _refusal_note(self, name: str, field: str, other: str | None) -> str:
-        return f"{Asked(name, self._where)} refuses {field}: {f'sent as {other}' if other else 'left out'}"
-
-    def _convert_error(self, error: Exception, failed: Failed | None, model: str) -> LLMError:
+    def _convert_error(self, error: Exception, failed: EndpointError | None, model: str) -> LLMError:
         """The LLMError for an exception inside the backend: one line without the key."""
-        asked = Asked(model, self._where)
+        target = CallTarget(model, self._where)
         if isinstance(error, LLMError):
             made = error
         elif failed:
-            made = make_error(failed.said, asked, status=failed.status, headers=failed.headers)
+            made = make_error(failed.report, target, status=failed.status, headers=failed.headers)
         else:
-            made = self._convert_other(error, asked)
+            made = self._convert_other(error, target)
         made.args = (conceal(str(made), self.secrets),)
         return made
 
-    def _convert_other(self, error: Exception, asked: Asked) -> LLMError:
+    def _convert_other(self, error: Exception, target: CallTarget) -> LLMError:
         """Convert an error that is no answer: a connection, a missing key, a local fault."""
         kind, said = type(error).__name__, one_line(error)
         if isinstance(error, TypeError) and "authentication" in said:
             return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")
         if "Timeout" in kind:
-            return LLMError(f"{asked.where} gave no answer within {self._timeout_seconds:g} seconds", transient=True)
+            return LLMError(f"{target.where} gave no answer within {self._timeout_seconds:g} seconds", transient=True)
         if kind == "APIConnectionError" or kind == "ConnectError":
-            return LLMError(f"cannot reach {asked.where}: {one_line(error.__cause__ or said)}", transient=True)
+            return LLMError(f"cannot reach {target.where}: {one_line(error.__cause__ or said)}", transient=True)
         if type(error).__module__.split(".")[0] in _HTTP_LAYERS:
-            return LLMError(f"{asked}: the connection broke off: {said or kind}", transient=True)
-        return LLMError(f"{asked}: {kind}: {said}")
+            return LLMError(f"{target}: the connection broke off: {said or kind}", transient=True)
+        return LLMError(f"{target}: {kind}: {said}")
 
 
 class Fields:
@@ -273,9 +275,9 @@ class Fields:
         return accepted
 
 
-def read_failure(error: Exception) -> Failed | None:
-    """The endpoint's statement in an exception of its SDK; None if it said nothing."""
-    if isinstance(error, Failed):
+def read_failure(error: Exception) -> EndpointError | None:
+    """The failure in an exception of an SDK; None if the exception holds no answer of the endpoint."""
+    if isinstance(error, EndpointError):
         return error
     response = getattr(error, "response", None)
     status = getattr(response, "status_code", None)
@@ -286,15 +288,10 @@ def read_failure(error: Exception) -> Failed | None:
     except Exception:  # the body broke off; the status still decides
         text = ""
     try:
-        said = read_error(json.loads(text))
+        report = read_error(json.loads(text))
     except (ValueError, RecursionError):
-        said = Statement(read_text(text) or f"status {status} without words")
-    return Failed(said, status, response.headers)  # type: ignore[union-attr]
-
-
-def _way(field: str, other: str | None) -> str:
-    """How a request is sent without a field."""
-    return f"with {other}" if other else f"without {'streaming' if field == 'stream' else field}"
+        report = ErrorReport(read_text(text) or f"status {status} without words")
+    return EndpointError(report, status, response.headers)  # type: ignore[union-attr]
 
 
 def client_options(options: SDKOptions) -> dict[str, Any]:
@@ -309,14 +306,14 @@ def _checked_url(url: str | None) -> str | None:
         return None
     from urllib.parse import urlsplit  # 3 ms that a model without a URL need not pay
 
-    said = str(url)
+    text = str(url)
     try:
-        parts = urlsplit(said)
-        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and said.split() == [said]
-    except ValueError:  # brackets without their end, a port above 65535
-        is_one = False
-    if not is_one:
-        raise LLMError(f"not an endpoint: {one_line(said)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
+        parts = urlsplit(text)
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and text.split() == [text]
+    except ValueError:  # an unclosed bracket, a port above 65535
+        is_valid = False
+    if not is_valid:
+        raise LLMError(f"not an endpoint: {one_line(text)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
     return url
 
 
@@ -325,7 +322,7 @@ def _timeout_seconds(options: SDKOptions) -> float:
 
 
 def conceal(line: str, secrets: tuple[str, ...]) -> str:
-    """The line without these strings."""
+    """The line with each secret replaced by `[secret]`."""
     for secret in secrets:
         line = line.replace(secret, "[secret]")
     return line

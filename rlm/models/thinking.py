@@ -1,9 +1,9 @@
-"""Separate a model's thinking from its answer, in replies that hold both as one text.
+"""Separate a model's thinking from its answer, in replies that mix both in one text.
 
-Endpoints send thinking in a field of its own, or, without the parser for the model, in the text: between tags
+Endpoints send thinking in a separate field, or, without the parser for the model, in the text: between tags
 (`thinking_tags.py`), in the channels of gpt-oss (`channels.py`), or between words such as `Thinking...`. Marks around
-the whole answer, and tokens that end a turn, are not part of it. A reply that is Python as a whole can only mention
-tags, in its strings and comments. Each rule has a case in the tests.
+the whole answer, and tokens that end a turn, are removed. A reply that is Python as a whole can only mention tags, in
+its strings and comments. Each rule has a case in the tests.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _BEGUN = re.compile(
 _BARE_BEGUN = re.compile(r"\s*a(?:n(?:a(?:l(?:y(?:s(?:i(?:s|\Z)|\Z)|\Z)|\Z)|\Z)|\Z)|\Z)")
 """The beginning of a first `analysis` without tokens."""
 _START = 80
-"""The characters at the beginning of a reply that show whether it is a channel whose tokens were left out."""
+"""Characters at the beginning of a reply that show whether it begins with a channel whose tokens were left out."""
 _MARKS = (
     "<|channel|>", "<|message|>", "assistantfinal", "[BEGIN FINAL RESPONSE]", "...done thinking.", "<|START_RESPONSE|>",
     "<|begin_of_box|>", "<|begin_of_solution|>",
 )  # fmt: skip
 _MOST_WORK = 2_000_000
-"""The most characters that are scanned again while a reply streams; the rest waits for its end."""
+"""The most characters that are scanned again while a reply streams; after them the answer waits for the end."""
 
 
 def separate_thinking(reply: Reply) -> Reply:
-    """The reply with its thinking in `thinking`, after what its endpoint sent there.
+    """The reply with the thinking of its text moved to `thinking`, after the thinking that the endpoint sent.
 
-    Only the text goes back to the model with the next turn, as the makers of models say: the templates of Qwen,
-    DeepSeek and gpt-oss drop earlier thinking or refuse it. Those that need it back (signed blocks of Claude, encrypted
-    items of the Responses API, MiniMax) need it within a chain of tool calls, and our turns call no tools.
+    Only the text goes back to the model with the next turn, as vendors advise: the templates of Qwen, DeepSeek and
+    gpt-oss drop earlier thinking or refuse it. Claude, the Responses API and MiniMax need it back within a chain of
+    tool calls only, and turns of a run call no tools.
     """
     text, thought = split_thinking(reply.text)
     if not thought and text == reply.text:
@@ -59,8 +59,10 @@ def separate_thinking(reply: Reply) -> Reply:
 
 
 def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str]:
-    """The answer in a reply, and its thinking. `thought_before`: the text follows thinking. Takes linear time, except
-    for replies with many broken blocks of code."""
+    """The answer in a reply, and its thinking. `thought_before`: the text follows thinking.
+
+    Takes linear time, except for replies with many broken blocks of code.
+    """
     if not _may_think(text, text[:_START]):
         return text, ""
     thought: list[str] = []
@@ -73,8 +75,8 @@ def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str
         thought.append(first)
     if TAG.search(text) and not _is_python(text):
         found = scan(text, thought_before=thought_before)
-        text = found.said
-        thought += found.thought
+        text = found.answer
+        thought += found.thinking
     if (box := _BOX.match(text)) is not None:
         text = _BOX_END.sub("", text[box.end() :])
     return text, "\n\n".join(filter(None, (part.strip() for part in thought)))
@@ -83,9 +85,9 @@ def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str
 class AnswerStream:
     """Passes on the answer in a reply as it streams, without the thinking.
 
-    The pieces together are the answer of `split_thinking`, however the stream is cut, with one exception: text before a
-    closing tag without an opening one has been passed on before the tag arrives. A reply that mentions tags all the
-    time is passed on in one piece at its end.
+    The pieces add up to the answer of `split_thinking`, however the stream is cut, with one exception: text before a
+    closing tag without an opening one is passed on before the tag arrives. A reply that keeps mentioning tags is passed
+    on in one piece at its end.
     """
 
     def __init__(self, hear: Callable[[str], object]) -> None:
@@ -93,7 +95,7 @@ class AnswerStream:
         self._text = ""
         """Text since the last thinking."""
         self._passed = ""
-        """The part of it that was passed on."""
+        """The part of `_text` that was passed on."""
         self._thought = self._is_fresh = self._is_tagged = self._is_open = False
         self._work = 0
 
@@ -116,27 +118,27 @@ class AnswerStream:
                 self._look(sure)
 
     def end(self) -> None:
-        """Pass on the rest: the reply is complete."""
+        """Pass on the rest of the answer: the reply is complete."""
         self._pass(split_thinking(self._text, thought_before=self._thought)[0], sure=True)
 
     def _look(self, text: str) -> None:
         channels = split_channels(text)
         if channels is not None:
             self._is_open = not channels[0]
-            self._pass(scan(channels[0], whole=False).said)
+            self._pass(scan(channels[0], whole=False).answer)
             return
         found = scan(text, whole=False, thought_before=self._thought)
         self._is_open = found.open_at is not None
-        if _BOX.match(found.said):
+        if _BOX.match(found.answer):
             return
-        self._pass(found.said, sure=bool(found.thought))
-        if found.thought and found.open_at is None:
+        self._pass(found.answer, sure=bool(found.thinking))
+        if found.thinking and found.open_at is None:
             self._thought, self._is_tagged = True, False
-            self._is_fresh = found.begin == len(text)
-            self._text, self._passed = self._text[found.begin :], text[found.begin :]
+            self._is_fresh = found.thinking_end == len(text)
+            self._text, self._passed = self._text[found.thinking_end :], text[found.thinking_end :]
 
     def _sure(self) -> int:
-        """The number of characters that no tag, complete or begun on the last line, can change."""
+        """The number of characters before any tag on the last line, complete or begun: no later text changes them."""
         line = max(self._text.rfind("\n") + 1, len(self._text) - LINE_CHARACTERS)
         if line == 0 and not self._thought and _BARE_BEGUN.match(self._text):
             return 0
@@ -148,7 +150,7 @@ class AnswerStream:
             new, self._passed = said[len(self._passed) :], said
         elif not sure and self._passed.startswith(said):
             return
-        else:  # what was passed on so far was thinking
+        else:  # the text passed on so far was thinking
             new, self._passed = "\n" + said if said else "", said
         if new:
             self._hear(new)

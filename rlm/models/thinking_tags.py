@@ -1,11 +1,11 @@
-"""Find thinking in tags, such as `<think>...</think>`, and tell it from tags that a reply only mentions.
+"""Find thinking between tags, such as `<think>...</think>`, and distinguish it from tags that a reply only mentions.
 
 - An opening tag counts at the start of a line, and right after other thinking; it may have attributes.
 - Thinking ends at the next closing tag, regardless of fences or answers in it; without one all the rest is thinking.
 - A closing tag without an opening one ends thinking too, since chat templates write the opening tag: the text before
   it, up to earlier thinking, is thinking.
 - Tags in a fenced block, in inline code, in quotes, in a `FINAL(...)` or in the middle of a sentence are mentions, and
-  stay. A fence that is never closed protects nothing that ends thinking.
+  stay in the text. In a fence that is never closed, a closing tag still ends thinking.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OPEN = "|".join(f"(?P<{kind}>{opening})" for kind, (opening, _) in _KINDS.items
 _CLOSE = "|".join(closing for _, closing in _KINDS.values())
 TAG = re.compile(f"{_OPEN}|(?P<close>{_CLOSE})", re.IGNORECASE)
 _CLOSINGS = {kind: re.compile(closing, re.IGNORECASE) for kind, (_, closing) in _KINDS.items()}
-_EVENT = re.compile(  # what decides how a text is read: a fence, a `FINAL(`, inline code, a tag
+_EVENT = re.compile(  # a place that changes how the text after it is read: a fence, a `FINAL(`, inline code, a tag
     r"(?P<fence>^[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$)"
     r"|(?P<final>^[ \t]*\**(?:FINAL|SUBMIT)[ \t]*\()"
     rf"|(?P<inline>(?<!`)`[^`\n]+`)|{TAG.pattern}",
@@ -45,11 +45,11 @@ _CODE_INFO = re.compile(r"[ \t{.]*(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?(
 _TAGGED_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*[\w{][^`\n]*$", re.MULTILINE)
 _MENTION_BEFORE = re.compile(r"\w[ \t]+\Z")
 _MENTION_AFTER = re.compile(r"[ \t]+[a-z(]|[.,;:!?)'\"]")
-"""A sentence around a tag: a word before it, and more of the sentence after it."""
+"""Text before and after a tag in the middle of a sentence."""
 _GAP = re.compile(r"(?:[ \t]*\n)+|[ \t]*")
 """Space between a closing tag and the text after it."""
 _FENCES_TRIED = 20
-"""Places where one block may end; each costs a parse of it."""
+"""The most closing fences tried for one block; each costs a parse."""
 _CALLS_TRIED = 50
 """A `FINAL(` that never closes costs a search to the end; a model that repeats itself writes thousands."""
 _CALL = re.compile(r"^[ \t]*(?:FINAL|SUBMIT)[ \t]*\(", re.MULTILINE)
@@ -61,24 +61,30 @@ LINE_CHARACTERS = 400
 class Scanned:
     """A text with its thinking taken out."""
 
-    said: str
-    thought: list[str]
-    begin: int
-    """The offset at which the last thinking ends."""
+    answer: str
+    thinking: list[str]
+    """The parts of thinking, in order."""
+    thinking_end: int
+    """The offset at which the last thinking ends; 0 without any."""
     open_at: int | None
-    """The offset at which thinking begins that has no end yet."""
+    """The offset of an opening tag whose thinking has no end yet; None if there is none."""
 
 
 def scan(text: str, *, whole: bool = True, thought_before: bool = False) -> Scanned:
-    """Separate the thinking in tags. `whole`: the text is complete. `thought_before`: it follows thinking."""
+    """Separate the thinking between tags from the answer.
+
+    `whole`: the text is complete, not a part of a stream. `thought_before`: the text follows thinking.
+    """
     open_at: int | None = None
-    said: list[str] = []
-    thought: list[str] = []
+    answer: list[str] = []
+    thinking: list[str] = []
     closings: dict[str, re.Match[str] | None] = {}
     calls = begin = at = 0  # text before `begin` is sorted; the search for the next event goes on at `at`
-    while event := (
-        _EVENT_AFTER_THINKING.match(text, at) if at == begin and len(thought) < _CALLS_TRIED else None
-    ) or _EVENT.search(text, at):
+    while True:
+        follows_thinking = at == begin and len(thinking) < _CALLS_TRIED
+        event = (_EVENT_AFTER_THINKING.match(text, at) if follows_thinking else None) or _EVENT.search(text, at)
+        if event is None:
+            break
         at = event.end()
         if event["fence"] is not None:
             at = _end_of_fence(text, event, whole) or at
@@ -95,19 +101,19 @@ def scan(text: str, *, whole: bool = True, thought_before: bool = False) -> Scan
             if not _opens(text, event, begin, closing, whole):
                 continue
             before = text[begin : event.start()]
-            said.append(before if before[-1:] in ("", "\n") else before + "\n")
-            thought.append(text[at : closing.start() if closing else len(text)])
+            answer.append(before if before[-1:] in ("", "\n") else before + "\n")
+            thinking.append(text[at : closing.start() if closing else len(text)])
             begin = at = skip_gap(text, closing.end()) if closing else len(text)
             open_at = None if closing else event.start()
         elif not _is_mention(text, event, begin):
-            if text[at:].strip() or not (thought or thought_before):
-                thought.append(text[begin : event.start()])
+            if text[at:].strip() or not (thinking or thought_before):
+                thinking.append(text[begin : event.start()])
             else:
-                said.append(text[begin : event.start()])
+                answer.append(text[begin : event.start()])
             begin = at = skip_gap(text, at)
-    said.append(text[begin:])
-    joined = "".join(said)
-    return Scanned(joined.lstrip("\n") if thought else joined, thought, begin, open_at)
+    answer.append(text[begin:])
+    answer_text = "".join(answer)
+    return Scanned(answer_text.lstrip("\n") if thinking else answer_text, thinking, begin, open_at)
 
 
 def skip_gap(text: str, at: int) -> int:
@@ -138,8 +144,8 @@ def _find_closing(text: str, at: int, kind: str) -> re.Match[str] | None:
 
 def is_quoted(text: str, tag: re.Match[str]) -> bool:
     """Whether a tag is between quotes, or in inline code."""
-    before, behind = text[: tag.start()][-1:], text[tag.end() : tag.end() + 1]
-    if before and before == behind and before in "\"'`":
+    before, after = text[: tag.start()][-1:], text[tag.end() : tag.end() + 1]
+    if before and before == after and before in "\"'`":
         return True
     first = text.rfind("\n", 0, tag.start()) + 1
     last = text.find("\n", tag.end())
@@ -150,10 +156,10 @@ def is_quoted(text: str, tag: re.Match[str]) -> bool:
 def _is_mention(text: str, tag: re.Match[str], begin: int) -> bool:
     """Whether a closing tag without an opening one is only mentioned, and ends nothing."""
     first = max(begin, text.rfind("\n", 0, tag.start()) + 1, tag.start() - LINE_CHARACTERS)
-    before, behind = text[first : tag.start()], text[tag.end() : tag.end() + 3]
+    before, after = text[first : tag.start()], text[tag.end() : tag.end() + 3]
     if is_quoted(text, tag) or re.search(_OPEN, before, re.IGNORECASE):
         return True
-    return bool(_MENTION_BEFORE.search(before) and _MENTION_AFTER.match(behind))
+    return bool(_MENTION_BEFORE.search(before) and _MENTION_AFTER.match(after))
 
 
 def _dedent(code: str) -> str:
@@ -176,11 +182,11 @@ def _end_of_fence(text: str, opening: re.Match[str], whole: bool = True) -> int 
             return len(text)
         if not whole and len(ends) < _FENCES_TRIED:
             return len(text)
-    stop, behind = (ends[0].start(), ends[0].end()) if ends else (len(text), len(text))
+    stop, after = (ends[0].start(), ends[0].end()) if ends else (len(text), len(text))
     inside = text[start:stop]
     if ends and not is_code and not _TAGGED_FENCE.search(inside):
-        return behind
-    return None if (whole or ends) and _holds_end(inside) else behind
+        return after
+    return None if (whole or ends) and _ends_thinking(inside) else after
 
 
 def _end_of_call(text: str, at: int, whole: bool) -> int | None:
@@ -190,12 +196,12 @@ def _end_of_call(text: str, at: int, whole: bool) -> int | None:
         depth += 1 if parenthesis[0] == "(" else -1
         if depth == 0:
             end = at + parenthesis.end()
-            return None if _holds_end(text[at:end]) and _CALL.search(text, at, end) else end
+            return None if _ends_thinking(text[at:end]) and _CALL.search(text, at, end) else end
     return None if whole else len(text)
 
 
-def _holds_end(inside: str) -> bool:
-    """Whether the text holds a closing tag that is alone on its line and has no opening tag before it."""
+def _ends_thinking(inside: str) -> bool:
+    """Whether a text has a closing tag that is alone on its line and has no opening tag before it."""
     depth = 0
     for tag in TAG.finditer(inside):
         if tag["close"] is None:
@@ -210,7 +216,7 @@ def _holds_end(inside: str) -> bool:
 
 
 def outside_fences(text: str, marks: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Those matches that are in no fenced block of code."""
+    """The matches that are outside all fenced blocks of code."""
     spans = []
     at = 0
     while fence := _EVENT.search(text, at):

@@ -30,13 +30,13 @@ _WORDS = (
     rf"|too many tokens: |extra usage is required for long context"
 )
 # Limits of other things: of a minute or a day, of the reply alone, and a stop sequence or a name that is too long.
-_ELSE = (
+_OTHER_LIMITS = (
     r"too many tokens,? (?:please )?wait|per (?:minute|day|hour|second)|rate limit|quota"
     r"|\bmax_(?:completion_|output_|new_)?tokens\b\W*(?:\w+ ){0,3}?(?:is too|must be|exceeds|cannot|should|greater"
     r"|larger|above|:)|completion tokens,? whereas|\bstop\b.{0,20}too"
 )
 _SURELY = r"request too large|input or output tokens must be reduced|tokens\W*\+\W*max_new_tokens"
-"""Said with words of `_ELSE`. The first two: one request is larger than the tokens of a minute, and no wait helps."""
+"""Messages about the prompt that also match `_OTHER_LIMITS`, such as a request larger than the tokens of a minute."""
 
 _NUMBER = r"(\d{1,3}(?:[,_]\d{3})+|\d+)"
 _LIMITS = (
@@ -51,12 +51,12 @@ _SUM = rf"{_NUMBER} \+ {_NUMBER} > "
 
 
 def _find(pattern: str, message: str) -> re.Match[str] | None:
-    """By the cache of `re`: most programs meet no such error, and the patterns take 20 ms."""
+    """Search without compiling ahead: the patterns take 20 ms, and most programs never see such an error."""
     return re.search(pattern, message, re.IGNORECASE | re.DOTALL)
 
 
 def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int | None, int | None] | None:
-    """The tokens of the prompt and of the window, each None if it is not reported; None for any other failure."""
+    """The tokens of the prompt and of the window, each None if not reported; None if the failure has another cause."""
     if not _is_too_long(message, code, status):
         return None
     window = next((_int(found[1]) for each in _LIMITS if (found := _find(each, message))), None)
@@ -72,7 +72,7 @@ def _is_too_long(message: str, code: str, status: int | None) -> bool:
         return True
     if _find(_SURELY, message):
         return True
-    if status in (401, 404, 408, 429, 503, 529) or _find(_ELSE, message):
+    if status in (401, 404, 408, 429, 503, 529) or _find(_OTHER_LIMITS, message):
         return False
     return _find(_WORDS, message) is not None
 

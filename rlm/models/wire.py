@@ -11,8 +11,8 @@ from itertools import chain
 from typing import Any
 
 from rlm.errors import LLMError
+from rlm.models.endpoint_errors import WRONG_URL, CallTarget, EndpointError, find_error, one_line
 from rlm.models.sse import read_events
-from rlm.models.statement import WRONG_URL, Asked, Failed, find_error, one_line
 
 _MOST_BYTES = 256 << 20
 """Largest answer, in bytes: far more than a model writes."""
@@ -26,17 +26,20 @@ class Received:
     """A part of a body."""
 
     value: Any = None
-    """JSON; None for a sign of life."""
+    """JSON; None for a comment, which keeps the connection alive."""
     is_event: bool = True
-    """Part of a stream; else the whole body."""
+    """Whether it is an event of a stream; else it is the whole body."""
     is_done: bool = False
-    """The mark `[DONE]`."""
+    """Whether it is the mark of the end, `[DONE]`."""
 
 
-def read_body(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) -> Iterator[Received]:
-    """The parts of a body. Raises Failed for an event with the name `error`, and LLMError for a web page, for anything
-    but JSON or events, and if only signs of life come for `timeout_seconds`."""
-    pieces = _limit(pieces, asked)
+def read_body(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
+    """The parts of a body.
+
+    Raises EndpointError for an event named `error`. Raises LLMError for a web page or anything else but JSON or events,
+    and when nothing but comments arrives for `timeout_seconds`.
+    """
+    pieces = _limit(pieces, target)
     head = b""
     for piece in pieces:
         head += piece
@@ -44,12 +47,12 @@ def read_body(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) -> 
             break
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if re.match(rb"(?:data|event|id|retry)?:", start):
-        yield from _read_stream(chain([start], pieces), asked, timeout_seconds)
+        yield from _read_stream(chain([start], pieces), target, timeout_seconds)
         return
     body = start + b"".join(pieces)
     if not body:
-        raise LLMError(f"{asked}: an empty answer, no stream and no JSON ({WRONG_URL})", transient=True)
-    yield Received(_parse(body, asked), is_event=False)
+        raise LLMError(f"{target}: an empty answer, no stream and no JSON ({WRONG_URL})", transient=True)
+    yield Received(_parse(body, target), is_event=False)
 
 
 def read_text(text: str) -> str:
@@ -62,12 +65,12 @@ def read_text(text: str) -> str:
     return one_line(re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text[:20_000], flags=re.IGNORECASE | re.DOTALL))
 
 
-def _read_stream(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) -> Iterator[Received]:
+def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
     heard_at = time.monotonic()
     for event in read_events(pieces):
         if event.data is None:
             if time.monotonic() - heard_at > timeout_seconds:
-                raise LLMError(f"{asked.where} gave no answer within {timeout_seconds:g} seconds", transient=True)
+                raise LLMError(f"{target.where} gave no answer within {timeout_seconds:g} seconds", transient=True)
             yield Received()
             continue
         heard_at = time.monotonic()
@@ -81,37 +84,37 @@ def _read_stream(pieces: Iterable[bytes], asked: Asked, timeout_seconds: float) 
             value = json.loads(data)
         except (ValueError, RecursionError):
             said = f"an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
-            raise LLMError(f"{asked}: {said}", transient=True) from None
+            raise LLMError(f"{target}: {said}", transient=True) from None
         if event.name == "error":
             error = find_error(value) or find_error({"error": value})
             if error is not None:
-                raise Failed(error)
+                raise EndpointError(error)
         yield Received(value)
 
 
-def _parse(body: bytes, asked: Asked) -> Any:
+def _parse(body: bytes, target: CallTarget) -> Any:
     text = body.decode("utf-8", "replace")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
-        torn = text[0] in "{[" and isinstance(exc, json.JSONDecodeError) and _is_dirty(exc, text)
+        is_torn = text[0] in "{[" and isinstance(exc, json.JSONDecodeError) and _breaks_off(exc, text)
     shown = repr(read_text(text)[:_SHOWN_CHARACTERS])
     if text[0] == "<":
-        raise LLMError(f"{asked}: a web page in place of an answer: {shown} ({WRONG_URL})")
-    if torn:
-        raise LLMError(f"{asked}: the answer ended in the middle: {shown}", transient=True)
-    raise LLMError(f"{asked}: an answer that is not JSON: {shown} ({WRONG_URL})")
+        raise LLMError(f"{target}: a web page in place of an answer: {shown} ({WRONG_URL})")
+    if is_torn:
+        raise LLMError(f"{target}: the answer ended in the middle: {shown}", transient=True)
+    raise LLMError(f"{target}: an answer that is not JSON: {shown} ({WRONG_URL})")
 
 
-def _is_dirty(exc: json.JSONDecodeError, text: str) -> bool:
-    """Whether the JSON is right as far as it goes."""
+def _breaks_off(exc: json.JSONDecodeError, text: str) -> bool:
+    """Whether the JSON is valid up to the end of the text, where the rest is missing."""
     return exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
 
 
-def _limit(pieces: Iterable[bytes], asked: Asked) -> Iterator[bytes]:
+def _limit(pieces: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
     size = 0
     for piece in pieces:
         size += len(piece)
         if size > _MOST_BYTES:
-            raise LLMError(f"{asked}: an answer of more than {_MOST_BYTES >> 20} MiB")
+            raise LLMError(f"{target}: an answer of more than {_MOST_BYTES >> 20} MiB")
         yield piece

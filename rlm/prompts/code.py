@@ -17,16 +17,22 @@ import builtins
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rlm.runners.syntax import compiles, parse
 
-OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?:(`{3,})[ \t]*([^`]*)|(~{3,})[ \t]*(.*))$")
+OPENING = re.compile(
+    r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)"  # spaces, or the marker of a list
+    r"(?P<mark>`{3,}(?!.*`)|~{3,})[ \t]*(?P<info>.*)$"
+)
+"""The line that opens a fence."""
 RUNS = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
-_TAG = re.compile(r"[{\s]*\.?([^\s:{},;]*)")
+"""The tags of Python, as a pattern."""
+_TAG = re.compile(r"[{\s]*\.?(?P<tag>[^\s:{},;]*)")
 _RUNS = re.compile(RUNS, re.IGNORECASE)
 _BARE = re.compile(rf"[`'\"*<\[ \t]{{0,3}}{RUNS}[`'\"*>\]: \t]{{0,3}}", re.IGNORECASE)
 _MAY_OPEN = re.compile(rf"[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]*)?(?:`{{3}}|~{{3}}|<)|{_BARE.pattern}$", re.IGNORECASE)
-_HTML = re.compile(r"[ \t]*<(code|python|repl)\b([^<>]*)>(.*)$", re.IGNORECASE)
+_HTML = re.compile(r"[ \t]*<(?P<name>code|python|repl)\b(?P<attributes>[^<>]*)>(?P<rest>.*)$", re.IGNORECASE)
 _ANSWER_CALLS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
 _KNOWN = frozenset(dir(builtins)) | {
     "llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS",
@@ -48,7 +54,7 @@ class CodeBlock:
 
     @property
     def runs(self) -> bool:
-        """False for a cut block that is not complete source: half a program must not run."""
+        """Whether the block may run: a cut block that is not complete source must not."""
         return not self.cut or compiles(self.code)
 
 
@@ -57,8 +63,8 @@ class Fence:
     """A fenced block, or code that lacks its fence."""
 
     block: CodeBlock
-    used: int
-    """The number of lines of the reply that the block takes, fences included."""
+    line_count: int
+    """The lines of the reply that the block takes, fences included."""
     tag: str
     """The tag in lower case, empty for none; `code` for `<code>`, `bare` for code after a line that is a tag without a
     fence."""
@@ -66,12 +72,12 @@ class Fence:
 
     @property
     def is_python(self) -> bool:
-        """Its tag says that it runs."""
+        """Whether the tag names Python."""
         return _RUNS.fullmatch(self.tag) is not None or self.tag in ("code", "bare")
 
 
 def may_open(line: str) -> bool:
-    """Whether a block may begin with a line."""
+    """Whether a block may begin with a line: a cheap test before `read_fence`."""
     return _MAY_OPEN.match(line) is not None
 
 
@@ -81,18 +87,17 @@ def read_fence(reply: Sequence[str], at: int) -> Fence | None:
     opening = OPENING.match(lines[0])
     if opening is None:
         return _read_html(lines) or _read_bare(lines)
-    margin, mark = opening[1], opening[2] or opening[4]
-    found = _TAG.match(opening[3] or opening[5] or "")
-    tag = found[1].lower() if found else ""
+    margin, mark = len(opening["margin"]), opening["mark"]
+    found = _TAG.match(opening["info"])
+    tag = found["tag"].lower() if found else ""
     body = lines[1:]
     if _RUNS.fullmatch(tag):
-        block, used = _read_block(body, len(margin), mark)
-        return Fence(block, 1 + used, tag, not block.cut)
+        block, taken = _read_block(body, margin, mark)
+        return Fence(block, 1 + taken, tag, closed=not block.cut)
     end = next((i for i, line in enumerate(body) if line.rstrip().endswith(mark)), None)
     if end is None:
-        return Fence(CodeBlock(_dedent(body, len(margin))), len(lines), tag, False)
-    last = body[end].rstrip().rstrip(mark[0])
-    return Fence(CodeBlock(_dedent([*body[:end], *([last] if last.strip() else [])], len(margin))), end + 2, tag, True)
+        return Fence(CodeBlock(_dedent(body, margin)), len(lines), tag, closed=False)
+    return Fence(CodeBlock(_dedent(_lines_before(body, end, mark[0]), margin)), end + 2, tag, closed=True)
 
 
 def whole_code(text: str) -> CodeBlock | None:
@@ -104,9 +109,9 @@ def whole_code(text: str) -> CodeBlock | None:
 
 
 def acts(code: str) -> bool:
-    """Whether it compiles and does something: a call of something known, an assignment, a look at `context`.
+    """Whether code compiles and does something: calls a known name, assigns, or reads `context`.
 
-    Calls that give an answer do not count: a reply of `FINAL(...)` alone is words.
+    Calls that give an answer do not count: a reply of `FINAL(...)` alone is text.
     """
     try:
         body = [statement for statement in parse(code).body if not _is_final(statement)]
@@ -145,29 +150,33 @@ def _read_bare(lines: Sequence[str]) -> Fence | None:
     """Code after a line `repl` that lacks the marks of a fence, up to the fence that closes it."""
     if _BARE.fullmatch(lines[0]) is None:
         return None
-    at = next((i for i, line in enumerate(lines) if i and line.strip()), len(lines))
-    if at < len(lines) and (inner := OPENING.match(lines[at])) and not (inner[3] or inner[5]):
-        block, used = _read_block(lines[at + 1 :], len(inner[1]), inner[2] or inner[4])
-        return Fence(block, at + 1 + used, "bare", not block.cut) if acts(block.code) else None
-    end = next((i for i, line in enumerate(lines) if i and re.search(r"(?:`{3,}|~{3,})[ \t]*$", line)), len(lines))
-    last = [lines[end].rstrip().rstrip("`~")] if end < len(lines) else []
-    code = _dedent([*lines[1:end], *(line for line in last if line.strip())], 0).strip("\n")
-    return Fence(CodeBlock(code), min(end + 1, len(lines)), "bare", end < len(lines)) if acts(code) else None
+    at = next((i for i, line in enumerate(lines) if i > 0 and line.strip()), len(lines))
+    if at < len(lines) and (inner := OPENING.match(lines[at])) and not inner["info"]:
+        block, taken = _read_block(lines[at + 1 :], len(inner["margin"]), inner["mark"])
+        return Fence(block, at + 1 + taken, "bare", closed=not block.cut) if acts(block.code) else None
+    body = lines[1:]
+    end = next((i for i, line in enumerate(body) if re.search(r"(?:`{3,}|~{3,})[ \t]*$", line)), None)
+    code = _dedent(body if end is None else _lines_before(body, end, "`~"), 0).strip("\n")
+    if not acts(code):
+        return None
+    return Fence(CodeBlock(code), len(lines) if end is None else end + 2, "bare", closed=end is not None)
 
 
 def _read_html(lines: Sequence[str]) -> Fence | None:
     """`<code>...</code>`, on lines of its own, if it is Python by its attributes and by its content."""
     opening = _HTML.match(lines[0])
-    if opening is None or (opening[2].strip() and not re.search(RUNS, opening[2], re.IGNORECASE)):
+    if opening is None:
         return None
-    text = "\n".join([opening[3], *lines[1:]])
-    closing = re.search(rf"</{opening[1]}\s*>[ \t]*$", text, re.IGNORECASE | re.MULTILINE)
+    if opening["attributes"].strip() and not re.search(RUNS, opening["attributes"], re.IGNORECASE):
+        return None
+    text = "\n".join([opening["rest"], *lines[1:]])
+    closing = re.search(rf"</{opening['name']}\s*>[ \t]*$", text, re.IGNORECASE | re.MULTILINE)
     if closing is None:
         return None
     code = _dedent(text[: closing.start()].strip("\n").rstrip().split("\n"), 0)
     if not acts(code) and not gives_answer(code):
         return None
-    return Fence(CodeBlock(code), text.count("\n", 0, closing.end()) + 1, "code", True)
+    return Fence(CodeBlock(code), text.count("\n", 0, closing.end()) + 1, "code", closed=True)
 
 
 def gives_answer(code: str) -> bool:
@@ -179,50 +188,50 @@ def gives_answer(code: str) -> bool:
     return not names.isdisjoint(_ANSWER_CALLS | {"answer"})
 
 
-def _read_block(body: Sequence[str], margin: int, fence: str) -> tuple[CodeBlock, int]:
-    """The block that starts at `body[0]`, and how many lines it takes with its closing fence.
+def _read_block(body: Sequence[str], margin: int, mark: str) -> tuple[CodeBlock, int]:
+    """The block of Python that starts at `body[0]`, and the number of its lines with the closing fence.
 
     A bare fence is not valid Python, so code that compiles up to a fence cannot continue after it: the first such fence
     ends the block. The exception is a fence in a comment, after which the block may go on to a later one.
     """
     first: tuple[CodeBlock, int] | None = None
     in_comment: tuple[CodeBlock, int] | None = None
-    for used, code_lines, alone in _endings(body, fence):
+    for end in _closing_lines(body, mark):
+        code_lines = _lines_before(body, end, mark[0])
         code = _dedent(code_lines, margin)
-        first = first or (CodeBlock(code), used)
+        found = CodeBlock(code), end + 1
+        is_alone = len(code_lines) == end
+        first = first or found
         if compiles(code):
-            if alone or "#" not in code_lines[-1]:
-                return CodeBlock(code), used
-            in_comment = in_comment or (CodeBlock(code), used)
-        elif alone and in_comment:
+            if is_alone or "#" not in code_lines[-1]:
+                return found
+            in_comment = in_comment or found
+        elif is_alone and in_comment:
             return in_comment
-    rest = re.sub(rf"\n[ \t]*{fence[0]}{{1,2}}$", "", _dedent(body, margin))
-    if in_comment and not compiles(rest):
+    rest = re.sub(rf"\n[ \t]*{mark[0]}{{1,2}}$", "", _dedent(body, margin))
+    rest_compiles = compiles(rest)
+    if in_comment and not rest_compiles:
         return in_comment
-    if first is None or compiles(rest):
+    if first is None or rest_compiles:
         return CodeBlock(rest, cut=True), len(body)
     return first
 
 
-def _endings(body: Sequence[str], fence: str) -> Iterator[tuple[int, Sequence[str], bool]]:
-    """The possible ends of a block: lines used, its lines of code, whether the fence is alone on its line."""
-    found = 0
-    for i, line in enumerate(body):
-        stripped = line.strip()
-        if not stripped.endswith(fence):
-            continue
-        code = stripped.rstrip(fence[0])
-        yield i + 1, (body[:i] if not code else [*body[:i], line.rstrip().rstrip(fence[0])]), not code
-        found += 1
-        if found == _FENCES_TRIED:
-            return
+def _closing_lines(body: Sequence[str], mark: str) -> Iterator[int]:
+    """The numbers of the lines that may close a block: they end with its mark."""
+    return islice((i for i, line in enumerate(body) if line.rstrip().endswith(mark)), _FENCES_TRIED)
+
+
+def _lines_before(body: Sequence[str], end: int, marks: str) -> list[str]:
+    """The code before the closing fence on line `end`, and before the fence on that line."""
+    last = body[end].rstrip().rstrip(marks)
+    return [*body[:end], last] if last.strip() else list(body[:end])
 
 
 def _dedent(lines: Sequence[str], margin: int) -> str:
     """The code without the margin of its fence; without the margin that all lines share, if only that compiles."""
-    stripped = [line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
-    code = "\n".join(stripped)
-    from textwrap import dedent
+    from textwrap import dedent  # an import of rlm need not pay for it
 
+    code = "\n".join(line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
     even = dedent(code)
     return even if even != code and not compiles(code) and compiles(even) else code

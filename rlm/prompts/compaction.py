@@ -1,7 +1,7 @@
 """Shorten a history that nears the model's window, by rule: no model is called, so a replay gives the same. Pure.
 
-What comes before the first turn and the newest turns stay as they are. Replies and output of older turns keep head and
-tail. Their variables are untouched in the REPL, and a note says so to the model.
+The messages before the first turn and the newest turns stay whole. Replies and outputs of older turns keep their head
+and tail, and a note tells the model that its variables are unchanged in the REPL.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ _LEVELS = ((4, 1_200), (2, 400), (1, 200), (0, 200))
 _FEWEST_CHARACTERS = 200
 """Fewest characters of an output, however small the window."""
 _LESS, _LESS_UNCOUNTED = 0.9, 0.5
-"""Share of a too long prompt to send instead: if its endpoint counted it, and if not."""
+"""The share of a refused prompt to send next: if the endpoint counted its tokens, and if not."""
 _SCALES = (0.25, 8.0)
-"""Counts of an endpoint that are further from the estimate count something else, such as the tokens that no cache
-held."""
+"""The least and the largest scale. An endpoint whose count is further off counts something else, such as uncached
+tokens."""
 
 _STEP = 0.05
-"""Scales are rounded up to these: the text that comes next is counted a little otherwise than the text before it."""
+"""Scales are rounded up to a multiple of this, since the next text may have more tokens than the last."""
 
 NOTE = "[Earlier turns are shortened. Every variable is still there: SHOW_VARS() lists them.]"
 _TURN = re.compile(
     r"(?:\A|\n\n)(?:Your last reply and its output were the same [^\n]*\n\n)?Turn \d+(?:/\d+)?[.:][^\n]*\Z"
 )
-"""The message that opened a turn, at the end of the one that it was joined to; also as earlier versions wrote it."""
+"""A message that opened a turn, at the end of the message that it was joined to; earlier versions' wording too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The capacity of the root's prompt, and how its endpoint counts."""
+    """The capacity of the root's prompt in tokens, and the scale of its endpoint's counts."""
 
     tokens: int
     scale: float = 1.0
-    """Tokens that the endpoint counts for each estimated one."""
+    """Tokens that the endpoint counts for each estimated token."""
 
     def count(self, messages: Sequence[Message]) -> int:
         """The tokens of a prompt, as the endpoint is expected to count them."""
         return int(self.scale * estimate_tokens(messages))
 
     def after(self, prompt: Sequence[Message], reply: Reply) -> Window:
-        """With the scale of a call that was answered, if its endpoint said how many tokens it took."""
+        """The window with the scale of an answered call, if its endpoint reported the tokens of the prompt."""
         if reply.estimated or reply.input_tokens <= 0:
             return self
         return self._scaled(prompt, reply.input_tokens)
 
     def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> Window:
-        """After a prompt that was too long: by the counts of the endpoint, and smaller than that prompt."""
+        """The window after a prompt was too long: smaller than that prompt, by the counts of the endpoint if any."""
         scaled = self._scaled(prompt, refusal.tokens) if refusal.tokens else self
         share = _LESS if refusal.tokens else _LESS_UNCOUNTED
         tokens = min(refusal.window_tokens or self.tokens, self.tokens, int(share * scaled.count(prompt) / FILL))
@@ -85,7 +85,10 @@ def fit(text: str, window: Window) -> str:
 
 
 def compact(messages: Sequence[Message], window_tokens: int, scale: float = 1.0) -> tuple[list[Message], int]:
-    """The messages, shortened until they fit, and the number of shortened ones. `scale` is that of a `Window`."""
+    """The messages, shortened until they fill at most 85 % of the window, and the number of shortened ones.
+
+    `scale`: see `Window.scale`.
+    """
     window = Window(window_tokens, scale)
     room = int(FILL * window_tokens)
     if window.count(messages) <= room:
@@ -110,7 +113,7 @@ def _cut_newest(messages: Sequence[Message], room: int, window: Window) -> Messa
 
 
 def without_turn(text: str) -> str:
-    """A message of a user without the message that opened a turn, if that was joined to its end."""
+    """The text of a user message without the opening of a turn that was joined to its end."""
     return _TURN.split(text, maxsplit=1)[0]
 
 

@@ -1,9 +1,9 @@
-"""Show the root model by example how to look and how to finish: messages between the system prompt and the question.
+"""Write example messages that show the root model how to look and how to finish, before the question.
 
-They are messages rather than prose, because a small model then begins its reply as they do, with a fence. It may also
-copy them verbatim, so all code in them must be right as it is, and must print little. They are short, because they are
-read on every turn. The visualizer of rlms takes any user message of 51 to 499 characters for the question of a run,
-unless it says "answer the prompt"; so the first one does.
+A small model begins its reply as the example messages do, with a fence, which it does not learn from prose. It may copy
+them verbatim, so their code must be correct as it is and print little. They are short, because every turn pays for
+them. The visualizer of rlms takes any user message of 51 to 499 characters for the question of a run, unless it
+contains "answer the prompt"; so the first message does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOOK_FIRST = (
     "`context` is there, and you have seen nothing of it yet. Write a ```repl block that searches it for a rare word "
     "of the query and prints what stands around it. Give no answer yet."
 )
-"""What the message of each turn asks for until some code has run."""
+"""The request in the message of each turn until code has run."""
 _ASK = (
     'For example, answer the prompt: "Where was Ada Lovelace buried?"\n\nThe variable `context` holds a {}.\n\n'
     f"Turn 1/2: {LOOK_FIRST}"

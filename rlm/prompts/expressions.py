@@ -1,9 +1,9 @@
-"""Tell whether an answer that was written as text is code: `FINAL(context[at:at + 500])`. Pure.
+"""Decide whether an answer that was written as text is code, as `FINAL(context[at:at + 500])` is. Pure.
 
-It is where it parses as Python and uses the namespace of the cells, or a name to which the model has assigned, also
-in code that was not heard or failed; and where it can be nothing else: an f-string, a slice, a sum of strings.
-`FINAL(os.path.join)` and `FINAL(count)` are words, as long as no code made such a variable. Code that does not parse,
-and a template whose fields are variables, as `FINAL(It is {count})`, are no answer either.
+It is code if it parses as Python and uses a name of the cells' namespace, or a name that the model has assigned in code
+that did not run or that failed. It also is code if it cannot be anything else: an f-string, a slice, a sum of strings.
+`FINAL(os.path.join)` and `FINAL(count)` are words, unless code made such a variable. Broken code, and a template whose
+fields are variables, as `FINAL(It is {count})`, are no answers.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ _FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_][^{}\n]*)\}(?!\})")
 
 
 def may_be_code(final: TextFinal) -> bool:
-    """Whether it is Python that uses names, so that the existing names decide; or code alone."""
+    """Whether the answer can be code: it is Python that uses names, or that can only be code. See `is_code`."""
     if not final.call or (final.is_name and _is_simple(final.call)):
         return False
     return bool(_loaded(final.call)) or _is_computed(parse(final.call))
 
 
 def assigned_names(texts: Iterable[str]) -> set[str]:
-    """Names to which lines of these texts assign, whether or not they were run."""
+    """The names that lines of these texts assign, whether or not the lines ran."""
     found = (match[1] or match[2] for text in texts for match in _ASSIGNED.finditer(text))
     return {name.strip() for names in found for name in names.split(",")}
 
 
 def may_be_broken(final: TextFinal) -> bool:
-    """Whether it has the signs that `is_broken` looks for, so that the existing names decide."""
+    """Whether the answer can be broken code or a template; `is_broken` decides by the existing names."""
     return not final.is_name and (
         (not final.call and _BROKEN.match(final.text) is not None) or _FIELD.search(final.text) is not None
     )
 
 
 def is_broken(final: TextFinal, variables: Collection[str]) -> bool:
-    """Whether it begins like code over variables and is not Python, or is a template with variables as fields."""
+    """Whether the answer is code over variables that does not parse, or a template with variables as fields."""
     known = {*variables, "context"}
     begun = None if final.call else _BROKEN.match(final.text)
     begins = begun and begun["name"] in known and (begun["calls"] or begun["alone"] is None)
@@ -76,7 +76,7 @@ def _is_over(field: str, known: Collection[str]) -> bool:
 
 
 def is_code(final: TextFinal, variables: Collection[str]) -> bool:
-    """Whether it uses variables of the namespace, and is not a sentence with one of their names in it."""
+    """Whether the answer uses variables of the namespace, and is not a sentence that contains one of their names."""
     tree = parse(final.call)
     known = {*variables, *_HELD}
     loaded = _loaded(final.call)
@@ -97,7 +97,7 @@ def is_code(final: TextFinal, variables: Collection[str]) -> bool:
 
 
 def _is_computed(tree: ast.Module) -> bool:
-    """Whether it can only be meant to be run: words have no f-strings, no slices, no sums and no methods of strings."""
+    """Whether a call can only be code: it has an f-string, a slice, a sum of strings, or a method of a string."""
     for node in (node for part in _arguments(tree) for node in ast.walk(part)):
         match node:
             case ast.JoinedStr() | ast.Slice() | ast.Call(func=ast.Attribute(value=ast.Constant(value=str()))):
@@ -112,6 +112,7 @@ def _is_computed(tree: ast.Module) -> bool:
 
 
 def _arguments(tree: ast.Module) -> list[ast.expr]:
+    """The arguments of a call that is the whole source; empty for any other source."""
     match tree.body:
         case [ast.Expr(value=ast.Call(args=args, keywords=keywords))]:
             return [*args, *(keyword.value for keyword in keywords)]
@@ -119,6 +120,7 @@ def _arguments(tree: ast.Module) -> list[ast.expr]:
 
 
 def _is_simple(call: str) -> bool:
+    """Whether the first argument of a call is a plain name or literal."""
     return all(isinstance(part, (ast.Name, ast.Constant)) for part in _arguments(parse(call))[:1])
 
 

@@ -1,7 +1,7 @@
-"""Tell a model what to correct in code, or in an answer, that did not count.
+"""Explain to a model why its code or its answer did not count.
 
-The hint names the fault in the model's own text and asks for the same again: a model that is shown other code as an
-example copies that, and drops its own.
+The hint names the fault in the model's own text and asks for the same again: a model copies example code and drops its
+own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TOOL_CALL = re.compile(
     r"<tool_call>|<function[=_ ]\S*|<\|python_(?:tag|start)\|>|\[TOOL_CALLS\]|<execute(?:_\w+)?>|<invoke \S*"
     r"|<\|tool_calls?[\w|>]*|<｜tool▁calls?[\w▁｜>]*|<use_mcp_tool>"
 )
-"""Calls of tools as text, as models write them that were trained on tools."""
+"""Tool calls in text, in the forms of several models."""
 _INSIDE_LINE = re.compile(
     rf"^[^`\n]*[^`\s][^`\n]*`{{3,}}[ \t]*{RUNS}[ \t]*$|`{{3,}}[ \t]*{RUNS}[ \t]+[^`\n]+`{{3,}}",
     re.MULTILINE | re.IGNORECASE,
@@ -31,7 +31,7 @@ _INSIDE_LINE = re.compile(
 
 
 def explain(reply: str, fences: Sequence[Fence]) -> str:
-    """The reason why code or an answer of a reply did not count; empty if it has neither."""
+    """The reason why the code or the answer in a reply did not count; empty if the reply has neither."""
     lines = reply.strip().split("\n")
     code = "\n".join(line for line in lines if not OPENING.match(line))
     if bare := _BARE.fullmatch(lines[0]):

@@ -1,11 +1,11 @@
 """Find the answer that a reply gives as text, with `FINAL(...)` or a similar form at the start of a line.
 
-Its parenthesis closes by the first rule that applies:
+The closing parenthesis is found by the first rule that applies:
 
-- Python: the shortest text that parses as the arguments of a call, if it has a string, a bracket or a keyword in it
-- balance: parentheses in pairs, except for smileys, for items of a list as in `1) one 2) two`, and for fenced blocks.
-  If text continues on the same line and closes one more, as in `FINAL(see step 3) and that)`, the last counts
-- else the last parenthesis that ends a paragraph
+- the text up to it parses as the arguments of a Python call, and has a string, a bracket or a keyword
+- parentheses balance, without those of smileys, of list items as in `1) one 2) two`, and in fenced blocks. If text on
+  the same line closes one more, as in `FINAL(see step 3) and that)`, the last one counts
+- it ends a paragraph
 
 The text after it is prose, and not part of the answer.
 """
@@ -36,7 +36,7 @@ _ALONE = re.compile(r"\\[()]|\[[^\[\]()\n,]{1,40},[^\[\]()\n,]{1,40}\)")
 _SPACED = re.compile(r"[\w\])][ \t]+\(")
 _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE)
 _PARAGRAPH_END = re.compile(r"[)][*_`.\s]*?(?=\n[ \t]*\n|\Z)")
-_BEHIND = re.compile(r"[ \t]*[*_`.]*[ \t]*(?=\n|\Z)")
+_LINE_END = re.compile(r"[ \t]*[*_`.]*[ \t]*(?=\n|\Z)")
 
 _TAKEN_BACK = re.compile(
     r"[\s*_`.,;:-]*(?:(?:would|could|might|may|is|was) (?:be )?(?:wrong|incorrect|a mistake|not\b|only a guess)"
@@ -46,7 +46,7 @@ _TAKEN_BACK = re.compile(
     r"|i (?:made a mistake|was wrong|miscounted|misread)\b)",
     re.IGNORECASE,
 )
-"""How the words after an answer begin that take it back."""
+"""The beginning of text after an answer that takes the answer back."""
 
 # A model that repeats itself writes thousands of `FINAL(`; one that never closes costs a search to the end.
 FINALS_TRIED = 50
@@ -62,15 +62,15 @@ class TextFinal:
     text: str
     """The answer, or the name of the variable that holds it."""
     is_name: bool
-    """True for `FINAL_VAR`."""
+    """Whether `text` is the name of a variable: true for `FINAL_VAR`."""
     claims: tuple[Claim, ...] = ()
     """Its citations, as the model wrote them."""
     call: str = field(default="", compare=False)
-    """It as Python, if it is a call; empty for words."""
+    """The whole call, if it parses as Python; empty for words."""
 
 
 def find_final(prose: str) -> TextFinal | None:
-    """The answer that a text gives at the start of a line, as in `FINAL(it is 42)`; None if it gives none."""
+    """The first answer in a text that no later words take back, else the first one; None if there is none."""
     first: TextFinal | None = None
     for final, end in read_finals(prose):
         first = first or final
@@ -85,7 +85,7 @@ def read_finals(prose: str, tries: int = FINALS_TRIED) -> Iterator[tuple[TextFin
         end = _end_of_argument(prose, match.end())
         if end is None or not (inside := prose[match.end() : end].strip()):
             continue
-        if (mark := match["mark"]) and not _BEHIND.match(prose[end + 1 :].removeprefix(mark)):
+        if (mark := match["mark"]) and not _LINE_END.match(prose[end + 1 :].removeprefix(mark)):
             continue  # a mention in bold, or in inline code
         name = match["name"] or "FINAL"
         call = f"{name}({inside})" if _call(inside) else ""
@@ -98,7 +98,7 @@ def read_finals(prose: str, tries: int = FINALS_TRIED) -> Iterator[tuple[TextFin
 
 
 def _end_of_argument(text: str, start: int) -> int | None:
-    """The place of the parenthesis that closes the one before `start`."""
+    """The offset of the parenthesis that closes the one before `start`; None if there is none."""
     for closing in islice(re.finditer(r"\)", text[start:]), _ENDS_TRIED):
         end = start + closing.start()
         call = _call(text[start:end])
@@ -124,6 +124,7 @@ def _end_of_argument(text: str, start: int) -> int | None:
 
 
 def _balance(text: str, start: int, smileys: set[int], items: set[int]) -> int | None:
+    """The offset of the parenthesis that balances the one before `start`; `smileys` and `items` do not count."""
     depth = 1
     for match in re.finditer(r"[()]", text[start:]):
         at = start + match.start()
@@ -137,10 +138,10 @@ def _balance(text: str, start: int, smileys: set[int], items: set[int]) -> int |
 
 def _last_on_line(text: str, end: int, smileys: set[int], items: set[int]) -> int:
     """`end`, or the parenthesis at the end of its line, else of its paragraph, if text goes on and closes one more."""
-    behind = text[end + 1 :]
-    if _BEHIND.match(behind):
+    rest = text[end + 1 :]
+    if _LINE_END.match(rest):
         return end
-    paragraph = re.split(r"\n[ \t]*\n", behind, maxsplit=1)[0]
+    paragraph = re.split(r"\n[ \t]*\n", rest, maxsplit=1)[0]
     if (following := FINAL.search(paragraph)) is not None:
         paragraph = paragraph[: following.start()]
     for part in (paragraph.partition("\n")[0], paragraph):
@@ -154,8 +155,11 @@ def _last_on_line(text: str, end: int, smileys: set[int], items: set[int]) -> in
 
 
 def _items(text: str, start: int) -> set[int]:
-    """The parentheses that have no partner: of list items, at least two whose numbers or letters follow each other, of
-    half-open intervals, and after a backslash."""
+    """The offsets of parentheses without a partner.
+
+    They belong to list items, if at least two have consecutive numbers or letters, to half-open intervals, or follow a
+    backslash.
+    """
     following = FINAL.search(text, start)
     own = text[start : following.start() if following else len(text)]
     found = [(match[1].lower(), start + match.end() - 1) for match in _ITEM.finditer(own)]
@@ -168,14 +172,14 @@ def _items(text: str, start: int) -> set[int]:
 
 
 def _neighbours(mark: str) -> set[str]:
-    """The items before and after this one."""
+    """The marks of the list items before and after this one."""
     if mark.isdecimal():
         return {str(int(mark) - 1), str(int(mark) + 1)}
     return {chr(ord(mark) - 1), chr(ord(mark) + 1)} if len(mark) == 1 else set()
 
 
 def _hide_fences(text: str, start: int) -> str:
-    """The text, with parentheses in fenced blocks blotted out."""
+    """The text with spaces in place of the parentheses in fenced blocks."""
     return text[:start] + _FENCED.sub(lambda match: re.sub(r"[()]", " ", match[0]), text[start:])
 
 
@@ -190,7 +194,7 @@ def _call(inside: str) -> ast.Call | None:
 
 
 def _is_words(call: ast.Call, inside: str) -> bool:
-    """Whether it is Python by accident: a number, a word, words with operators between them, or words (in brackets)."""
+    """Whether a call is words that happen to parse: a number, a word, words with operators, or words (in brackets)."""
     strings = any(isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) for node in ast.walk(call))
     nodes = [node for part in (*call.args, *call.keywords) for node in ast.walk(part)]
     calls = sum(isinstance(node, ast.Call) for node in nodes)
@@ -200,7 +204,7 @@ def _is_words(call: ast.Call, inside: str) -> bool:
 
 
 def _parse_submit(inside: str) -> str:
-    """The argument of SUBMIT: one field by its value, several as a dict, anything that is no Python as it is."""
+    """The answer in a SUBMIT: the value of one field, a dict of several, or the text itself if it is not Python."""
     call = _call(inside)
     try:
         fields = {key.arg: ast.literal_eval(key.value) for key in call.keywords} if call else {}

@@ -1,4 +1,4 @@
-"""Write the messages to the root model, in the shapes of rlms."""
+"""Write the messages to the root model: questions, turns, outputs and notices, in the form that rlms uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNSEEN = (
     "Not taken as the answer yet: no code has run, so you have seen nothing of `context`. Search it in a ```repl "
     "block; if the answer needs nothing from it, give it again."
 )
-"""Said once of an answer in words that comes before any code ran."""
+"""The notice for the first answer in words if no code has run."""
 NO_CODE = (
     "Nothing was run: your reply has no block of Python between a line ```repl and a line ```, and no FINAL(...) at "
     "the start of a line. Write one of them."
@@ -55,9 +55,9 @@ CALLED = (
 )
 
 DRAFT = 'FINAL(answer["content"])'
-"""A cell that gives the draft of the model as the answer."""
+"""Code that gives the model's draft as the answer."""
 NEW_QUESTION = 'answer["content"], answer["ready"] = "", False'
-"""A cell that makes room for another answer."""
+"""Code that clears the answer before the next question."""
 
 _FORCED = (
     "All {turns} turns are used; you will see no more output. Give your best answer now, as plain text, from what you "
@@ -75,8 +75,10 @@ def opening_messages(
     tools: Sequence[str] = (),
     outline: str = "",
 ) -> list[Message]:
-    """The system prompt, the examples, and the question with the description of the context, and with its outline if
-    there is one. All but the question is the same for each context of a kind."""
+    """The system prompt, the examples, and the question with a description of the context and its `outline`.
+
+    Only the question differs between contexts of the same kind.
+    """
     system = system_prompt(
         context, prompt_characters=prompt_characters, output_limit=output_limit, children=children, tools=tools
     )
@@ -98,9 +100,10 @@ def next_question(query: str, *, broken_off: bool = False) -> Message:
 def turn_message(
     turn: int, turns: int | None, query: str, *, to_read: bool, has_run: bool, again: bool = False
 ) -> Message:
-    """The message that opens turn `turn` of `turns`, from 1. Until code has run it asks to look before answering; a
-    later turn says the question again, and how to finish, since a small model has forgotten both. It names no stand-in
-    for the answer: such a model gives back `FINAL(your answer)` as it stands.
+    """The message that opens turn `turn` of `turns`, from 1.
+
+    Until code has run, it asks to look before answering. Later turns repeat the question and how to finish, since small
+    models forget both. There is no placeholder for the answer: small models copy `FINAL(your answer)` verbatim.
 
     `to_read`: there is a context to look at. `has_run`: code of the model has run. `again`: the last reply repeated the
     one before it.
@@ -127,7 +130,7 @@ def join(messages: Sequence[Message]) -> list[Message]:
 
 
 def history(step: Step, window: Window) -> list[Message]:
-    """The messages up to the end of a turn. One that repeats the turn before it leaves nothing behind."""
+    """The messages up to the end of a turn; without the turn itself if it repeats the one before."""
     if not step.repeats:
         return [*step.prompt, *feedback(step, window)]
     *before, last = step.prompt
@@ -153,14 +156,14 @@ def feedback(step: Step, window: Window) -> list[Message]:
 
 
 def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
-    """A message to the model about its reply, in place of `notice` or with it: it was cut, empty or a call of a tool.
+    """The notice for a reply that was cut, empty or a tool call, together with `notice`; else `notice` itself.
 
-    Where a block was cut, its output has said so.
+    A cut block needs no notice, since its output mentions the cut.
     """
     if reply.called and not cells:
         return CALLED.format(name=shorten(reply.called, 80))
-    told = any(cell.result.stdout.endswith(CUT_AND_RUN) or cell.result.stderr == CUT_NOT_RUN for cell in cells)
-    if reply.cut and not told:
+    is_mentioned = any(cell.result.stdout.endswith(CUT_AND_RUN) or cell.result.stderr == CUT_NOT_RUN for cell in cells)
+    if reply.cut and not is_mentioned:
         return CUT if notice in (None, NO_CODE) else f"{CUT}\n\n{notice}"
     if notice == NO_CODE and not reply.text.strip():
         return EMPTY

@@ -1,7 +1,7 @@
-"""Tell the model the place in the context of the text that a cell printed: document and lines, in half a line.
+"""Find where in the context a cell's printed text comes from, and write it as a line for the model.
 
-A search reads far more than it prints, so the ranges that were read do not give the place. The printed text does: its
-longest pieces are searched for where the cell read, and only exact matches count.
+A search reads far more than it prints, so the ranges that a cell read do not give the place. The longest pieces of the
+printed text are searched for in these ranges, and only exact matches count.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from rlm.models.log import WARNING, log
 _MOST_PLACES = 3
 _MOST_TRIED = 4
 _FEWEST_CHARACTERS = 24
-"""Shortest printed piece that counts as a quotation: shorter ones may match by chance."""
+"""Shortest printed piece that is searched for: shorter ones may match by chance."""
 _SEARCHED = 1 << 19
-"""Characters at the end of each range that are looked at: a search ends in the frame that has its hit, of 256 KiB."""
+"""Characters at the end of each range that are searched: a search stops in the frame of its hit, which has 256 KiB."""
 _MOST_RANGES = 8
 _MOST_MATCHES = 50
-"""The most places of a piece: one with more does not show where it was read."""
+"""The most matches of a piece: one with more does not show where it was read."""
 _IN_MEMORY = 20_000_000
 """The longest `str` that is searched."""
 _PIECES = re.compile(r"\n|\\n|\\t")
@@ -29,10 +29,10 @@ _PIECES = re.compile(r"\n|\\n|\\t")
 
 
 def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[int]] | None) -> str:
-    """A line such as `[read: src/a.py (lines 120-148)]`; empty if no printed text is found. `ranges`: the characters
-    that the cell read; None if the context does not say.
+    """A line such as `[read: src/a.py (lines 120-148)]`; empty if no printed text is found in the context.
 
-    Costs at most 3 small GETs a place; none if their pages were read before.
+    `ranges`: the characters that the cell read; None if the context does not record them. Costs at most 3 small GETs a
+    place, and none if the pages were read before.
     """
     text: Any = context
     if isinstance(text, str):
@@ -54,20 +54,20 @@ def describe_printed(context: object, printed: str, ranges: Sequence[Sequence[in
     except Exception as exc:  # a context is any object: whatever its reading raises, the output is there
         log(WARNING, "the place of an output in the context was not found: %s", type(exc).__name__)
         return ""
-    told = []
+    descriptions = []
     for name, found_lines in places.items():
-        shown = " and ".join(dict.fromkeys(found_lines))
-        told.append(f"{name} ({shown})" if name else shown)
-    return f"[read: {'; '.join(told)}]" if told else ""
+        lines = " and ".join(dict.fromkeys(found_lines))
+        descriptions.append(f"{name} ({lines})" if name else lines)
+    return f"[read: {'; '.join(descriptions)}]" if descriptions else ""
 
 
 def _unescape(printed: str) -> str:
-    """The text of a repr, as far as needed here."""
+    """The text of a repr, with its line breaks, tabs and single quotes."""
     return printed.replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'")
 
 
 def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans in the order of the text; spans separated only by a line break are joined."""
+    """The spans in order; overlapping spans, and spans at most 2 characters apart, are joined."""
     merged: list[tuple[int, int]] = []
     for start, stop in sorted(spans):
         if merged and start <= merged[-1][1] + 2:
@@ -78,7 +78,10 @@ def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _find(printed: str, chunks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int]]:
-    """Ranges of the context that occur in the printed text, the longest pieces first. `chunks` of it, with starts."""
+    """The ranges of the context that the printed text repeats, the longest pieces first.
+
+    `chunks`: the parts of the context to search, each with the offset of its start.
+    """
     covered: list[tuple[int, int]] = []
     tried = 0
     for at, piece in sorted(_pieces(printed), key=lambda found: -len(found[1])):
@@ -102,8 +105,11 @@ def _find(printed: str, chunks: Sequence[tuple[int, str]]) -> Iterator[tuple[int
 
 
 def _match(printed: str, at: int, probe: str, chunks: Sequence[tuple[int, str]]) -> tuple[int, int, int] | None:
-    """The place in the context of a probe, which is at `at` in the printed text, as far as both go on alike: the
-    character of the context, and the span of what was printed. None where that is nowhere, or not one place."""
+    """Find a probe, which is at `at` in the printed text, in the context, and extend the match as far as both agree.
+
+    Returns the start of the match in the context, and its span in the printed text; None if there is no match, or no
+    single longest one.
+    """
     most, matches = len(printed), set[tuple[int, int, int]]()
     for base, chunk in chunks:
         place = chunk.find(probe)
@@ -121,7 +127,7 @@ def _match(printed: str, at: int, probe: str, chunks: Sequence[tuple[int, str]])
 
 
 def _pieces(printed: str) -> Iterator[tuple[int, str]]:
-    """The pieces of the printed text, each with its beginning."""
+    """The pieces of the printed text, each with its offset."""
     at = 0
     for end in [*_PIECES.finditer(printed), None]:
         stop = end.start() if end else len(printed)
@@ -130,7 +136,7 @@ def _pieces(printed: str) -> Iterator[tuple[int, str]]:
 
 
 def _common(one: str, other: str) -> int:
-    """The characters that two texts have in common at their beginning."""
+    """The length of the common prefix of two texts."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -139,7 +145,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _describe(text: Any, start: int, stop: int) -> Iterator[tuple[str, str]]:
-    """Document and lines of a range, of both documents where it passes a border; without documents lines alone."""
+    """The document and lines of a range: for its first and last document, or with an empty name without documents."""
     last = stop - 1
     one, other = protocol.document_at(text, start), protocol.document_at(text, last)
     if one and other and one != other:
@@ -151,7 +157,7 @@ def _describe(text: Any, start: int, stop: int) -> Iterator[tuple[str, str]]:
 
 
 def _lines(text: Any, first: int, last: int, begins: int) -> str:
-    """Lines from 1, counted within a document that begins at a character."""
+    """The lines of two characters, such as `lines 3-7`, counted from 1 at the character `begins` of their document."""
     numbers = [protocol.line_of(text, character) for character in (first, last, begins)]
     if None in numbers:
         return f"characters {first:,}-{last + 1:,}"

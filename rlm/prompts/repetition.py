@@ -1,8 +1,8 @@
-"""Notice a root model that repeats itself, and get it out of that.
+"""Count the turns in which a root model repeats itself, and raise its temperature to end that.
 
-A turn repeats the one before it if both its code and the output are the same, whatever words surround it: code that
+A turn repeats the one before if its code and output are the same, whatever the words around the code: code that
 advances, as `next(pages)` does, prints something else each time. A turn without code is compared by its words. A
-repeated turn leaves nothing in the history, since the model would copy it again.
+repeated turn is left out of the history, since the model would copy it again.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from rlm.trajectory.step import Cell, Step
 
 MOST_REPEATS = 4
 """Repeated turns in a row that end a run."""
-_WARM = 0.7
-_MORE = 0.4
+_LEAST_TEMPERATURE = 0.7
+_STEP = 0.4
+"""The increase of the temperature, which stays below or at 1 unless the caller set more."""
 
 
 def count_repeats(previous: Step | None, text: str, cells: Sequence[Cell], notice: str | None) -> int:
-    """How many turns in a row have repeated the one before them, with a turn of this reply, cells and notice."""
+    """The number of turns in a row that repeated the one before, including the turn with this reply and these cells."""
     if previous is None:
         return 0
     if cells or previous.cells:
@@ -32,12 +33,12 @@ def count_repeats(previous: Step | None, text: str, cells: Sequence[Cell], notic
 
 
 def raise_temperature(lm: LM) -> LM:
-    """The model with a higher temperature, if its caller set one: of another it is not known whether it takes any."""
+    """The model with a higher temperature if its caller has set one, else unchanged: it may not accept any."""
     sampling, change = getattr(lm, "sampling", {}), getattr(lm, "with_sampling", None)
     given = sampling.get("temperature")
     if not callable(change) or not isinstance(given, (int, float)):
         return lm
-    return cast(LM, change({"temperature": max(given, min(1.0, max(_WARM, given + _MORE)))}))
+    return cast(LM, change({"temperature": max(given, min(1.0, max(_LEAST_TEMPERATURE, given + _STEP)))}))
 
 
 def _shown(cell: Cell) -> tuple[str, str, str]:

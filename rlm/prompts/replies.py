@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from rlm.prompts.code import OPENING as _OPENING
+from rlm.prompts.code import OPENING, Fence, acts, gives_answer, may_open, read_fence, whole_code
 from rlm.prompts.code import CodeBlock as CodeBlock
-from rlm.prompts.code import Fence, acts, gives_answer, may_open, read_fence, whole_code
 from rlm.prompts.faults import explain
 from rlm.prompts.finals import FINAL, FINALS_TRIED, read_finals
 from rlm.prompts.finals import TextFinal as TextFinal
@@ -42,7 +41,7 @@ _NO_SUM = re.compile(
     r"(?=[ \t]*(?:\)|,[ \t]*sources\b))",
     re.MULTILINE,
 )
-"""A date or a number with commas that an answer in code holds without quotes."""
+"""A date or a number with commas, without quotes, in a `FINAL(...)` of code."""
 
 _UNSEEN = "\ufeff\u200b\u00a0"
 """Characters before a reply that hide a fence or an answer at the start of its first line."""
@@ -54,7 +53,7 @@ _TURN = re.compile(
     r"[ \t#*_]*(?:Turn \d+/\d+[.:]|Turn \d+:|REPL output(?: \(block \d+\))?:|REPL variables:)"
     r"|<\|(?:im_start|im_end|start_header_id|eot_id|end_of_turn)\|>|<start_of_turn>|<end_of_turn>"
 )
-_TURN_BEHIND_CODE = re.compile(
+_TURN_AFTER_CODE = re.compile(
     r"[ \t#*_>\[]*(?:(?:(?:repl|execution|code|console|expected|program|python) )?output(?: \(block \d+\))?[*_\]]*:"
     r"|(?:output|stdout)[*_#]*[ \t]*$|results?[*_]*:[*_]*[ \t]*$|stdout:|observation:|Out\[\d+\]:|<output>"
     r"|(?:`{3,}|~{3,})[ \t]*(?:output|stdout)\b"
@@ -74,8 +73,8 @@ class ParsedReply:
     """An answer in text; always None where there are blocks."""
     words: str = ""
     """The text of the reply outside its code; for a reply that is one fenced block of text, its content."""
-    said: str = ""
-    """The reply up to a turn that it invents."""
+    own_text: str = ""
+    """The reply, up to a turn that it invents."""
     fault: str = ""
     """The advice for code or an answer that did not count; empty if there is none."""
 
@@ -95,9 +94,9 @@ def parse_reply(text: str) -> ParsedReply:
     """The code blocks of a reply and, where it has none, its textual final answer."""
     text = text.replace("\r\n", "\n")
     if end := _end_of_draft(text):
-        behind = _parse(text[end:])
-        if behind.blocks or behind.final:
-            return replace(behind, said=text[:end] + behind.said)
+        rest = _parse(text[end:])
+        if rest.blocks or rest.final:
+            return replace(rest, own_text=text[:end] + rest.own_text)
     return _parse(text)
 
 
@@ -113,98 +112,118 @@ def _end_of_draft(text: str) -> int:
     return end
 
 
+@dataclass(slots=True)
+class _Sections:
+    """The lines of a reply, sorted into blocks and the text around them."""
+
+    blocks: list[CodeBlock] = field(default_factory=list)
+    """Blocks of Python."""
+    other_fences: list[Fence] = field(default_factory=list)
+    """Fenced blocks without a tag, or in another language."""
+    prose: list[str] = field(default_factory=list)
+    """Lines outside all fences, with an empty line in place of each fence."""
+    words: list[str] = field(default_factory=list)
+    """Lines outside the blocks of Python."""
+    line_count: int = 0
+    """The lines of the reply, up to a turn that it invents."""
+
+
 def _parse(text: str) -> ParsedReply:
     lines = text.split("\n")
     lines[0] = lines[0].lstrip(_UNSEEN)
-    blocks: list[CodeBlock] = []
-    others: list[Fence] = []
-    prose: list[str] = []
-    words: list[str] = []
-    at = 0
-    finals = failed = 0
-    begun = behind_code = False
+    sections = _read_sections(lines)
+    own_text = "\n".join(lines[: sections.line_count])
+    words = _strip_fence("\n".join(sections.words).strip())
+    if sections.blocks:
+        quoted = (replace(block, code=_NO_SUM.sub(r'\1"\2"', block.code)) for block in sections.blocks)
+        return ParsedReply(tuple(quoted), None, words, own_text)
+    others, prose = sections.other_fences, "\n".join(sections.prose)
+    final = find_final(prose)
+    if found := _code_without_fence(own_text, prose, others, final):
+        return ParsedReply(found, None, prose.strip() if others else "", own_text)
+    if final is None and not prose.strip() and len(others) == 1 and not others[0].tag:
+        final = find_final(others[0].block.code)
+    return ParsedReply((), final, words, own_text, "" if final else explain(own_text, others))
+
+
+def _read_sections(lines: Sequence[str]) -> _Sections:
+    """Sort the lines of a reply, up to the first line that opens an invented turn."""
+    found = _Sections()
+    at = finals = failed_openings = 0
+    has_text = after_code = False
     while at < len(lines):
         line = lines[at]
-        if begun and _begins_turn(line, behind_code=behind_code):
+        if has_text and _begins_turn(line, after_code=after_code):
             break
-        begun = begun or line.strip() != ""
+        has_text = has_text or line.strip() != ""
         fence = None
-        if may_open(line) and (failed < _OPENINGS_TRIED or _OPENING.match(line)):
+        if may_open(line) and (failed_openings < _OPENINGS_TRIED or OPENING.match(line)):
             fence = read_fence(lines, at)
-            failed += fence is None
+            failed_openings += fence is None
         if fence is None:
-            behind_code = behind_code and not line.strip()
-            finals += (is_final := FINAL.match(line) is not None)
+            after_code = after_code and not line.strip()
+            is_final = FINAL.match(line) is not None
+            finals += is_final
             taken = _lines_of_final(lines, at) if is_final and finals <= FINALS_TRIED else 1
-            prose += lines[at : at + taken]
-            words += lines[at : at + taken]
+            found.prose += lines[at : at + taken]
+            found.words += lines[at : at + taken]
             at += taken
             continue
-        behind_code = fence.closed and (fence.is_python or not fence.tag)
+        after_code = fence.closed and (fence.is_python or not fence.tag)
         if fence.is_python:
-            blocks.append(fence.block)
+            found.blocks.append(fence.block)
         else:
-            others.append(fence)
-            words += lines[at : at + fence.used]
-        prose.append("")
-        at += fence.used
-    said = "\n".join(lines[:at])
-    rest = _strip_fence("\n".join(words).strip())
-    if blocks:
-        quoted = (replace(block, code=_NO_SUM.sub(r'\1"\2"', block.code)) for block in blocks)
-        return ParsedReply(tuple(quoted), None, rest, said)
-    final = find_final("\n".join(prose))
-    found = _code_without_fence(said, prose, others, final)
-    if found:
-        return ParsedReply(found, None, "\n".join(prose).strip() if others else "", said)
-    if final is None and not "".join(prose).strip() and len(others) == 1 and not others[0].tag:
-        final = find_final(others[0].block.code)
-    return ParsedReply((), final, rest, said, "" if final else explain(said, others))
+            found.other_fences.append(fence)
+            found.words += lines[at : at + fence.line_count]
+        found.prose.append("")
+        at += fence.line_count
+    found.line_count = at
+    return found
 
 
 def _code_without_fence(
-    said: str, prose: Sequence[str], others: Sequence[Fence], final: TextFinal | None
+    own_text: str, prose: str, others: Sequence[Fence], final: TextFinal | None
 ) -> tuple[CodeBlock, ...]:
-    """Blocks without a tag, or a reply that is code all through, as far as they act and there is no answer."""
-    if not any(fence.tag for fence in others) and (block := whole_code(said)):
+    """Code that is not in a fence of Python: the whole reply, or its blocks without a tag. Empty if none acts."""
+    if not any(fence.tag for fence in others) and (block := whole_code(own_text)):
         return (block,)
-    text = "\n".join(prose)
-    if final is None and len(others) == 1 and not (others[0].tag or others[0].closed):  # closes an unopened fence
-        before = re.split(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", said, maxsplit=1, flags=re.MULTILINE)[0]
+    if final is not None:
+        match = FINAL.search(prose)
+        before = prose[: match.start()] if match and not others else ""
+        return (CodeBlock(before.strip("\n")),) if acts(before) else ()
+    if len(others) == 1 and not (others[0].tag or others[0].closed):  # the fence closes code that lacks an opening one
+        before = re.split(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", own_text, maxsplit=1, flags=re.MULTILINE)[0]
         if block := whole_code(before):
             return (block,)
-    if final is not None:
-        match = FINAL.search(text)
-        before = text[: match.start()] if match and not others else ""
-        return (CodeBlock(before.strip("\n")),) if acts(before) else ()
     return tuple(block for fence in others if not fence.tag and (block := whole_code(fence.block.code)))
 
 
 def _lines_of_final(lines: Sequence[str], at: int) -> int:
-    """How many lines from `at` an answer takes; a block that is all of it is read as a block."""
+    """The number of lines from `at` that an answer takes; 1 if a block is the whole answer, to be read as a block."""
     rest = "\n".join(lines[at:])
     match, found = FINAL.match(rest), next(read_finals(rest, 1), None)
-    if match is None or found is None or match.end() > found[1] or FINAL.search(rest, match.end(), found[1]):
+    if match is None or found is None:
         return 1
-    inside = rest[match.end() : found[1] - 1]
-    if (fence := next((i for i, line in enumerate(inside.split("\n")) if _OPENING.match(line)), None)) is not None:
-        around = [line for line in inside.split("\n")[:fence] if line.strip()]
-        if not around and not inside.strip().startswith(("'", '"')):
-            return 1
-    return rest.count("\n", 0, found[1]) + 1
+    _, end = found
+    if match.end() > end or FINAL.search(rest, match.end(), end):
+        return 1
+    inside = rest[match.end() : end - 1]
+    if OPENING.match(next((line for line in inside.split("\n") if line.strip()), "")):
+        return 1
+    return rest.count("\n", 0, end) + 1
 
 
 def _strip_fence(text: str) -> str:
     """The content of a text that is one fenced block; any other text as it is."""
     first, _, rest = text.partition("\n")
-    opening = _OPENING.match(first)
+    opening = OPENING.match(first)
     if opening is None:
         return text
     inside, _, last = rest.rpartition("\n")
-    fence = opening[2] or opening[4]
-    return inside.strip() if last.strip() == fence and fence not in inside else text
+    mark = opening["mark"]
+    return inside.strip() if last.strip() == mark and mark not in inside else text
 
 
-def _begins_turn(line: str, *, behind_code: bool) -> bool:
-    """Whether a line opens an invented turn; `behind_code`: it is the first one after a block that ended."""
-    return _TURN.match(line) is not None or (behind_code and _TURN_BEHIND_CODE.match(line) is not None)
+def _begins_turn(line: str, *, after_code: bool) -> bool:
+    """Whether a line opens an invented turn; `after_code`: it is the first one after a block that ended."""
+    return _TURN.match(line) is not None or (after_code and _TURN_AFTER_CODE.match(line) is not None)

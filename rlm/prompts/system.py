@@ -1,7 +1,7 @@
 """Write the system prompt: the context and its costs, the names in the REPL, how to work, how to finish.
 
-It has named sections and is short, because every turn pays for it: `docs/rlm.md` gives its cost. Nothing in it is
-shaped after a benchmark.
+The prompt has named sections and is short, because every turn pays for it; `docs/rlm.md` gives its cost. No part of it
+is tuned to a benchmark.
 """
 
 from __future__ import annotations
@@ -116,8 +116,7 @@ _ACCESS = {
 }
 
 SECTIONS = ("role", "context", "names", "method", "pattern", "finish")
-"""In the order of the prompt."""
-
+"""The names of the sections, in the order of the prompt."""
 
 KINDS: dict[str, str] = {
     "lazy text": "text", "str": "text", "list": "list", "lazy list": "list", "dict": "dict", "lazy dict": "dict",
@@ -134,9 +133,11 @@ def system_prompt(
     tools: Sequence[str] = (),
     without: Collection[str] = (),
 ) -> str:
-    """The prompt for a context. `prompt_characters` is what a sub-call may hold; `without` leaves sections out.
+    """The system prompt for a context.
 
-    It is the same for all contexts of a kind, so that providers can cache it: the question tells the size.
+    It is the same for all contexts of a kind, so that providers can cache it; the question states the size.
+    `prompt_characters`: the longest prompt of a sub-call. `output_limit`: the longest output of a block, in characters.
+    `tools`: a line on each custom tool. `without`: names of `SECTIONS` to leave out.
     """
     kind = KINDS.get(context.kind, "")
     if context.kind == "lazy text":

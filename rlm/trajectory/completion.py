@@ -16,19 +16,19 @@ class Completion:
 
     answer: str
     finished: bool
-    """True when the model gave the answer by itself; else it was forced, or is the best when a budget was spent."""
+    """Whether the model gave the answer by itself; else it was forced, or is the best when a budget was spent."""
     reason: str
-    """Why the run ended: `answer`, or the budget that was spent: `max_iterations`, `max_calls`, `max_tokens`,
-    `max_dollars`, `max_seconds`; `refusal`, where the model declined, and `content_filter`, where a filter of its maker
-    did, whose words are in `notes`; `repetition`, where the model said the same again and again; `cancelled`."""
+    """Why the run ended: `answer`; the spent budget: `max_iterations`, `max_calls`, `max_tokens`, `max_dollars` or
+    `max_seconds`; `refusal` if the model declined, `content_filter` if a filter of its maker did (`notes` says why);
+    `repetition` if the model kept repeating itself; `cancelled`."""
     iterations: int
     """Turns taken, without the call for a forced answer."""
     usage: Usage
     """Calls, tokens and dollars per model, sub-calls and child runs included."""
     io: dict[str, float] | None
-    """The cost of reading from storage: gets, bytes, hits, ms waited. None where the context does not count."""
+    """The cost of reading from storage: gets, bytes, hits, ms waited. None if the context does not count."""
     seconds: float
-    """Wall clock."""
+    """Seconds on the wall clock."""
     trajectory: list[dict[str, Any]]
     """The lines of the trajectory: one of metadata, then one per call of the root model."""
     trajectory_path: Path | None
@@ -61,7 +61,7 @@ class Completion:
 
     @property
     def cost(self) -> float | None:
-        """Dollars; None when the price of a model that was used is not known."""
+        """The cost in dollars; None if the price of a used model is not known."""
         return self.usage.dollars
 
     @property

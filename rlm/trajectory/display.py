@@ -1,4 +1,4 @@
-"""Print the steps and the costs of a run to stderr, and on a terminal a line about the present."""
+"""Print the steps and the costs of a run to stderr, and on a terminal a live line with its progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN_CHARACTERS = 1_500
 
 
 class Display:
-    """Prints steps as they end and, on a terminal, one line about the present; nothing unless `shown`."""
+    """Prints steps as they end and, on a terminal, a live line with the progress; nothing unless `shown`."""
 
     def __init__(self, *, shown: bool) -> None:
         self._shown = shown
@@ -43,7 +43,7 @@ class Display:
             self._live = None
 
     def watch(self, gate: Gateway) -> None:
-        """Show the calls and costs of this gateway in the living line."""
+        """Show the calls and costs of this gateway in the live line."""
         self._gate = gate
 
     def delta(self, delta: str) -> None:
@@ -57,7 +57,7 @@ class Display:
             print_step(step, self._console)
 
     def summary(self, completion: Completion) -> None:
-        """Print one line of costs if steps are shown; the command says itself why a run did not finish."""
+        """Print one line of costs if steps are shown; the command itself says why a run did not finish."""
         if self._shown:
             print_summary(completion, self._console, unfinished=False)
 

@@ -1,17 +1,19 @@
 """Find the sources of an answer: the model's citations, read back from the context, and the text that its cells
 received.
 
-The context decides whether a claim is believed: a range must lie in it, a quote must occur where the run has read.
-Other claims are left out, and a note says so.
+A citation is checked against the context: a range must be inside it, a quote must occur where the run has read. Other
+citations are left out, and a note says so.
 
-Of the text that its cells received, the pieces that fit the answer are its sources:
+The other sources are the pieces of text that the cells received and that fit the answer. They come from the first of
+these that gives any:
 
-1. slices, lines of hits, matches and passages, which the context has recorded for each cell 2. if code went through all
-of the text, or the context records nothing, the places of the text that a cell printed or kept, found by its words
-(`shown.py`) 3. in recordings without such pieces, the reads of cells that did not go through all of it
+1. slices, lines of hits, matches and passages, which the context has recorded for each cell
+2. the places of the text that a cell printed or kept (`shown_places.py`), if code went through all of the text, or the
+   context records nothing
+3. the reads of cells that did not go through all of the text, in recordings without such pieces
 
-Pieces with distinctive words of the answer come first, then those that a cell showed. The cells are those that made the
-answer's values (`rests.py`); if none of these has a word of it, every earlier cell counts.
+Pieces with distinctive words of the answer come first, then pieces that a cell showed. Only the cells that made the
+answer's values count (`answer_cells.py`); if none of them has a word of the answer, all earlier cells count.
 """
 
 from __future__ import annotations
@@ -26,11 +28,11 @@ from rlm.context import protocol
 from rlm.context.excerpt import join_ends
 from rlm.runners.claims import Claim
 from rlm.trajectory import fields
+from rlm.trajectory.answer_cells import assigned_names, calls_sub_model, counts, find_evidence, scans
+from rlm.trajectory.answer_words import Words
 from rlm.trajectory.ranges import Range, union
-from rlm.trajectory.rests import assigned_names, calls_sub_model, counts, find_evidence, scans
-from rlm.trajectory.shown import MOST_SEARCHED, MOST_SHOWN, find_shown
+from rlm.trajectory.shown_places import MOST_SEARCHED, MOST_SHOWN, find_shown
 from rlm.trajectory.source import Source, link_to
-from rlm.trajectory.words import Words
 
 MOST_CHARACTERS = 1_000_000
 """Longest useful source, in characters."""
@@ -42,21 +44,27 @@ _MOST_PIECES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
+    """A recorded cell, as far as it shows where its values came from."""
+
     code: str
     printed: bool
     shown: str
     """Its output."""
     kept: str
-    """The values of the names that it assigned, as they are recorded: cut."""
+    """The values of the names that it assigned, as recorded: long ones are cut."""
     ranges: list[Range] | None
+    """The characters that it read; None if the context does not record them."""
     handed: list[Range] | None
+    """The pieces of the context that its code received; None if the context does not record them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
+    """A part of the context that may be a source."""
+
     place: Range
     score: int
-    """The share of the answer's words in it."""
+    """The weight of the answer's words in it; see `Words.score`."""
     was_shown: bool
 
 
@@ -74,10 +82,10 @@ def find_sources(
     found: list[Source] = []
     notes: list[str] = []
     cells = [cell for line in lines for cell in _cells(line)]
-    rests = _rests_on(text, cells, fields.text(lines[-1].get("final_answer")) if lines else "")
+    places = _find_places(text, cells, fields.text(lines[-1].get("final_answer")) if lines else "")
     for number, claim in enumerate(claims, 1):
         if text is context or isinstance(claim, str):
-            place, why = _place_of(text, claim, rests, cells)
+            place, why = _place_of(text, claim, places, cells)
         else:
             place, why = None, "of documents a quote can be looked for, no pair of characters"
         if place is None:
@@ -85,18 +93,18 @@ def find_sources(
         else:
             found.append(_read(text, place, "cited"))
     cited = [(source.start, source.stop) for source in found]
-    read = [part for part in rests if part not in cited]
+    read = [part for part in places if part not in cited]
     found += [_read(text, part, "read") for part in read[:_MOST_READ]]
     if len(read) > _MOST_READ:
         notes.append(f"{len(read) - _MOST_READ} more places were read for the answer")
     return found, notes
 
 
-def _place_of(text: Any, claim: Claim, rests: Sequence[Range], cells: Sequence[_Cell]) -> tuple[Range | None, str]:
+def _place_of(text: Any, claim: Claim, places: Sequence[Range], cells: Sequence[_Cell]) -> tuple[Range | None, str]:
     if claim is None:
         return None, "it is no pair of characters and no quote"
     if isinstance(claim, str):
-        return _find_quote(text, claim, rests, cells)
+        return _find_quote(text, claim, places, cells)
     start, stop = claim
     if stop > len(text):
         return None, f"{start}:{stop} reaches past the end of the text, {len(text)}"
@@ -105,9 +113,9 @@ def _place_of(text: Any, claim: Claim, rests: Sequence[Range], cells: Sequence[_
     return claim, ""
 
 
-def _find_quote(text: Any, quote: str, rests: Sequence[Range], cells: Sequence[_Cell]) -> tuple[Range | None, str]:
+def _find_quote(text: Any, quote: str, places: Sequence[Range], cells: Sequence[_Cell]) -> tuple[Range | None, str]:
     """The place of a quote: where the run has read, the answer's places first; anywhere if the reads are not known."""
-    parts = [*rests, *(part for cell in reversed(cells) for part in cell.ranges or ())]
+    parts = [*places, *(part for cell in reversed(cells) for part in cell.ranges or ())]
     known = any(cell.ranges is not None for cell in cells)
     wanted = quote.strip()
     left = MOST_SEARCHED
@@ -132,28 +140,28 @@ def _cells(line: Mapping[str, Any]) -> Iterator[_Cell]:
         yield _Cell(code, printed, shown, "\n".join(values), fields.ranges(block), fields.ranges(block, "handed"))
 
 
-def _rests_on(text: Any, cells: Sequence[_Cell], answer: str) -> list[Range]:
-    """The places that the answer rests on, best first."""
+def _find_places(text: Any, cells: Sequence[_Cell], answer: str) -> list[Range]:
+    """The places that support the answer, best first."""
     words = Words(answer)
     chosen = find_evidence([(cell.code, cell.printed) for cell in cells])
     makers = [cells[i] for i in chosen]
     others = [
         cell for i, cell in enumerate(cells)
-        if i not in chosen and words.are_telling and words.score(cell.shown + "\n" + cell.kept)
+        if i not in chosen and words.are_distinctive and words.score(cell.shown + "\n" + cell.kept)
     ]  # fmt: skip
     read = _read_ranges(text, cells)
     seen: list[_Piece] = []
     for among in (makers, others):
-        for look in (_handed, partial(_shown, ranges=read)):
+        for look in (_handed_pieces, partial(_shown_pieces, ranges=read)):
             found = look(text, among, words)
             seen += [piece for piece in found if piece.score or among is makers]
             if seen and 2 * max(piece.score for piece in seen) >= words.total:
                 return _choose(seen)
-    return _choose(seen) or _read_by(makers, len(text))
+    return _choose(seen) or _ranges_read(makers, len(text))
 
 
 def _read_ranges(text: Any, cells: Sequence[_Cell]) -> list[Range]:
-    """The reads of the cells: one may show text that an earlier one read. All of a `str`."""
+    """The ranges that any cell read, since a cell may show text that an earlier one read; all of a `str`."""
     if isinstance(text, str) and all(cell.ranges is None for cell in cells):
         return [(0, len(text))]
     size = len(text)
@@ -171,8 +179,8 @@ def _choose(pieces: Sequence[_Piece]) -> list[Range]:
     return list(dict.fromkeys(piece.place for piece in kept))
 
 
-def _handed(text: Any, cells: Sequence[_Cell], words: Words) -> list[_Piece]:
-    """The pieces that cells were given, of the last cell first as far as they are compared."""
+def _handed_pieces(text: Any, cells: Sequence[_Cell], words: Words) -> list[_Piece]:
+    """The pieces that cells received, from the last cell to the first, up to the limits of comparison."""
     found: list[_Piece] = []
     left = MOST_CHARACTERS
     for cell in reversed(cells):
@@ -188,12 +196,12 @@ def _handed(text: Any, cells: Sequence[_Cell], words: Words) -> list[_Piece]:
 
 
 def _is_in(piece: str, shown: str) -> bool:
-    """Whether a piece was shown, or a line of it: as text, or inside of a literal."""
+    """Whether a piece or one of its lines was shown, as text or inside a string literal."""
     lines = [line for part in piece.splitlines() if len(line := part.strip()) >= 8] or [piece.strip()]
     return any(line in shown or repr(line)[1:-1] in shown for line in lines)
 
 
-def _shown(text: Any, cells: Sequence[_Cell], words: Words, ranges: Sequence[Range]) -> list[_Piece]:
+def _shown_pieces(text: Any, cells: Sequence[_Cell], words: Words, ranges: Sequence[Range]) -> list[_Piece]:
     """The places of the text that cells showed, for the last cell that shows words of the answer."""
     found: list[_Piece] = []
     for cell in reversed(cells):
@@ -202,12 +210,12 @@ def _shown(text: Any, cells: Sequence[_Cell], words: Words, ranges: Sequence[Ran
             pieces = [_Piece(one, words.score(str(text[slice(*one)])), was_shown=True) for one in places]
             if any(piece.score for piece in pieces):
                 return pieces
-            found += pieces if said is cell.shown else []  # names keep much, such as the last line of a loop
+            found += pieces if said is cell.shown else []  # names keep much else, such as the last line of a loop
     return found
 
 
-def _read_by(cells: Sequence[_Cell], characters: int) -> list[Range]:
-    """What cells read that went not through all of it: where no pieces are recorded, and where a sub-model read."""
+def _ranges_read(cells: Sequence[_Cell], characters: int) -> list[Range]:
+    """The ranges of cells that did not go through all of the text, if no pieces are recorded or a sub-model read."""
     kept = [
         cell.ranges or () for cell in cells
         if not scans(cell.code) and (cell.handed is None or calls_sub_model(cell.code))

@@ -1,6 +1,6 @@
-"""Read fields of a trajectory's lines, which may come from other writers, or from an enemy.
+"""Read fields of a trajectory's lines, which other programs or an attacker may have written.
 
-Every value is checked: an invalid number becomes None, a non-text where a text belongs becomes its JSON.
+Every value is checked: an invalid number becomes None, and a value that should be text but is not becomes JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _FINAL_VAR = re.compile(r"""FINAL_VAR\(\s*["']?(\w+)""")
 
 
 def codes(line: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    """The code of each cell, and whether it printed; for a turn without cells, the variable that its reply names."""
+    """The code of each cell, and whether the cell printed.
+
+    A turn without cells gives one item: the variable that its answer names, else an empty text.
+    """
     found = []
     for block in map(mapping, items(line.get("code_blocks"))):
         found.append((text(block.get("code")), bool(mapping(block.get("result")).get("stdout"))))
@@ -28,7 +31,7 @@ def codes(line: Mapping[str, Any]) -> list[tuple[str, bool]]:
 
 
 def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:
-    """The ranges that a cell read, or received (`handed`), without overlaps; None if its context reports none."""
+    """The ranges that a cell read, or with `handed` received, without overlaps; None if they are not recorded."""
     recorded = mapping(block.get("result")).get(name)
     if not isinstance(recorded, list):
         return None
@@ -55,7 +58,7 @@ def number(value: object) -> float | None:
 
 
 def count(value: object) -> int | None:
-    """A number that counts something: whole, not negative, exact in a browser."""
+    """The whole part of a number from 0 to 2**53, which a browser can hold exactly; None for anything else."""
     found = number(value)
     return None if found is None or not 0 <= found < 2**53 else int(found)
 

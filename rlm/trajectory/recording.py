@@ -7,6 +7,7 @@ import os
 import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,20 +36,13 @@ class Recording:
         """The first line."""
         self.iterations = lines[1:]
         """The turns that ended."""
-        ends = [i for i, line in enumerate(self.iterations, 1) if line["final_answer"] is not None]
-        begins = [i for i, line in enumerate(self.iterations) if line.get("question")]
-        self.open = self.iterations[max([0, *ends[-1:], *begins[-1:]]) :]
+        self.open = self._open_lines()
         """The lines of a question that has no answer yet; an earlier question may have been broken off."""
         self._partial = [record for record in partial or () if record["iteration"] == len(lines)]
         self._lock = threading.Lock()
         self._turns = {line["iteration"]: _reply_of_turn(line) for line in self.iterations}
         self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
-        records = [
-            call
-            for line in self.iterations
-            for block in line["code_blocks"]
-            for call in block["result"].get("rlm_calls", ())
-        ]
+        records = _sub_calls(self.iterations)
         for record in self._partial:
             if record["type"] == "reply" and "error" not in record:
                 self._turns[record["turn"]] = _reply(record)
@@ -74,7 +68,7 @@ class Recording:
             raise TrajectoryError(f"{path} is not a trajectory: {_describe_error(exc)}") from exc
 
     def take(self, key: str) -> Reply | None:
-        """The next recorded reply to this call; None when none is left. Raises LLMError if the call failed."""
+        """The next recorded reply to the call with this key; None if none is left. Raises LLMError if it failed."""
         with self._lock:
             record = self._calls[key].popleft() if self._calls.get(key) else None
         if record is None:
@@ -88,7 +82,7 @@ class Recording:
         return self._turns.get(turn)
 
     def count_into(self, usage: Usage) -> None:
-        """Add the cost of the open question so far."""
+        """Add the cost of the open question so far to `usage`."""
         count_lines(self.open, usage)
         for record in self._partial:
             if record["type"] != "child" and ("error" not in record or record.get("prompt_tokens")):
@@ -101,13 +95,18 @@ class Recording:
         return reason.removeprefix("max_") if reason.startswith("max_") else None
 
     def reopen(self) -> None:
-        """Take the last question as open, which a limit had ended."""
-        ends = [
-            i for i, line in enumerate(self.iterations, 1)
-            if line["final_answer"] is not None and not str(line.get("reason")).startswith("max_")
-        ]  # fmt: skip
-        begins = [i for i, line in enumerate(self.iterations) if line.get("question")]
-        self.open = self.iterations[max([0, *ends[-1:], *begins[-1:]]) :]
+        """Take the last question as open again, if a limit ended it."""
+        self.open = self._open_lines(limits_end=False)
+
+    def _open_lines(self, *, limits_end: bool = True) -> list[dict[str, Any]]:
+        """The lines after the last answer, or from the last question on. `limits_end`: an answer at a limit counts."""
+        begin = 0
+        for i, line in enumerate(self.iterations):
+            if line.get("question"):
+                begin = max(begin, i)
+            if line["final_answer"] is not None and (limits_end or not str(line.get("reason")).startswith("max_")):
+                begin = i + 1
+        return self.iterations[begin:]
 
     @property
     def seconds(self) -> float:
@@ -117,8 +116,7 @@ class Recording:
     @property
     def turns(self) -> int:
         """Turns of the open question, including its child runs."""
-        calls = [c for line in self.open for block in line["code_blocks"] for c in block["result"].get("rlm_calls", ())]
-        return len(self.open) + sum(len(call.get("iterations", ())) for call in calls)
+        return len(self.open) + sum(len(call.get("iterations", ())) for call in _sub_calls(self.open))
 
     def steps(self) -> list[Step]:
         """All recorded turns, as far as the loop needs them to go on. Raises TrajectoryError."""
@@ -128,23 +126,27 @@ class Recording:
             raise TrajectoryError(f"a turn of this trajectory is damaged: {_describe_error(exc)}") from exc
 
 
-_TOTALS = ("calls", "input_tokens", "output_tokens")
-
-
 def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
     """Add the costs of the turns in `lines`, root and sub-calls."""
     for line in lines:
         reply = _reply_of_turn(line)
         if reply.model:
             usage.count(reply.model, ModelUsage.of_call(reply, _amount(line.get("dollars"))))
-        for call in (call for block in line["code_blocks"] for call in block["result"].get("rlm_calls", ())):
+        for call in _sub_calls([line]):
             if call.get("cached") or (call.get("error") and not call.get("prompt_tokens")):
                 continue  # nothing was paid
             for model, sums in call["usage_summary"]["model_usage_summaries"].items():
                 cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
-                calls, read, written = (_count(sums.get(f"total_{kind}")) for kind in _TOTALS)
+                calls, read, written = (
+                    _count(sums.get(f"total_{kind}")) for kind in ("calls", "input_tokens", "output_tokens")
+                )
                 own = {kind: _count(sums.get(kind)) for kind in OWN_COUNTS}
                 usage.count(model, ModelUsage(calls, read, written, cost, **own))
+
+
+def _sub_calls(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The recorded calls of the cells of some turns."""
+    return [call for line in lines for block in line["code_blocks"] for call in block["result"].get("rlm_calls", ())]
 
 
 def _count(recorded: object) -> int:
@@ -173,27 +175,18 @@ def _read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def _reply(record: Mapping[str, Any]) -> Reply:
-    return Reply(
-        record["response"], _count(record.get("prompt_tokens")), _count(record.get("completion_tokens")),
-        record.get("model") or record["root_model"], _amount(record.get("dollars")),
-        estimated=record.get("estimated") is True, details=_details(record), **_end(record),
-    )  # fmt: skip
+    """The reply of a recorded call."""
+    reply = _reply_of_turn(record)
+    return replace(reply, model=reply.model or record["root_model"], dollars=_amount(record.get("dollars")))
 
 
 def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
+    """The reply of the root in a turn; without a model where no call was made, and without dollars."""
     return Reply(
         line["response"], _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
-        line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line), **_end(line),
+        line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line),
+        cut=line.get("cut") is True, called=str(line.get("called") or ""), thinking=str(line.get("thinking") or ""),
     )  # fmt: skip
-
-
-def _end(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a reply about its end and about earlier tries."""
-    return {
-        "cut": record.get("cut") is True,
-        "called": str(record.get("called") or ""),
-        "thinking": str(record.get("thinking") or ""),
-    }
 
 
 def _details(record: Mapping[str, Any]) -> TokenDetails:

@@ -1,4 +1,4 @@
-"""A place of the context that an answer rests on."""
+"""A source: a place in the context that supports an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ANCHORS = (
     ("/src/commit/", "L", "-L"),  # Gitea
     ("/blob/", "L", "-L"),  # GitHub
 )
-"""A part of the address of a file, and how the site names its lines."""
+"""A part of a file's URL, and the text before its first and last line in an anchor of that site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +26,31 @@ class Source:
     start: int
     stop: int
     lines: tuple[int, int] | None
-    """The first and the last, from 1, of the document where there is one; None where the context does not know."""
+    """The first and last line, from 1, counted within the document if there is one; None if unknown."""
     document: str | None
     """The name of the document; None if the context has none."""
     text: str
     """The text there; head and tail of a long one."""
     how: Literal["cited", "read"]
-    """`cited`: the model said so, and it was read back. `read`: a cell that the answer rests on read it."""
+    """`cited`: the model cited it, and it was read back. `read`: a cell that made the answer read it."""
     generation: int | None = None
     """Generation of a context in storage."""
     sha256: str = ""
     """SHA-256 of the characters as UTF-8; empty if some were not read back."""
 
     url: str | None = None
-    """The address of these lines on the web, where the document came from git or from a page."""
+    """The URL of these lines, if the document came from git or from a web page."""
 
     @property
     def place(self) -> str:
-        """`src/a.py:12`, or the known part of it."""
+        """The document and first line, such as `src/a.py:12`; characters if the lines are unknown."""
         if self.lines is None:
             return f"{self.document or 'characters'}:{self.start}-{self.stop}"
         return f"{self.document or 'line'}:{self.lines[0]}"
 
     @property
     def reference(self) -> str:
-        """For `monocontext cite URL REFERENCE`, which checks whether the context still holds it."""
+        """The argument for `monocontext cite URL REFERENCE`, which checks whether the context still has this text."""
         generation = "" if self.generation is None else f"@{self.generation}"
         return f"{self.start}-{self.stop}{generation}" + (f"#{self.sha256[:16]}" if self.sha256 else "")
 
@@ -62,12 +62,12 @@ class Source:
         return "\n".join([link, "", fence, self.text.strip("\n"), fence])
 
     def to_dict(self) -> dict[str, Any]:
-        """For a trajectory and for JSON."""
+        """The fields as JSON values."""
         return asdict(self) | {"lines": None if self.lines is None else list(self.lines), "reference": self.reference}
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Source:
-        """The source that `to_dict` gave."""
+        """The source for the fields that `to_dict` returned."""
         lines = row.get("lines")
         return cls(
             row["start"], row["stop"], None if lines is None else (lines[0], lines[1]), row.get("document"),
@@ -76,9 +76,9 @@ class Source:
 
 
 def link_to(url: str, lines: tuple[int, int] | None) -> str:
-    """The address of a document with its lines, in the form of its site: GitHub, GitLab, Gitea or Bitbucket.
+    """The URL of a document with an anchor for its lines, in the form of GitHub, GitLab, Gitea or Bitbucket.
 
-    A page, and lines that are not known, get no anchor.
+    Other sites, and unknown lines, get no anchor.
     """
     if lines is None or "#" in url:
         return url
@@ -90,7 +90,7 @@ def link_to(url: str, lines: tuple[int, int] | None) -> str:
 
 
 def format_sources(sources: Sequence[Source]) -> str:
-    """A line for each: place, how, reference, and how it begins."""
+    """A line for each source: its place, how it was found, its reference, and its first words."""
     lines = [f"{each.place}  {each.how}  {each.reference}  {_first_words(each.text)}" for each in sources]
     return "\n".join(["Sources:", *lines]) if lines else NONE_RECORDED
 

@@ -20,7 +20,7 @@ _PROVIDERS = {
     "azure": "azure.ai.inference", "azureopenai": "azure.ai.openai", "bedrock": "aws.bedrock", "gemini": "gcp.gemini",
     "mistral": "mistral_ai", "vertexai": "gcp.vertex_ai", "xai": "x_ai",
 }  # fmt: skip
-"""Backends that the conventions name otherwise."""
+"""Backends whose name in the conventions differs."""
 _OTHER = "_OTHER"
 """The type of an error that has no name."""
 _EXCEPTION = re.compile(r"([A-Za-z_][\w.]*)(?::|$)")
@@ -32,13 +32,13 @@ class SpanRecord:
 
     name: str
     start_seconds: float
-    """On the clock of the run."""
+    """Seconds from the beginning of the run."""
     stop_seconds: float
     attributes: Mapping[str, Any]
     is_call: bool = False
-    """A request to another system."""
+    """Whether it is a request to another system."""
     error: str | None = None
-    """The type of the error."""
+    """The type of the error; None for success."""
     children: tuple[SpanRecord, ...] = field(default=())
 
     def walk(self) -> Iterator[SpanRecord]:
@@ -51,7 +51,7 @@ class SpanRecord:
 def run_attributes(metadata: Line) -> dict[str, Any]:
     """The attributes of a run that are known when it begins.
 
-    It has no `gen_ai.usage.*`: its calls have them, and those who add up spans would count a token twice.
+    They have no `gen_ai.usage.*`, which the spans of calls have: a sum over spans would count tokens twice.
     """
     context = metadata.get("context") or {}
     return _known({
@@ -117,7 +117,7 @@ def _cell(block: Line, metadata: Line) -> SpanRecord:
     stop = start + (result.get("execution_time") or 0.0)
     io, inside = result.get("io") or {}, [_sub_call(call, metadata) for call in result.get("rlm_calls", ())]
     if io.get("gets") or io.get("ms"):
-        # Where in the cell it waited is not recorded: as long as it waited, from the beginning of the cell.
+        # The times of the reads are not recorded, so the span has their length and begins with the cell.
         waited = min(stop, start + (io.get("ms") or 0.0) / 1000)
         inside.insert(0, SpanRecord("read context", start, waited, _reads(io)))
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "python", "gen_ai.tool.type": "function"}

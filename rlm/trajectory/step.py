@@ -17,19 +17,19 @@ class Cell:
     code: str
     result: CellResult
     io: dict[str, float] | None = None
-    """The cost of reading from storage: gets, bytes, hits, ms waited. None where the context does not count."""
+    """The cost of reading from storage: gets, bytes, hits, ms waited. None if the context does not count."""
     ranges: Sequence[Sequence[int]] | None = None
-    """Half-open character ranges that it read. None where the context does not say."""
+    """Half-open character ranges that it read. None if the context does not record them."""
     start_seconds: float = 0.0
-    """On the clock of the run."""
+    """Seconds from the beginning of the run."""
     calls_seconds: float = 0.0
     """The part of its execution during which at least one sub-call was under way."""
     ahead: dict[str, float] | None = None
-    """The cost of reading ahead meanwhile: gets, bytes. None where the context does not count."""
+    """The cost of reading ahead meanwhile: gets, bytes. None if the context does not count."""
     handed: Sequence[Sequence[int]] | None = None
-    """The pieces of the context that its code was given, as ranges. None where the context does not say."""
+    """The pieces of the context that its code was given, as ranges. None if the context does not record them."""
     place: str = ""
-    """The place in the context of the text that it printed: a line for the model, empty if it is not known."""
+    """A line for the model on the place of the printed text in the context; empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,17 @@ class Step:
     notice: str | None
     """A notice for the model: it wrote no code, or its answer was refused."""
     thinking_seconds: float
-    """Waiting for the root model."""
+    """Seconds of waiting for the root model."""
     seconds: float
-    """The whole turn."""
+    """Seconds of the whole turn."""
     reason: str | None = None
     """Why the run ended with this step: `answer`, `repetition`, or the keyword of a budget. None while it goes on."""
     start_seconds: float = 0.0
-    """On the clock of the run."""
+    """Seconds from the beginning of the run."""
     compacted: int = 0
     """Messages of earlier turns that were shortened before this call."""
     ahead: dict[str, float] | None = None
-    """The cost of reading ahead while waiting for the root: gets, bytes. None where the context does not count."""
+    """The cost of reading ahead while waiting for the root: gets, bytes. None if the context does not count."""
     claims: tuple[Claim, ...] = ()
     """The model's citations for its answer; not checked."""
     repeats: int = 0

@@ -1,7 +1,7 @@
-"""Tell OpenTelemetry of runs: each line of a trajectory becomes spans and metrics as soon as it is written.
+"""Report runs to OpenTelemetry: each line of a trajectory becomes spans and metrics as soon as it is written.
 
-A program that has set up no provider of it pays one look into `sys.modules` for each question. This module needs the
-API alone (`opentelemetry-api`, extra `otel`): where spans go is the program's own choice.
+A program without a provider of OpenTelemetry pays one look into `sys.modules` for each question. This module needs only
+the API (`opentelemetry-api`, extra `otel`): the program chooses where spans go.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _TOKENS = {kind: f"gen_ai.usage.{kind}_tokens" for kind in ("input", "output")}
 
 
 class Telemetry:
-    """Hears the lines of one run."""
+    """Receives the lines of one run; this class ignores them."""
 
     def line(self, line: Line) -> None:
         """A turn has ended."""
 
     def failed_call(self, call: Line) -> None:
-        """This call of the root has failed, which ends the run."""
+        """A call of the root has failed, which ends the run."""
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
         """End the run with this line, after this many turns and these reads."""
@@ -66,15 +66,15 @@ def of_run(metadata: Line, elapsed_seconds: float) -> Iterator[Telemetry]:
     if "opentelemetry.trace" not in sys.modules and "opentelemetry.metrics" not in sys.modules:
         yield _SILENT
         return
-    spared = _GuardedTelemetry(metadata, elapsed_seconds)
+    telemetry = _GuardedTelemetry(metadata, elapsed_seconds)
     error = None
     try:
-        yield spared
+        yield telemetry
     except BaseException as exc:
         error = type(exc).__name__
         raise
     finally:
-        spared.stop(error)
+        telemetry.stop(error)
 
 
 class _GuardedTelemetry(Telemetry):
@@ -83,28 +83,28 @@ class _GuardedTelemetry(Telemetry):
     def __init__(self, metadata: Line, elapsed_seconds: float) -> None:
         self._failed = False
         self._failed_call: Line | None = None
-        self._told = self._try(_begin, metadata, elapsed_seconds)
+        self._spans = self._try(_begin, metadata, elapsed_seconds)
 
     def line(self, line: Line) -> None:
-        if self._told and not self._failed:
-            self._try(self._told.line, line)
+        if self._spans and not self._failed:
+            self._try(self._spans.line, line)
 
     def failed_call(self, call: Line) -> None:
         self._failed_call = call  # reported by `stop`, which knows the kind of error
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
-        if self._told and not self._failed:
-            self._try(self._told.end, line, turns, io)
+        if self._spans and not self._failed:
+            self._try(self._spans.end, line, turns, io)
 
     def stop(self, error: str | None) -> None:
-        """The run is over, by an exception of this name. Its span ends whatever failed before."""
-        if self._told:
+        """End the span of the run, whatever failed before. `error`: the name of the exception that ended the run."""
+        if self._spans:
             if error and self._failed_call and not self._failed:
-                self._try(self._told.tell_failed_call, self._failed_call, error)
-            self._try(self._told.leave)
+                self._try(self._spans.add_failed_call, self._failed_call, error)
+            self._try(self._spans.leave)
             if error:
-                self._try(_set_error, self._told.span, error)
-            self._try(self._told.span.end, max(time.time_ns(), self._told.latest_ns))
+                self._try(_set_error, self._spans.span, error)
+            self._try(self._spans.span.end, max(time.time_ns(), self._spans.latest_ns))
 
     def _try(self, act: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
         try:
@@ -131,6 +131,8 @@ def _begin(metadata: Line, elapsed_seconds: float) -> _RunSpans | None:
 
 
 class _RunSpans(Telemetry):
+    """Writes the span of a run, and the spans and metrics of its lines."""
+
     def __init__(self, tracer: Tracer, span: Span, metadata: Line, began_ns: int, metrics: _Metrics | None) -> None:
         from opentelemetry import context, trace
 
@@ -139,7 +141,7 @@ class _RunSpans(Telemetry):
         self._metadata = metadata
         self._began_ns = began_ns
         self.latest_ns = 0
-        """The latest end of a span inside. The clock of a run is another than the wall's, and may be ahead of it."""
+        """The latest end of a span inside. The run's clock may be ahead of the wall clock."""
         self._metrics = metrics
         self._in_span = trace.set_span_in_context
         self._call, self._own = trace.SpanKind.CLIENT, trace.SpanKind.INTERNAL
@@ -153,16 +155,17 @@ class _RunSpans(Telemetry):
         context.detach(self._outside)
 
     def line(self, line: Line) -> None:
-        self._tell(lambda: spans.turn(line, self._metadata))
+        self._add(lambda: spans.turn(line, self._metadata))
 
-    def tell_failed_call(self, call: Line, error: str) -> None:
+    def add_failed_call(self, call: Line, error: str) -> None:
         """A call of the root without a turn in the trajectory: its span is inside that of the run."""
-        self._tell(lambda: spans.failed_root_call(call, self._metadata, error))
+        self._add(lambda: spans.failed_root_call(call, self._metadata, error))
 
     def end(self, line: Line, turns: int, io: Mapping[str, float] | None) -> None:
         self.span.set_attributes(spans.end_attributes(line, turns, io))
 
-    def _tell(self, read: Callable[[], SpanRecord]) -> None:
+    def _add(self, read: Callable[[], SpanRecord]) -> None:
+        """Emit and count the span that `read` makes, if anything receives it."""
         is_sampled = self.span.is_recording()
         if not is_sampled and not self._metrics:
             return
@@ -173,7 +176,7 @@ class _RunSpans(Telemetry):
             self._metrics.count(record)
 
     def _emit(self, record: SpanRecord, inside: Context) -> int:
-        """When the span ended, in nanoseconds: not before those inside it, which several clocks measured."""
+        """Write a span with its children. Returns its end in nanoseconds, which is not before the end of a child."""
         span = self._tracer.start_span(
             record.name, inside, self._call if record.is_call else self._own, record.attributes,
             start_time=self._began_ns + int(record.start_seconds * 1e9),
@@ -213,9 +216,9 @@ class _Metrics:
         provider = metrics.get_meter_provider()
         return None if _is_of_api(provider, metrics) else cls(provider.get_meter(_SCOPE))
 
-    def count(self, told: SpanRecord) -> None:
+    def count(self, turn: SpanRecord) -> None:
         read = dict.fromkeys(_READ_COUNTS, 0)
-        for record in told.walk():
+        for record in turn.walk():
             if record.is_call:
                 self._count_call(record)
                 continue
@@ -239,7 +242,7 @@ class _Metrics:
 
 
 def _is_of_api(provider: object, api: ModuleType) -> bool:
-    """Whether it is the provider that the API has until a program sets up one: it records nothing."""
+    """Whether it is the default provider of the API, which records nothing."""
     return type(provider).__module__.startswith(api.__name__)
 
 

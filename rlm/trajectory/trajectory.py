@@ -34,9 +34,9 @@ class Trajectory:
     def __init__(
         self, target: str | os.PathLike[str] | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
     ) -> None:
-        """`target`: a path that ends in `.jsonl`, replaced by each run, or a directory, which gets one file per run.
+        """`target`: a file that ends in `.jsonl` and is replaced by each run, or a directory that gets a file per run.
 
-        The strings of `secrets()`, called before each line, never get into the file.
+        `secrets` is called before each line; its strings are never written to the file.
         """
         self.records: list[dict[str, Any]] = []
         """The lines so far."""
@@ -64,8 +64,10 @@ class Trajectory:
                 os.truncate(partial, partial.read_bytes().rfind(b"\n") + 1)
 
     def add(self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = ()) -> None:
-        """Write the line of one step, with the sums of `usage` so far; `question` where the step begins one, `sources`
-        where it answers."""
+        """Write the line of one step, with the sums of `usage` so far.
+
+        `question`: set if the step begins a later question. `sources`: those of the answer, if the step has one.
+        """
         line = iteration(step, usage) | {"timestamp": _now()} | ({"question": question} if question else {})
         line |= {"sources": [source.to_dict() for source in sources]} if sources else {}
         self._add(line)
@@ -75,7 +77,7 @@ class Trajectory:
                 partial_of(self.path).unlink(missing_ok=True)
 
     def write_ahead(self, record: Mapping[str, Any]) -> None:
-        """Write a call that has just ended to the file next to it. One that ends after its run is not recorded."""
+        """Write a call that has just ended to `NAME.partial`. A call that ends after its run is not recorded."""
         if self.path and not self._ended:
             self._append(partial_of(self.path), {**record, "iteration": len(self.records)})
 
@@ -99,7 +101,7 @@ class Trajectory:
 
 
 def partial_of(path: Path) -> Path:
-    """The file next to a trajectory that holds the calls of the turn under way."""
+    """The file, next to a trajectory, with the calls of the turn in progress."""
     return path.with_name(path.name + ".partial")
 
 
@@ -184,7 +186,7 @@ def _result(cell: Cell) -> dict[str, Any]:
 
 
 def _call(call: SubCall) -> dict[str, Any]:
-    """The record of a sub-call, with usage twice: rlms writes the summary, its viewer reads the plain fields."""
+    """The record of a sub-call. It has the usage twice: rlms writes the summary, its viewer reads the plain fields."""
     details = call.details
     used = ModelUsage.of_call(call, None).to_dict()
     summary = call.child["usage"] if call.child else {"model_usage_summaries": {call.model: used}}
@@ -212,6 +214,7 @@ def _call(call: SubCall) -> dict[str, Any]:
 
 
 def _file(target: Path) -> Path:
+    """The path of the trajectory for a target; a new name in a directory."""
     if target.suffix == ".jsonl" and not target.is_dir():
         return target
     return target / f"rlm_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{os.urandom(4).hex()}.jsonl"

@@ -16,7 +16,7 @@ block, or give the answer."""
 
 
 def build_system_prompt() -> list[Message]:
-    """The beginning of a conversation."""
+    """The messages at the beginning of a conversation: the system prompt."""
     return [{"role": "system", "content": REPL_SYSTEM_PROMPT}]
 
 

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 from monocontext.page.coverage import shares_read
 from rlm.errors import TrajectoryError
 from rlm.trajectory import fields
+from rlm.trajectory.answer_cells import find_evidence, scans
 from rlm.trajectory.ranges import Range, size, union
-from rlm.trajectory.rests import find_evidence, scans
 from rlm.trajectory.trajectory import partial_of
 from rlm.view import rows
 

@@ -248,7 +248,7 @@ def test_what_is_no_council_is_refused() -> None:
         Council("c", "C", [one, one])
     with pytest.raises(ValueError, match="has no agents"):
         Council("c", "C").discuss("q")
-    with pytest.raises(ValueError, match="two options or more"):
+    with pytest.raises(ValueError, match="two different options"):
         Council("c", "C", [one]).vote("q", ["a"])
     with pytest.raises(ValueError, match="rounds must be 1 or more, not 0"):
         Council("c", "C", [one]).vote("q", ["a", "b"], rounds=0)

@@ -11,7 +11,7 @@ import pytest
 import rlm.calls.gateway
 from rlm import RLM, Backoff, LLMError, OpenAILM, RateLimited, ScriptedLM, SubCache, Usage
 from rlm.calls.gateway import Gateway
-from rlm.models.statement import retry_after_seconds
+from rlm.models.endpoint_errors import retry_after_seconds
 
 ASK = [{"role": "user", "content": "hi"}]
 

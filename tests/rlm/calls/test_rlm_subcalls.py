@@ -10,7 +10,7 @@ import pytest
 
 from rlm import Budget, LLMError, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
-from rlm.calls.subcalls import SubCalls
+from rlm.calls.subcalls import ChildAnswer, SubCalls
 from rlm.runners.local import LocalRunner
 
 
@@ -142,3 +142,17 @@ def test_records_of_a_batch_stand_in_the_order_of_its_prompts() -> None:
     calls = SubCalls(ScriptedLM(last_first), Usage())
     assert calls.llm_query_batched(list("abc")) == ["A", "B", "C"]
     assert [record.prompt for record in calls.drain()] == ["a", "b", "c"]
+
+
+def test_a_failed_child_run_is_recorded_in_its_place() -> None:
+    def spawn(query: str, context: object, model: str | None) -> ChildAnswer:
+        if query == "bad":
+            raise LLMError("no luck")
+        return ChildAnswer(query.upper(), Usage(), (), "answer")
+
+    calls = SubCalls(ScriptedLM([]), Usage(), spawn=spawn)
+    found = calls.rlm_query_batched(["one", "bad", "three"], return_exceptions=True)
+    assert [str(each) for each in found] == ["ONE", "no luck", "THREE"]
+    records = calls.drain()
+    assert [record.prompt for record in records] == ["one", "bad", "three"]
+    assert [record.order for record in records] == [0, 1, 2]

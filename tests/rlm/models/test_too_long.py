@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlm.errors import LLMError, PromptTooLong, RateLimited
-from rlm.models.statement import Asked, make_error, read_error
+from rlm.models.endpoint_errors import CallTarget, make_error, read_error
 
 TOO_LONG = [
     ("This model's maximum context length is 65536 tokens. However, you requested 70000 tokens (69000 in the messages, "
@@ -43,7 +43,7 @@ TOO_LONG = [
 @pytest.mark.parametrize(("words", "tokens", "window"), TOO_LONG, ids=[words[:50] for words, _, _ in TOO_LONG])
 @pytest.mark.parametrize("status", [400, 413, 422, 500, None])
 def test_too_long(words: str, tokens: int | None, window: int | None, status: int | None) -> None:
-    error = make_error(read_error({"error": {"message": words}}), Asked("m", "http://x/v1"), status=status)
+    error = make_error(read_error({"error": {"message": words}}), CallTarget("m", "http://x/v1"), status=status)
     assert isinstance(error, PromptTooLong)
     assert (error.tokens, error.window_tokens) == (tokens, window)
     assert words[:40] in str(error)
@@ -54,7 +54,9 @@ def test_too_long(words: str, tokens: int | None, window: int | None, status: in
     "code", ["context_length_exceeded", "exceed_context_size_error", "model_max_prompt_tokens_exceeded"]
 )
 def test_too_long_by_its_code(code: str) -> None:
-    error = make_error(read_error({"error": {"message": "no", "code": code}}), Asked("m", "http://x/v1"), status=400)
+    error = make_error(
+        read_error({"error": {"message": "no", "code": code}}), CallTarget("m", "http://x/v1"), status=400
+    )
     assert isinstance(error, PromptTooLong)
 
 
@@ -79,5 +81,5 @@ OTHERS = [
 
 @pytest.mark.parametrize(("status", "words", "kind"), OTHERS, ids=[words[:50] for _, words, _ in OTHERS])
 def test_other_failures_are_not(status: int, words: str, kind: type) -> None:
-    error = make_error(read_error({"error": {"message": words}}), Asked("m", "http://x/v1"), status=status)
+    error = make_error(read_error({"error": {"message": words}}), CallTarget("m", "http://x/v1"), status=status)
     assert type(error) is kind

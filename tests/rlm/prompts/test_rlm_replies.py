@@ -289,8 +289,8 @@ def test_what_did_not_count_is_told(reply: str, fault: str) -> None:
 
 
 def test_a_reply_is_cut_where_it_invents_a_turn() -> None:
-    assert parse_reply("```repl\na\n```\n\nTurn 2/4: x").said == "```repl\na\n```\n"
-    assert parse_reply("a\r\nb").said == "a\nb"
+    assert parse_reply("```repl\na\n```\n\nTurn 2/4: x").own_text == "```repl\na\n```\n"
+    assert parse_reply("a\r\nb").own_text == "a\nb"
 
 
 @pytest.mark.parametrize(

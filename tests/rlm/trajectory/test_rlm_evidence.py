@@ -11,8 +11,8 @@ import pytest
 
 from monocontext import Monocontext, publish
 from rlm import RLM, Completion, ScriptedLM
+from rlm.trajectory.answer_words import Words
 from rlm.trajectory.source import NONE_RECORDED, format_sources
-from rlm.trajectory.words import Words
 
 FACT = "2026-03-04 ERROR billing: invoice INV-88213 failed, the retry code is QX-7741 (see ledger)"
 CODE = "QX-7741"

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from monocontext.page.coverage import shares_read
+from rlm.trajectory.answer_cells import find_evidence, scans
 from rlm.trajectory.ranges import size, union
-from rlm.trajectory.rests import find_evidence, scans
 from rlm.view.rows import simplify_for_map
 
 

@@ -14,7 +14,7 @@ from quirks import PAGE, ROWS, STOP, TOO_LONG, Answer, Row, delta, events, page_
 
 from rlm import AnthropicLM, Budget, BudgetSpent, LLMError, OpenAILM, Usage
 from rlm.calls.gateway import Gateway
-from rlm.models.statement import Asked
+from rlm.models.endpoint_errors import CallTarget
 from rlm.models.wire import read_body
 
 ASK = [{"role": "user", "content": "hi"}]
@@ -125,9 +125,9 @@ def test_the_page_has_the_table() -> None:
 def test_nothing_but_signs_of_life_is_a_timeout() -> None:
     pieces = [b": ping\n\n" * 3, b"data: [DONE]\n\n"]
     with pytest.raises(LLMError, match="gave no answer within 1e-09 seconds") as caught:
-        list(read_body(pieces, Asked("m", "http://x/v1"), timeout_seconds=1e-9))
+        list(read_body(pieces, CallTarget("m", "http://x/v1"), timeout_seconds=1e-9))
     assert caught.value.transient
-    assert len(list(read_body(pieces, Asked("m", "http://x/v1"), timeout_seconds=60))) == 4
+    assert len(list(read_body(pieces, CallTarget("m", "http://x/v1"), timeout_seconds=60))) == 4
 
 
 @pytest.mark.parametrize("sign", [delta(reasoning_content="hm"), ": ping"])

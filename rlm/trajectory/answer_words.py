@@ -1,4 +1,4 @@
-"""Tell how much of an answer's words a text holds."""
+"""Score a text by the distinctive words of an answer that occur in it."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _COMMON = frozenset((
     "three", "true", "under", "value", "very", "were", "what", "when", "where", "which", "while", "whole", "will",
     "with", "word", "words", "would", "your",
 ))  # fmt: skip
-"""Words that any answer may have: their places say nothing."""
+"""Words that occur in any answer, so their places are no evidence."""
 
 
 class Words:
-    """The distinctive words of an answer: names, numbers of two digits and more."""
+    """The distinctive words of an answer: long or rare words, and numbers of two digits or more."""
 
     def __init__(self, answer: str) -> None:
         self._weights = dict(list(_weights(answer))[:_MOST_WORDS])
 
     @property
-    def are_telling(self) -> bool:
-        """Whether there are any; without them, places say nothing."""
+    def are_distinctive(self) -> bool:
+        """Whether the answer has a distinctive word."""
         return bool(self._weights)
 
     @property
     def total(self) -> int:
-        """The score of a text that holds all of them."""
+        """The score of a text with all of these words."""
         return sum(self._weights.values())
 
     def score(self, text: str) -> int:
-        """The number of the answer's words in the text; a number counts as three words."""
+        """The count of distinct answer words in the text; a number counts three times."""
         return sum(self._weights.get(word, 0) for word in {word for word, _, _ in _words(text)})
 
     def places(self, text: str) -> list[tuple[int, int]]:
-        """The places of its words in the text, numbers first."""
+        """The ranges of the answer's words in the text, numbers first."""
         found = [(self._weights[word], start, stop) for word, start, stop in _words(text) if word in self._weights]
         return [(start, stop) for _, start, stop in sorted(found, key=lambda one: -one[0])]
 
@@ -53,8 +53,10 @@ def _weights(answer: str) -> Iterator[tuple[str, int]]:
 
 
 def _words(text: str) -> Iterator[tuple[str, int, int]]:
-    """Each word in small letters and without the commas of thousands, with its place; pairs of characters of scripts
-    that have no spaces between words."""
+    """Each word with its start and stop: in lower case, numbers also without their thousands separators.
+
+    Scripts without spaces between words give pairs of characters instead.
+    """
     for found in _WORD.finditer(text):
         word, start = found[0].casefold(), found.start()
         if any(character >= "\u2e80" for character in word):

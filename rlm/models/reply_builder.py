@@ -1,6 +1,6 @@
-"""Collect one reply out of JSON values, and say how it ended: whole, cut, refused, or not at all. Pure.
+"""Build a `Reply` from the pieces that an endpoint sends, and report a reply that is refused or incomplete. Pure.
 
-`chat`, `responses` and `anthropic` read the shapes of their APIs into a `Heard`; the rest is the same for all.
+`chat`, `responses` and `anthropic` read the JSON of their APIs and pass its parts to a `ReplyBuilder`.
 """
 
 from __future__ import annotations
@@ -11,118 +11,110 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlm.errors import LLMError, ReplyRefused
+from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import Reply, TokenDetails
-from rlm.models.statement import Asked, Failed, find_error, one_line
 
 _NAME_CHARACTERS = 80
 """Longest reason or tool name, in characters."""
+
+# Parts of the reasons that endpoints give for the end of a reply.
 _CUT = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "limit", "exceeded",
         "truncated", "incomplete")  # fmt: skip
 _REFUSED = ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "refused",
             "sensitive", "guardrail", "moderation", "blocked", "content_policy", "language")  # fmt: skip
-_BROKEN = (
-    "error",
-    "abort",
-    "cancel",
-    "insufficient_system_resource",
-    "pause_turn",
-    "failed",
-    "malformed",
-    "other",
-    "timeout",
-    "interrupt",
-    "repetition",
-)
+_BROKEN = ("error", "abort", "cancel", "insufficient_system_resource", "pause_turn", "failed", "malformed", "other",
+           "timeout", "interrupt", "repetition")  # fmt: skip
 _CALLED = ("tool_call", "tool_use", "function_call")
 
 
 @dataclass(slots=True)
-class Heard:
+class ReplyBuilder:
     """The parts of one reply that have arrived so far."""
 
     text: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
-    called: str = ""
+    tool: str = ""
     """The name of a tool that the model calls."""
-    ended: str = ""
-    """Why it ended, in the word of the endpoint."""
-    whole: bool = False
-    """The end came: a reason, or the mark of the end of a stream."""
-    said: str = ""
-    """The endpoint's reason for the end."""
-    aside: set[str] = field(default_factory=set)
-    """Items of the output that are no part of the answer."""
+    end_reason: str = ""
+    """The endpoint's word for why the reply ended, such as `stop`."""
+    is_whole: bool = False
+    """Whether the end has arrived: a reason, or the mark of the end of a stream."""
+    end_details: str = ""
+    """The endpoint's explanation of the end, in a sentence."""
+    commentary_ids: set[str] = field(default_factory=set)
+    """Output items of the Responses API that are commentary: their text counts as thinking."""
     usage: Any = None
     tier: Any = None
 
-    def write(self, text: object, on_delta: Listener | None) -> None:
-        """Take a piece of the text."""
+    def add_text(self, text: object, on_delta: Listener | None) -> None:
+        """Add a piece of the text; anything but a `str` is ignored."""
         if isinstance(text, str) and text:
             self.text.append(text)
             if on_delta:
                 on_delta(text)
 
-    def think(self, text: object, on_delta: Listener | None) -> None:
-        """Take a piece of thinking."""
+    def add_thinking(self, text: object, on_delta: Listener | None) -> None:
+        """Add a piece of thinking; anything but a `str` is ignored."""
         if isinstance(text, str) and text:
             self.thinking.append(text)
             if on_delta:
                 on_delta.alive()
 
-    def end(self, reason: object) -> None:
-        """Take the reason of the end; null and the empty text do not count."""
+    def set_end(self, reason: object) -> None:
+        """Record why the reply ended; null and the empty text are ignored."""
         if isinstance(reason, str) and reason:
-            self.ended, self.whole = one_line(reason)[:_NAME_CHARACTERS], True
+            self.end_reason, self.is_whole = one_line(reason)[:_NAME_CHARACTERS], True
 
-    def call(self, name: object) -> None:
-        """Take the name of a tool that is called; the first counts."""
-        self.called = self.called or (one_line(name)[:_NAME_CHARACTERS] if isinstance(name, str) else "") or "unnamed"
+    def add_tool_call(self, name: object) -> None:
+        """Record the name of a tool that the model calls; only the first is kept."""
+        self.tool = self.tool or (one_line(name)[:_NAME_CHARACTERS] if isinstance(name, str) else "") or "unnamed"
 
-    def check(self, value: object) -> None:
-        """Raise the failure that a value reports, with any status."""
-        if (said := find_error(value)) is not None:
-            raise Failed(said)
+    def raise_failure(self, value: object) -> None:
+        """Raise EndpointError if a value reports a failure, whatever the HTTP status."""
+        if (report := find_error(value)) is not None:
+            raise EndpointError(report)
 
-    def reply(
+    def build(
         self,
         model: str,
-        asked: Asked,
+        target: CallTarget,
         count: Callable[[Any, Any], tuple[int, int, TokenDetails, Any]],
         *,
         streamed: bool,
     ) -> Reply:
-        """The reply, which may be cut or empty. Raises LLMError for one that is refused, broken or not whole.
+        """The reply, which may be cut or empty. Raises LLMError for a reply that was refused, or broke off.
 
-        `count` reads input and output tokens, details and dollars out of the usage and the tier.
+        `count` takes the usage and the tier, and returns input and output tokens, details and dollars.
         """
         text = join_surrogates("".join(self.text))
         read, written, details, dollars = count(self.usage, self.tier)
-        reason = self.ended.lower()
+        reason = self.end_reason.lower()
         refusal = " ".join("".join(self.refusal).split())
         reply = Reply(
             text, read, written, model, dollars, details=details,
             thinking=join_surrogates("".join(self.thinking)), cut=_has(reason, _CUT),
-            called=self.called or ("unnamed" if _has(reason, _CALLED) else ""),
+            called=self.tool or ("unnamed" if _has(reason, _CALLED) else ""),
         )  # fmt: skip
         if refusal or _has(reason, _REFUSED):
-            words = refusal or self.said or (one_line(text) if reason == "refusal" else "")
+            words = refusal or self.end_details or (one_line(text) if reason == "refusal" else "")
             kind = "refusal" if refusal or reason.startswith("refus") else "content_filter"
-            what = "the model refused" if kind == "refusal" else f"a filter held the answer back ({self.ended})"
-            refused = ReplyRefused(f"{asked}: {what}{': ' if words else ''}{one_line(words)}", reason=kind)  # type: ignore[arg-type]
+            what = "the model refused" if kind == "refusal" else f"a filter held the answer back ({self.end_reason})"
+            why = f": {one_line(words)}" if words else ""
+            refused = ReplyRefused(f"{target}: {what}{why}", reason=kind)  # type: ignore[arg-type]
             refused.reply = reply
             raise refused
         if _has(reason, _BROKEN):
-            words = f": {self.said}" if self.said else ""
-            raise LLMError(f"{asked}: the reply broke off ({self.ended}){words}", transient=True)
-        if streamed and not self.whole:
-            raise LLMError(f"{asked}: the stream ended in the middle, after {len(text):,} characters", transient=True)
+            words = f": {self.end_details}" if self.end_details else ""
+            raise LLMError(f"{target}: the reply broke off ({self.end_reason}){words}", transient=True)
+        if streamed and not self.is_whole:
+            raise LLMError(f"{target}: the stream ended in the middle, after {len(text):,} characters", transient=True)
         return reply
 
 
 def join_surrogates(text: str) -> str:
-    """`text` with pairs of surrogates as the characters that they are: a pair may come in two pieces."""
+    """The text with each pair of surrogates joined to one character: a stream may have split the pair."""
     return _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
 
 
@@ -130,7 +122,7 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def get(value: object, *names: str) -> Any:
-    """The value at a path of names; None where something on the way is no object."""
+    """The value at a path of names in nested objects; None if the path breaks off."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -142,7 +134,7 @@ def first_of(value: object) -> Any:
 
 
 def read_parts(content: object) -> tuple[str, str, str]:
-    """Text, thinking and refusal of a content: a text, one part, or a list of parts."""
+    """The text, thinking and refusal in a message's content, which is a text, one part, or a list of parts."""
     text: list[str] = []
     thinking: list[str] = []
     refusal: list[str] = []
@@ -163,7 +155,7 @@ def read_parts(content: object) -> tuple[str, str, str]:
 
 
 def read_thinking(value: object, depth: int = 0) -> str:
-    """Thinking in any shape: a text, an object that has it under one of several names, or a list of either."""
+    """The thinking in a text, in an object with one of several fields, or in a list of either."""
     if isinstance(value, str):
         return value
     if depth > 4:

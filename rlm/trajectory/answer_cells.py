@@ -1,12 +1,12 @@
 """Find the cells that made the values of an answer.
 
-The code alone decides, backwards from the answer: a cell counts when it stores a name that a later counted cell loads.
-An answer typed as a literal uses no name; it depends on the last output, so the search begins again at the last cell
-that printed something. The result is coarse: whole cells, no branches, no aliases. A value that the model itself copied
-from an earlier output is not found.
+Only the code is examined, backwards from the answer: a cell counts if it stores a name that a later counted cell loads.
+An answer typed as a literal uses no name and depends on the last output, so the search begins again at the last cell
+that printed something. The result is coarse: whole cells, without branches or aliases. If the model itself copied a
+value from an earlier output, that cell is not found.
 
-A scan is no evidence: a search, or a pass over everything, reads far more than the answer came from. So the ranges of
-such a cell do not count, whatever else it read. A pass whose pieces a sub-model reads does count.
+The ranges of a cell that searches or goes through all of the text are no evidence: it read far more than the answer
+came from. A pass whose pieces a sub-model reads is evidence.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _CHANGING = frozenset((
 """Methods that change their object; all others are assumed to leave it unchanged."""
 
 _SEARCHES = frozenset(("count", "find", "grep", "index", "rfind", "rindex"))
-"""Methods of a text that look at it for something."""
+"""Methods that search a text."""
 _OF_RE = frozenset(("findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn"))
 _PASSES = frozenset(("chunks", "lower", "partition", "replace", "rpartition", "split", "splitlines", "upper"))
-"""Methods of a text that go through all of it, as a loop does."""
+"""Methods that go through all of a text, as a loop does."""
 _LOOKS = frozenset(("hasattr", "isinstance", "len", "print", "repr", "type"))
 """Functions that take a text and read little or nothing of it."""
 _SUB_CALLS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched"))
 
 
 def scans(code: str) -> bool:
-    """Whether code goes through all of `context`, so that its ranges are no evidence. The code alone decides."""
+    """Whether code searches `context` or goes through all of it, so that its ranges are no evidence."""
     is_read = calls_sub_model(code)
     return any(_searches(node) or (_passes(node) and not is_read) for node in ast.walk(_parse(code)))
 
@@ -46,7 +46,7 @@ def calls_sub_model(code: str) -> bool:
 
 
 def counts(code: str) -> bool:
-    """Whether code may have counted or added up its result: a number that no text holds."""
+    """Whether code may have counted or added up its result, so that the number is not in the text."""
     try:
         tree = parse(code)
     except SyntaxError:
@@ -106,7 +106,10 @@ def _passes(node: ast.AST) -> bool:
 
 
 def find_evidence(cells: Sequence[tuple[str, bool]]) -> list[int]:
-    """Positions, ascending, in `cells`: the code of each up to the one that answered, and whether it printed."""
+    """The indices of the cells that made the answer, ascending.
+
+    `cells`: the code of each cell up to the one that answered, and whether it printed something.
+    """
     if not cells:
         return []
     found = _makers(cells, len(cells) - 1)
@@ -118,13 +121,14 @@ def find_evidence(cells: Sequence[tuple[str, bool]]) -> list[int]:
 
 
 def _makers(cells: Sequence[tuple[str, bool]], last: int) -> list[int]:
+    """The index `last`, and those of earlier cells that made the values it uses."""
     found = [last]
     _, _, needed = _names(cells[last][0])
     for i in range(last - 1, -1, -1):
         if not needed:
             break
         if not any(name in cells[i][0] for name in needed):
-            continue  # a look is cheaper than a parse, and most cells of a long run have nothing to do with it
+            continue  # cheaper than a parse, and most cells of a long run share no name with the answer
         assigned, changed, loaded = _names(cells[i][0])
         if needed & (assigned | changed):
             found.append(i)
@@ -146,6 +150,7 @@ def _names(code: str) -> tuple[set[str], set[str], set[str]]:
 
 
 def _names_of_statement(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
+    """Names that a statement assigns, changes in place, and loads; names that it only binds in a loop are left out."""
     assigned: set[str] = set()
     changed: set[str] = set()
     loaded: set[str] = set()

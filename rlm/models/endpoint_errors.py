@@ -1,4 +1,4 @@
-"""Read what an endpoint says of a failure, in any shape, and decide which error that is. Pure, but for the clock."""
+"""Read the failures that endpoints report, as JSON of any shape, and make the matching `LLMError`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
 from rlm.models.too_long import sizes_of_too_long
 
-_SAID_CHARACTERS = 300
+_MESSAGE_CHARACTERS = 300
 WRONG_URL = "is base_url right? Most end in /v1"
 """Advice for an answer that does not come from an API."""
 _DEEPEST = 8
@@ -48,30 +48,30 @@ _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insuffi
 
 _WORDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage", "Message",
           "title", "reason")  # fmt: skip
-"""Names of the words of an error."""
+"""Fields that may hold the message of an error."""
 _CODES = ("code", "Code", "error_code", "type", "errorType", "__type", "status")
 _STATUSES = ("status_code", "statusCode", "http_status")
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """A failure in the words of an endpoint."""
+class ErrorReport:
+    """A failure, as an endpoint describes it."""
 
     message: str
     """One line."""
     code: str = ""
-    """Its code and type, in lower case, separated by spaces; empty if it has none."""
+    """The error's code and type, in lower case, separated by spaces; empty if it has none."""
     status: int | None = None
-    """The status that it names itself."""
+    """The HTTP status in the body."""
     param: str = ""
-    """The field of the request that it complains of."""
+    """The field of the request at fault; empty if the body names none."""
     sizes: tuple[int | None, int | None] = (None, None)
-    """Tokens of the prompt and of the window, if they have their own fields."""
+    """Tokens of the prompt and of the window, if the body has fields for them."""
     retry_after: object = None
-    """The seconds to wait, where the body says them."""
+    """The seconds to wait, as the body gives them."""
 
 
-def find_error(value: object) -> Statement | None:
+def find_error(value: object) -> ErrorReport | None:
     """The failure that a JSON value with status 200 reports; None if it reports none."""
     if isinstance(value, list):
         return next((found for each in value[:1] if (found := find_error(each))), None)
@@ -84,7 +84,7 @@ def find_error(value: object) -> Statement | None:
     # Bodies of other makers, recognised by fields that a reply never lacks.
     base = value.get("base_resp")
     if isinstance(base, dict) and base.get("status_code") not in (0, None):
-        return Statement(one_line(base.get("status_msg") or base), str(base["status_code"]))
+        return ErrorReport(one_line(base.get("status_msg") or base), str(base["status_code"]))
     if not any(name in value for name in ("choices", "output", "content", "id", "object", "usage", "type")):
         return read_error(value) if any(value.get(name) for name in _WORDS) else None
     # What has the fields of a chat completion, but no choice and no usage, may say why.
@@ -94,14 +94,14 @@ def find_error(value: object) -> Statement | None:
     return read_error(value) if said and value.get("code") not in (0, "0", 200, "200") else None
 
 
-def read_error(value: object, depth: int = 0) -> Statement:
+def read_error(value: object, depth: int = 0) -> ErrorReport:
     """The failure in the body of an error: an object under `error`, a text, a list, or anything else."""
     if isinstance(value, list) and value and depth < _DEEPEST:
         firsts = [read_error(each, depth + 1) for each in value[:3]]
         message = one_line("; ".join(each.message for each in firsts))
-        return Statement(message, firsts[0].code, firsts[0].status, firsts[0].param, firsts[0].sizes)
+        return ErrorReport(message, firsts[0].code, firsts[0].status, firsts[0].param, firsts[0].sizes)
     if not isinstance(value, dict) or depth >= _DEEPEST:
-        return Statement(one_line(value if value not in (None, "", [], {}) else "an error without words"))
+        return ErrorReport(one_line(value if value not in (None, "", [], {}) else "an error without words"))
     inner = value.get("error") or value.get("errors") or value.get("Error") or value.get("detail")
     if isinstance(inner, str) and inner.lstrip().startswith("{"):
         inner = _parsed(inner)
@@ -119,7 +119,7 @@ def read_error(value: object, depth: int = 0) -> Statement:
     named = [str(each).lower() for each in codes if isinstance(each, (str, int)) and each not in ("", "error")]
     place = _location(value)
     field = value.get("param") or value.get("parameter") or place
-    return Statement(
+    return ErrorReport(
         one_line(f"{place}: {words}" if place else words),
         " ".join(named),
         next((status for each in (*codes, *map(value.get, _STATUSES)) if (status := _status(each))), None),
@@ -129,16 +129,18 @@ def read_error(value: object, depth: int = 0) -> Statement:
     )
 
 
-class Failed(Exception):
+class EndpointError(Exception):
     """An endpoint reported a failure. Raised inside a backend; `SDKModel` turns it into an `LLMError`."""
 
-    def __init__(self, said: Statement, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(said.message)
-        self.said, self.status, self.headers = said, status, headers
+    def __init__(
+        self, report: ErrorReport, status: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(report.message)
+        self.report, self.status, self.headers = report, status, headers
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallTarget:
     """The model and endpoint of a call, for error messages."""
 
     model: str
@@ -151,31 +153,34 @@ class Asked:
 
 
 def make_error(
-    said: Statement, asked: Asked, *, status: int | None = None, headers: Mapping[str, str] | None = None
+    report: ErrorReport, target: CallTarget, *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> LLMError:
-    """The error for a failure, in one line. The status decides whether another try makes sense: the status of the
-    answer, or, in a stream or a body with status 200, the one for its code."""
-    status = status or said.status or _guess_status(said)
-    line = f"{asked}: {said.message}"
-    if (sizes := sizes_of_too_long(said.message, said.code, status)) is not None:
-        tokens, window = (own or read for own, read in zip(said.sizes, sizes, strict=True))
+    """The error for a failure; its message is one line.
+
+    The status decides whether the error is transient. For a failure in a stream or in a body with status 200, the
+    status follows from the code or the words of the report.
+    """
+    status = status or report.status or _guess_status(report)
+    line = f"{target}: {report.message}"
+    if (sizes := sizes_of_too_long(report.message, report.code, status)) is not None:
+        tokens, window = (own or read for own, read in zip(report.sizes, sizes, strict=True))
         return PromptTooLong(line, tokens=tokens, window_tokens=window)
-    if status in (None, 400, 403, 422, 451) and re.search(_DECLINED, f"{said.code} {said.message}", re.IGNORECASE):
+    if status in (None, 400, 403, 422, 451) and re.search(_DECLINED, f"{report.code} {report.message}", re.IGNORECASE):
         return ReplyRefused(line, reason="content_filter")
     if status in (401, 403):
-        return LLMError(f"{asked.where} refuses this API key: {said.message}")
+        return LLMError(f"{target.where} refuses this API key: {report.message}")
     if status in (404, 405):
-        if "model" in said.message.lower():
-            return LLMError(f"no model {asked.model!r} at {asked.where}: {said.message}")
-        return LLMError(f"no API at {asked.where}: {said.message} ({WRONG_URL})")
+        if "model" in report.message.lower():
+            return LLMError(f"no model {target.model!r} at {target.where}: {report.message}")
+        return LLMError(f"no API at {target.where}: {report.message} ({WRONG_URL})")
     if status == 429:
-        line = f"{asked.where} is rate limited, or its quota is spent: {said.message}"
-        if any(each in said.code for each in _SPENT):
+        line = f"{target.where} is rate limited, or its quota is spent: {report.message}"
+        if any(each in report.code for each in _SPENT):
             return LLMError(line)
         wait = retry_after_seconds(headers or {})
-        if wait is None and said.retry_after is not None:
-            wait = retry_after_seconds({"retry-after": str(said.retry_after)})
-        if wait is None and (words := _WAIT.search(said.message)) is not None:
+        if wait is None and report.retry_after is not None:
+            wait = retry_after_seconds({"retry-after": str(report.retry_after)})
+        if wait is None and (words := _WAIT.search(report.message)) is not None:
             wait = float(words[1]) * (0.001 if words[2].lower() == "ms" else 1)
         return RateLimited(line, retry_after_seconds=wait)
     return LLMError(line, transient=status is not None and is_transient_status(status))
@@ -205,18 +210,18 @@ def is_transient_status(status: int) -> bool:
 
 def one_line(message: object) -> str:
     """The endpoint's message as one line of at most 300 characters."""
-    return make_printable(" ".join(str(message).split())[:_SAID_CHARACTERS], terminal=False)
+    return make_printable(" ".join(str(message).split())[:_MESSAGE_CHARACTERS], terminal=False)
 
 
-def _fill(found: Statement, outer: Mapping[str, Any]) -> Statement:
+def _fill(found: ErrorReport, outer: Mapping[str, Any]) -> ErrorReport:
     """The error, with the code of the object around it if it has none."""
     if found.code or not isinstance(code := outer.get("code") or outer.get("type"), (str, int)) or code == "error":
         return found
-    return Statement(found.message, str(code).lower(), found.status or _status(code), found.param, found.sizes)
+    return ErrorReport(found.message, str(code).lower(), found.status or _status(code), found.param, found.sizes)
 
 
 def _words(value: Mapping[str, Any], depth: int) -> object:
-    """The words of an error, and of the provider behind a router."""
+    """The message of an error; for a router's error, with the message of the provider."""
     words: object = None
     for name in _WORDS:
         if (said := value.get(name)) not in (None, "", [], {}):
@@ -265,9 +270,9 @@ def _number(value: object) -> int | None:
     return value if type(value) is int and 0 < value < 10**9 else None
 
 
-def _guess_status(said: Statement) -> int | None:
-    """The status that the code stands for; without a known code, the one that the words name."""
-    by_code = next((status for part, status in _STATUS_OF_CODE.items() if part in said.code), None)
+def _guess_status(report: ErrorReport) -> int | None:
+    """The status for the code of a report; without a known code, the status for its words."""
+    by_code = next((status for part, status in _STATUS_OF_CODE.items() if part in report.code), None)
     if by_code is not None:
         return by_code
-    return next((status for status, words in _STATUS_OF_WORDS.items() if words.search(said.message)), None)
+    return next((status for status, words in _STATUS_OF_WORDS.items() if words.search(report.message)), None)

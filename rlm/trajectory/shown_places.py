@@ -1,8 +1,8 @@
-"""Find the place in a context of the text that a cell showed, for code that went through all of it, line by line.
+"""Find the places in a context of the text that a cell showed, for code that went through all of the context.
 
-A pass gives code everything, which says nothing. But the text that the code printed or kept of it occurs somewhere in
-the ranges that it read. Lines are searched for as they were printed, else the part of them around the answer's words,
-since code writes numbers, names and quotes around them.
+Such code received everything, so its reads do not show where the answer came from. But the text that it printed or kept
+occurs somewhere in the ranges that it read. Each line is searched for by parts of it, first by the part around the
+answer's words, since code prints numbers, names and quotes around the text.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rlm.context import protocol
+from rlm.trajectory.answer_words import Words
 from rlm.trajectory.ranges import Range, size
-from rlm.trajectory.words import Words
 
 MOST_SEARCHED = 256_000_000
-"""Characters of ranges; where more was read it is not looked up, since it is no longer in a cache."""
+"""The most characters of ranges that are searched: if more was read, it is no longer in a cache."""
 MOST_SHOWN = 20_000
-"""Characters of one place, at most."""
+"""Longest place, in characters."""
 _MOST_LINES = 12
 _MOST_GETS = 16
-"""After this many searches no other begins."""
+"""No search begins after this many GETs."""
 _SEED_CHARACTERS = 200
 _LEAST = 12
-"""The characters of a part of a line that is distinctive by itself; a shorter one must occur at one place only."""
+"""A part of a line of this many characters is distinctive; a shorter one must occur at one place only."""
 _AROUND = (24, 8)
-"""Characters before and after the answer's words that are looked for."""
+"""Characters on each side of the answer's words in a search, tried in turn."""
 _LINE = 500
-"""Characters to both sides of a short find that are shown, as far as its line goes."""
+"""Characters of its line on each side of a short find that belong to its place."""
 _NUMBER = re.compile(r"[\d.,:%$+-]*")
 _ATOM_BEFORE = re.compile(r"[\w./@:-]*\w[-./@:]?$")
 _ATOM_BEHIND = re.compile(r"[-./@:]?\w[\w./@:-]*(?<=\w)")
@@ -39,12 +39,11 @@ _LITERAL = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 def find_shown(
     text: Any, shown: str, ranges: Sequence[Range], words: Words, *, has_numbers: bool = True
 ) -> list[Range]:
-    """The places in `ranges` of what was shown: of lines with words of the answer, where some have any.
+    """The places in `ranges` of the lines that were shown; only of those with words of the answer, if there are any.
 
-    `has_numbers`: a number alone was read; else it may have been counted, and is not looked for.
+    `has_numbers`: whether to look for bare numbers, which code may have counted instead of read.
 
-    Costs searches of `ranges`, together at most twice `MOST_SEARCHED`, and no GET for what is in the cache; where it is
-    not, the search ends soon.
+    Searches at most twice `MOST_SEARCHED` characters. Costs no GET for text in the cache, else some 16.
     """
     if not ranges or size(ranges) > MOST_SEARCHED:
         return []
@@ -61,7 +60,7 @@ def find_shown(
 
 
 def _lines(shown: str) -> list[str]:
-    """Lines that were printed, and lines in literals: in a list, or in the repr of a hit."""
+    """The lines that were shown, and the lines inside string literals, such as those of a printed list."""
     found = shown.splitlines()
     for literal in _LITERAL.findall(shown):
         try:
@@ -72,7 +71,7 @@ def _lines(shown: str) -> list[str]:
 
 
 def _ways(lines: Sequence[str], words: Words, has_numbers: bool) -> Iterator[list[tuple[str, str]]]:
-    """What to look for of each line, the surest way first; a line is known by parts of it, see `_extend`."""
+    """Ways to search, the surest first: pairs of a line and the part of it to search for."""
     for around in _AROUND:
         places = ((line, place) for line in lines for place in words.places(line)[:1])
         way = [(line, line[max(0, start - around) : stop + around].strip()) for line, (start, stop) in places]
@@ -92,7 +91,7 @@ def _atom(line: str, place: Range) -> str:
 
 
 class _Search:
-    """Looks for seeds in ranges of a text, until it has looked at too much of it."""
+    """Searches ranges of a text, up to a limit of characters and of GETs."""
 
     def __init__(self, text: Any, ranges: Sequence[Range]) -> None:
         self._text, self._ranges = text, ranges
@@ -100,7 +99,7 @@ class _Search:
         self._gets = self._count_gets()
 
     def find(self, seed: str) -> int:
-        """The first place, or -1; of a short seed the only one."""
+        """The offset of the first occurrence; -1 if there is none, or several of a short seed."""
         at = self._next(seed, 0)
         return -1 if at >= 0 and len(seed) < _LEAST and self._next(seed, at + 1) >= 0 else at
 
@@ -121,7 +120,7 @@ class _Search:
 
 
 def _extend(text: Any, shown: str, line: str, seed: str, at: int) -> Range:
-    """As much around a find as was shown of it; of a few characters their line."""
+    """The find, extended as far as the text and the shown line agree; a find of few characters gets its line."""
     half = (MOST_SHOWN - len(seed)) // 2
     low = max(0, at - half)
     around = str(text[low : at + len(seed) + half])
