@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from monocontext.engine.candidates import Narrowing
 from monocontext.engine.fetch.cache import CachedBytes
 from monocontext.engine.fetch.scheduler import FILTER_GAP_BYTES, FetchItem, Missing
-from monocontext.format.directories import filters_in
 from monocontext.format.filters.query import Literal, Query, literals
 from monocontext.format.index import Frame, Page
 from monocontext.format.refs import FilterDirectory, FilterRef
@@ -78,6 +77,8 @@ class _Section:
         assert directory is not None
 
         def decode(body: memoryview) -> CachedBytes:
+            from monocontext.format.directories import filters_in  # most texts have no directories
+
             entries = filters_in(directory, bytes(body))
             if directory.level > 1:
                 self.parts = _sections(entries, self.first, self.stop, frames)

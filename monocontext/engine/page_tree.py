@@ -12,7 +12,6 @@ from itertools import accumulate
 from typing import Literal
 
 from monocontext.engine.fetch.scheduler import FetchItem
-from monocontext.format.directories import pages_in
 from monocontext.format.refs import PageDirectory, PageRef
 
 Column = Literal["characters", "frames", "bytes", "newlines", "pages"]
@@ -33,6 +32,8 @@ class Unopened:
     def _open(self, body: memoryview) -> _Node:
         parent, at = self._parent, self._at
         before = parent.entries[at - 1] if at else parent.before
+        from monocontext.format.directories import pages_in  # most texts have no directories
+
         node = _Node(pages_in(self._entry, bytes(body), before), before, parent.firsts[at])
         parent.children[at] = node
         return node

@@ -13,9 +13,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
+from monocontext.engine.fetch.cache import reserved_bytes
 from monocontext.engine.fetch.fetcher import Fetcher, Places, refuse_foreign
 from monocontext.engine.fetch.listeners import Hedge
-from monocontext.engine.fetch.stored_bytes import reserved_bytes
 from monocontext.engine.fetch.workers import InlineWorkers, Workers
 from monocontext.engine.filter_lookup import FilterLookup
 from monocontext.engine.frame import FRAME_BYTES, FrameText

@@ -6,8 +6,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from monocontext.format.history import History
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import History, Manifest
 from monocontext.records import replace
 
 

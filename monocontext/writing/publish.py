@@ -17,10 +17,9 @@ from typing import Any, Unpack
 from monocontext import records
 from monocontext.errors import AlreadyExists, NotFound
 from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
-from monocontext.format.history import History
 from monocontext.format.index import FRAMES_PER_PAGE, OF_TEXT, flags_of_text
 from monocontext.format.inline import copies
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import History, Manifest
 from monocontext.format.refs import FilterRef, PageRef
 from monocontext.options import StoreOptions, check_seconds, validate_options
 from monocontext.stores.protocol import Store

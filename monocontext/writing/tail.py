@@ -21,10 +21,9 @@ from monocontext.format import inline
 from monocontext.format.codec import decode, encode
 from monocontext.format.filters.building import Columns
 from monocontext.format.filters.joining import can_join, join
-from monocontext.format.history import History
 from monocontext.format.index import FRAMES_PER_PAGE, OF_TEXT, Frame, FrameRecord, FrameRun, Page, flags_of_text
 from monocontext.format.inline import Copies, Gathered, copies
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import History, Manifest
 from monocontext.format.refs import FilterRef, PageRef
 from monocontext.records import replace
 from monocontext.stores.protocol import Store

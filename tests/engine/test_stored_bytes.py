@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from monocontext import Monocontext, publish
-from monocontext.engine.fetch.stored_bytes import reserved_bytes
+from monocontext.engine.fetch.cache import reserved_bytes
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 

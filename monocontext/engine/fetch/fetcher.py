@@ -21,11 +21,10 @@ from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from monocontext.engine.fetch.cache import Cache, forget_warm, keep_warm
+from monocontext.engine.fetch.cache import Cache, StoredBytes, forget_warm, keep_warm
 from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.listeners import Counting, Hedge, Hedging, Link, Listeners
 from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, RangeRequest, Scheduler, Token
-from monocontext.engine.fetch.stored_bytes import StoredBytes
 from monocontext.engine.fetch.threads import LOCK
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.frame import FrameText

@@ -22,7 +22,7 @@ from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Missing, Priori
 from monocontext.engine.frame import FRAME_BYTES, FrameText
 from monocontext.engine.frame_table import Frames, frame_item
 from monocontext.engine.prefetch import HitWindows, Kind, Ledger, Prefetch, Read, Streams, ThinkTime
-from monocontext.engine.prefetch.names import Names
+from monocontext.engine.prefetch.hits import Names
 from monocontext.engine.prefetch.streams import ExpectedRead
 from monocontext.errors import MonocontextError
 from monocontext.format.index import Frame

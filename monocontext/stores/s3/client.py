@@ -24,8 +24,7 @@ from monocontext.stores.http.client import Client
 from monocontext.stores.http.pool import MAX_IDLE, Connector, Pool
 from monocontext.stores.http.responses import is_throttling
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, Route
-from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, account_of, find_origin
-from monocontext.stores.s3.native_route import AWS_DOMAINS
+from monocontext.stores.s3.account import AWS_DOMAINS, BotocoreIdentity, RequestPlan, account_of, find_origin
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import parse_proxy
 

@@ -12,9 +12,8 @@ from monocontext.engine.reader import Reader
 from monocontext.errors import AlreadyExists
 from monocontext.format import inline
 from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
-from monocontext.format.history import History
 from monocontext.format.index import Page
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import History, Manifest
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.next_root import as_generation

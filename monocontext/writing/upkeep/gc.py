@@ -27,9 +27,8 @@ from itertools import pairwise
 from monocontext.errors import AlreadyExists, NotAContext, NotFound, StoreFailure
 from monocontext.format.directories import rows_text
 from monocontext.format.generations import commit, find_root, read_newest
-from monocontext.format.history import History
 from monocontext.format.index import Page
-from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
+from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
 from monocontext.format.root_directories import Directory, expand
 from monocontext.options import StoreOptions, check_seconds

@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 from monocontext import Monocontext, regex
-from monocontext.engine.prefetch.names import LOOK_UPS, MOST_NAMES, names_in
+from monocontext.engine.prefetch.hits import LOOK_UPS, MOST_NAMES, names_in
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, SimulatedWorkers
 from monocontext.writing.publish import publish
