@@ -269,9 +269,8 @@ class ReadAhead(Listener):
                 continue
             try:
                 self._walk_plan(plan, limit_bytes, wanted.setdefault(plan.priority, []))
-            except MonocontextError:  # the plan ends: a caller that reads there gets the error
-                if plan in self._plans:
-                    self._plans.remove(plan)
+            except MonocontextError:  # a caller that reads there gets the error
+                self._end_plan(plan)
         for priority, items in wanted.items():
             if items:
                 self._fetcher.scheduler.speculate(items, priority)
@@ -295,7 +294,12 @@ class ReadAhead(Listener):
                 plan.next = None
             else:
                 return
-        self._plans.remove(plan)
+        self._end_plan(plan)
+
+    def _end_plan(self, plan: PrefetchPlan) -> None:
+        """Remove a plan, unless a pass that the garbage collector closed during the walk has removed it."""
+        if plan in self._plans:
+            self._plans.remove(plan)
 
     def _waits_for_items(self, plan: PrefetchPlan) -> bool:
         left = sum(key in self._fetcher.scheduler for key in plan.missing)

@@ -8,13 +8,17 @@ import pickle
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from begun_threads import begun_threads
 
 from engine.counted import stored, wait_until_idle
 from monocontext import Monocontext, append, publish
+from monocontext.engine.fetch.scheduler import Priority
+from monocontext.engine.prefetch import Kind
+from monocontext.engine.prefetch.read_ahead import PrefetchPlan
+from monocontext.format.index import Frame
 from monocontext.testing import CountingStore, SimulatedWorkers, SlowStore
 from rlm import RLM, ScriptedLM
 
@@ -285,3 +289,18 @@ def test_hint_costs_little(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\nhint: {1e6 * median:.1f} us a token at the median (noisy)", end=" ")
     assert median < 200e-6
+
+
+def test_a_pass_that_the_collector_closes_during_a_walk_ends_its_plan_once() -> None:
+    context, _ = opened()
+    with context:
+        ahead = context._reader.ahead  # type: ignore[union-attr]
+
+        def route() -> Iterator[Frame]:
+            ahead.end_scan()  # as the generator of an abandoned pass does when it is closed
+            yield from ()
+
+        ahead._fetcher.act(
+            lambda: ahead.expect([PrefetchPlan(route(), Priority.COMPUTED_HINT, Kind.KNOWN, is_scan=True)])
+        )
+        assert not ahead._plans

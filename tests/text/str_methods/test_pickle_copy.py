@@ -101,7 +101,7 @@ def test_a_text_in_memory_says_so(name: str) -> None:
     publish(TEXT, f"memory://{name}", replace=True)
     with (
         Monocontext.open(f"memory://{name}", materialize_limit=50) as context,
-        pytest.raises(NotPicklable, match="lives in"),
+        pytest.raises(NotPicklable, match="in the memory of this process"),
     ):
         pickle.dumps(MAKERS[name](context))
 
