@@ -327,6 +327,7 @@ def _locked(path: Path) -> Iterator[None]:
 _here: dict[str, tuple[RLM, object, ExitStack]] = {}
 _entering = threading.Lock()
 _KEPT = 4
+"""The most batches whose RLM and context a worker keeps."""
 
 
 def _enter(batch: BatchJob) -> tuple[RLM, object]:

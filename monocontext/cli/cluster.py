@@ -24,6 +24,7 @@ Dask = Annotated[
 ]
 
 _CONNECT_SECONDS = 10
+"""The time to wait for a Dask scheduler."""
 
 
 @contextmanager

@@ -31,6 +31,7 @@ Generation = Annotated[int | None, Option(help="Use this version of the text ins
 
 _SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")
 _MOST_CITED = 1_000_000
+"""The longest source that `cite` reads, in characters."""
 
 _SHOWN_OF_PLAIN = ("url", "characters", "lines", "bytes", "documents")
 _SHOWN = (

@@ -6,6 +6,7 @@ import sys
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _MOST_BYTES = 1 << 30
+"""Blocks up to this size come from memory that the process keeps."""
 
 
 def keep_memory() -> bool:

@@ -8,6 +8,7 @@ from collections import deque
 MOST_RANGES = 10_000
 """The most ranges between two marks; more are merged over gaps, so the log may have more characters, never fewer."""
 MOST_PIECES = 1_000
+"""The most pieces of one cell that are remembered."""
 MOST_PIECE_CHARACTERS = 20_000
 """A longer piece is a part of a pass, and does not show what code used."""
 KEPT_MARKS = 1_000

@@ -30,6 +30,7 @@ ZSTD_LEVEL = 3
 RAW_FRAME_BYTES = 256 << 10
 
 _LEAST_BYTES_BY_NUMPY = 1 << 14
+"""The size above which numpy counts newlines faster than `bytes.count`."""
 
 _local = threading.local()  # zstd contexts are cheap to keep and not safe to share between threads
 

@@ -13,6 +13,7 @@ import google_crc32c
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _LONG_BYTES = 4096
+"""The length above which the field `text` is not given to the JSON parser."""
 _PIECE_BYTES = 64 << 10
 _TEXT_FIELD = b'\n  "text": "'
 _PLACEHOLDER = b"of 7d1c6f0e4b"

@@ -41,6 +41,7 @@ _NAME_BYTES = 1024
 """Longest name of an object in S3, in bytes, with the prefix of the memory."""
 _CHECKPOINTS = "checkpoint:"
 _VALUES_AHEAD = 4
+"""The values that a search reads at once."""
 SWEEP_SECONDS = 300.0
 """The time between two purges by `sweep`: a LIST of a thousand entries costs as much as ten GETs."""
 

@@ -22,6 +22,7 @@ from monocontext.page.loopback import is_loopback, server_url
 MAX_BODY_BYTES = 16 << 20
 """Largest body of one call, in bytes."""
 _SILENCE_SECONDS = 30
+"""The time after which a silent connection is closed."""
 _ROUTES = {"/tools/list": "POST", "/tools/execute": "POST", "/tools": "GET", "/execute": "POST"}
 
 

@@ -47,6 +47,7 @@ LEFT_OUT = {
 }
 """Types of items and records that make no turn, and why. They are in the archive; other types count as unknown."""
 _TWIN_SECONDS = 0.5
+"""The most time between two records of one event."""
 _TWIN_RECORDS = 4
 """A file has each message twice, as an item and as an event. The second is so much later at most, by its time or, if it
 has none, by its number."""

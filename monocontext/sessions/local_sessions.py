@@ -33,6 +33,7 @@ _PROJECT = "local"
 _STATES_FILE = "taken.json"
 """The sizes and times of the session files that the archive contains."""
 _MOST_FILES = 20_000
+"""The most files to look at for sessions; a folder with more is refused."""
 _PLAIN = ("chat", "text", "aider")
 """Formats that no agent keeps in a folder of its own: a folder with such files is not a folder of sessions."""
 _OTHER_ENDINGS = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")

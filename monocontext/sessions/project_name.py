@@ -6,6 +6,7 @@ import os
 import re
 
 _MOST_BYTES = 64 << 10
+"""The most of a file of git that is read for the name of a project."""
 _REMOTE = re.compile(r'^\s*\[remote "([^"]+)"\]\s*$')
 _URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$")
 _PARAMETERS = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)

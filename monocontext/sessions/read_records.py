@@ -15,6 +15,7 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 
 _THREADS = 16
+"""The most GETs at once."""
 
 
 def read_records(store: Store, keys: Sequence[str]) -> list[Record]:

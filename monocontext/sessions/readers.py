@@ -24,6 +24,7 @@ AGENTS: dict[str, SessionReader] = {
 }
 _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
 _SAMPLE_LINES = 50
+"""The lines by which the agent of a transcript is recognised."""
 _SAMPLE_BYTES = 64 << 10
 
 

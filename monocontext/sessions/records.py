@@ -27,6 +27,7 @@ MOST_LINE_BYTES = 64 << 20
 MOST_FILE_BYTES = 512 << 20
 """The limit for a document, which is read whole; a file of lines may be larger."""
 _LONG_LINE_CHARACTERS = 4096
+"""The most of a damaged line that is kept."""
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_LEVELS = 200
 """Levels of nesting. Deeper JSON is made to break readers."""

@@ -36,8 +36,11 @@ FORMAT = 2
 WAITING_BYTES = 1 << 20
 """An upload makes filters once the texts without any have this size: it writes the last filter, up to 4 MiB, again."""
 PIECES_PER_PAGE = 1000
+"""The entries of one page of the index."""
 _MOST_BYTES = 64 << 20
+"""The largest object of the index that is read."""
 _ATTEMPTS = 10
+"""The most compare-and-swap attempts of one update."""
 _THREADS = 32
 
 Piece = tuple[str, str]

@@ -89,6 +89,7 @@ _TYPE_WORDS = frozenset(
     ["str", "string", "int", "bool", "text", "varchar", "bytes", "secretstr", "any", "object", "number", "boolean"]
 )
 _MOST_ITEMS = 200
+"""The most items of a list that are looked at after a name."""
 
 
 @dataclass(slots=True)

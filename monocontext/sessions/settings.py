@@ -27,7 +27,9 @@ SKILL_NAME = "upload-context"
 _MARK = "monocontext-hook"
 _MODULE = "monocontext.sessions.hook"
 _BRIEF_SECONDS = 10
+"""The time that an agent gives the hook that prints the brief."""
 _END_SECONDS = 10
+"""The time that an agent gives the hook at the end of a session."""
 
 
 @dataclass(frozen=True, slots=True)

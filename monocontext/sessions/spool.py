@@ -16,6 +16,7 @@ import time
 COOLDOWN_SECONDS = 60.0
 """Between two uploads of a session that goes on."""
 _LOG_BYTES = 1 << 20
+"""The size at which the log of the worker begins again."""
 
 
 def home() -> str:

@@ -29,8 +29,11 @@ from monocontext.stores.protocol import Store
 PATIENCE_SECONDS = 900.0
 """The longest time that a worker retries failed uploads."""
 _FIRST_WAIT_SECONDS = 2.0
+"""The wait after the first failure of an upload; it doubles each time."""
 _LONGEST_WAIT_SECONDS = 60.0
+"""The longest wait between two attempts of an upload."""
 _MOST_ATTEMPTS_WITHOUT_FILE = 4
+"""After this many attempts, an upload whose transcript is gone is dropped."""
 _LOOK_SECONDS = 0.5
 """Between two looks for new jobs while others are not due."""
 

@@ -22,6 +22,7 @@ from monocontext.text.source import OPEN, Span
 from monocontext.text.windows import Window, join_texts, overlap
 
 PIECE_CHARACTERS = 1 << 18
+"""The characters that are computed at a time."""
 
 
 class Derivation(Protocol):

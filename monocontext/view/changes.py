@@ -20,6 +20,7 @@ MOST_CHARACTERS = 1 << 20
 MOST_NAMES = 200
 """The most names in each list of an answer."""
 _MOST_FRAMES = 64
+"""The most frames of a document that are compared."""
 _NAME_CHARACTERS = 300
 
 _Key = tuple[str, int]

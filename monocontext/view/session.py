@@ -16,6 +16,7 @@ from monocontext.view.recorded_runs import RecordedTurn
 
 Kind = Literal["opened", "searched"]
 KEPT_ACTIONS = 500
+"""The most actions that the page lists."""
 _SHOWN_RANGES = 20
 """The most ranges that an answer lists for an action. Maps show all."""
 _QUESTION_CHARACTERS = 300

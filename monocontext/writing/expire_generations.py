@@ -22,6 +22,7 @@ EVERY = 32
 MOST = 64
 """At most this many generations are removed at once: more than are added between two checks."""
 _REQUESTS = 16
+"""The most requests at once."""
 
 
 def next_floor(store: Store, base: Manifest, older_than_seconds: float) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 FAN_OUT = 4
+"""The pieces of one tier that become one of the next."""
 
 
 def merged(sizes: Sequence[int], new: int, least: int) -> int:

@@ -19,7 +19,9 @@ from monocontext.writing.decoding import HEAD_BYTES, utf_16_without_mark
 from monocontext.writing.segments import cut_frames
 
 READ_BYTES = 8 << 20
+"""The length of a read of an object."""
 READS_AHEAD = 4
+"""The reads at once."""
 
 _COMPRESSED = {
     b"\x1f\x8b": "gzip",

@@ -27,6 +27,7 @@ FRAME_BYTES = 256 << 10
 """A frame of 256 KiB compresses 4-5 % worse than one of 1 MiB, and a small read fetches a quarter of the bytes."""
 SEGMENT_BYTES = 16 << 20
 ENCODERS = 2
+"""The threads that compress frames."""
 UPLOADS = 4
 """PUTs at once. About this many segments are in memory, and the HTTP client has a copy of each."""
 

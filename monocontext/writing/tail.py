@@ -51,6 +51,7 @@ LEAST_SHARE = 256
 JOINED_FRAMES = FRAMES_PER_PAGE
 """A filter of more than half as many frames is not joined with others: joining takes some 60 MB of memory then."""
 _REQUESTS = 8
+"""The most GETs at once."""
 
 
 def short_bytes(layout: SegmentLayout) -> int:

@@ -13,6 +13,7 @@ from rlm.trajectory.display import Display, print_summary
 from rlm.trajectory.flags import in_flags
 
 _TWICE_SECONDS = 2.0
+"""Two interrupts within this time end the chat."""
 
 HELP = """\
 Type a question. The model keeps its variables, and remembers earlier questions and answers.

@@ -27,6 +27,7 @@ part or group of parts; `## Open questions`, a list, or "none".{focus}
 _MERGE = "Make one summary of these summaries of consecutive parts of a text. At most 300 words.{focus}\n\n{text}"
 
 _PARTS_IN_MEMORY = 16
+"""The parts that are read ahead of the model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,11 @@ EXTRACTIVE = "extractive"
 BRIEF_CHARACTERS = 7_500
 """Characters of a brief: a hook prints at most 9,000, with its fence and the escapes of JSON."""
 _DIGESTS_AT_ONCE = 16
+"""The digests in one prompt."""
 _DIGEST_CHARACTERS = 5_000
+"""The longest digest in a prompt."""
 _ATTEMPTS = 5
+"""The most attempts to publish a brief while others publish theirs."""
 _SHARED = frozenset({"budget", "max_calls", "max_tokens", "max_dollars", "max_cost", "max_seconds"})
 """Options of `RLM` that limit all sessions together."""
 _INDEX_FIELDS = ("session_id", "title", "started", "ended", "by", "turns", "maker", "digest")

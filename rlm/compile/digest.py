@@ -30,6 +30,7 @@ _BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")
 _CITED = re.compile(r"\[([^\[\]]{1,600})\]")
 _NUMBER = re.compile(r"(?:turns?\s*|#)?(\d{1,9})(?:\s*(?:-|–|to)\s*(\d{1,9}))?", re.I)
 _MOST_CHARACTERS = 400
+"""The longest statement of a digest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from monocontext.errors import AlreadyExists, MonocontextError, NotFound
 from monocontext.stores.protocol import Store, get_bounded, put_own
 
 _MOST_BYTES = 64 << 10
+"""The largest lease that is read."""
 LEASE_SECONDS = 180.0
 """Longer than clocks differ, and than a store fails."""
 

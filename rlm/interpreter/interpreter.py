@@ -37,7 +37,9 @@ from rlm.runners.values import is_data
 STDOUT_CHARACTERS = 10_000
 """The longest printed text that is returned; a longer one is summarized."""
 _PREFIX_CHARACTERS = 200
+"""The beginning of a long output that is shown."""
 _OUTPUT_CHARACTERS = 4_000_000
+"""The most output of one cell."""
 # The cell that calls a method of the worker's namespace, which the first cell makes.
 _CELL = """
 try:

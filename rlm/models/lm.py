@@ -20,6 +20,7 @@ _QUOTED_CHARACTERS = 100
 _MOST_TOKENS = 10**9
 """The most of one call; a larger count is invalid."""
 _MOST_DOLLARS = 1e12
+"""A larger amount in a report counts as an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ _MOST_BYTES = 256 << 20
 _HEAD_BYTES = 8
 """Enough bytes to distinguish a stream from JSON and from a web page."""
 _SHOWN_CHARACTERS = 100
+"""The most of a body that an error quotes."""
 
 
 @dataclass(frozen=True, slots=True)

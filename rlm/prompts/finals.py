@@ -51,6 +51,7 @@ _TAKEN_BACK = re.compile(
 # A model that repeats itself writes thousands of `FINAL(`; one that never closes costs a search to the end.
 FINALS_TRIED = 50
 _ENDS_TRIED = 50
+"""The closing parentheses to try for one answer; each costs a parse."""
 _MOST_CHARACTERS = 200_000
 """Longest answer in words, in characters."""
 

@@ -14,12 +14,15 @@ from rlm.context import protocol
 from rlm.models.log import WARNING, log
 
 _MOST_PLACES = 3
+"""The most places that are named."""
 _MOST_TRIED = 4
+"""The most pieces that are searched for."""
 _FEWEST_CHARACTERS = 24
 """Shortest printed piece that is searched for: shorter ones may match by chance."""
 _SEARCHED = 1 << 19
 """Characters at the end of each range that are searched: a search stops in the frame of its hit, which has 256 KiB."""
 _MOST_RANGES = 8
+"""The newest ranges that are searched."""
 _MOST_MATCHES = 50
 """The most matches of a piece: one with more does not show where it was read."""
 _IN_MEMORY = 20_000_000

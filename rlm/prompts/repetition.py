@@ -17,6 +17,7 @@ from rlm.trajectory.step import Cell, Step
 MOST_REPEATS = 4
 """Repeated turns in a row that end a run."""
 _LEAST_TEMPERATURE = 0.7
+"""The lowest temperature of the reply after a repetition."""
 _STEP = 0.4
 """The increase of the temperature, which stays below or at 1 unless the caller set more."""
 

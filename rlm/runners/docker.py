@@ -21,6 +21,7 @@ from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
 
 IMAGE = "monocontext-rlm"
 _KILL_SECONDS = 20.0
+"""The time that the engine gets to remove a container."""
 
 
 class DockerRunner(RemoteRunner):

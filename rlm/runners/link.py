@@ -21,6 +21,7 @@ _MOST_CALLS = 32
 _COMMAND = 0
 """The number under which the main thread waits for a command; calls have numbers from 1."""
 _WAKE_SECONDS = 0.5
+"""The longest wait for another thread before the link looks again."""
 
 
 class _Slot:

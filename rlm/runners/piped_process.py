@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rlm.runners.template import Forked
 
 _END_SECONDS = 20.0
+"""The time that a process gets to end before it is killed."""
 
 
 class PipedProcess:

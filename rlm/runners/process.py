@@ -26,7 +26,9 @@ from rlm.runners.runner import NothingConfines
 from rlm.runners.template import FORKED_WAYS, Forked, warm_template
 
 _END_SECONDS = 5.0
+"""The time that a launcher gets to end before it is killed."""
 _BUFFER_BYTES = 4 << 20
+"""The socket buffer of each direction."""
 _lock = threading.Lock()
 _working_way: dict[tuple[str, ...], str] = {}
 """The way of confining that worked, for each list of ways: tried once in a process."""

@@ -30,6 +30,7 @@ START_SECONDS = 120.0
 _GRACE_SECONDS = 3.0
 """Time beyond a cell's limit, in which the worker interrupts it by itself and keeps its variables."""
 _POLL_SECONDS = 0.25
+"""The interval at which a wait for the worker looks at the time limits."""
 _VARIABLE_CHARACTERS = 400
 """The most characters of one variable, whatever the worker sends."""
 

@@ -24,6 +24,7 @@ MOST_BYTES = 128 << 20
 SEND_SECONDS = 30.0
 """A worker that does not read a message in this time is lost."""
 _ERROR_CHARACTERS = 10_000
+"""The longest message of an error that goes to the worker."""
 
 
 def make_context_server(context: object) -> ContextServer | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 _WORD = re.compile(r"\w+")
 _THOUSANDS = re.compile(r"(?<=\d)[,_](?=\d{3}(?!\d))")
 _MOST_WORDS = 200
+"""The most words of an answer that are compared."""
 _COMMON = frozenset((
     "about", "after", "also", "answer", "because", "been", "before", "between", "both", "context", "does", "each",
     "exactly", "false", "file", "final", "first", "found", "from", "have", "here", "into", "item", "items", "just",

@@ -8,8 +8,11 @@ from html import escape
 from rlm.trajectory.source import NONE_RECORDED, Source
 
 _ANSWER_CHARACTERS = 4_000
+"""The longest answer that is shown whole."""
 _SOURCES = 20
+"""The most sources that are shown."""
 _SOURCE_CHARACTERS = 200
+"""The most text of a source that is shown."""
 
 
 def draw(answer: str, sources: Sequence[Source], notes: Iterable[str]) -> str:

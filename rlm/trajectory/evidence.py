@@ -37,7 +37,9 @@ from rlm.trajectory.source import Source, link_to
 MOST_CHARACTERS = 1_000_000
 """Longest useful source, in characters."""
 _SHOWN = 1_000
+"""The characters of a source that a completion contains; a longer one keeps its ends."""
 _MOST_READ = 20
+"""The most sources that were read and not cited."""
 _MOST_PIECES = 1_000
 """Pieces that are compared with the answer; together at most `MOST_CHARACTERS`."""
 

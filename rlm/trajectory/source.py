@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 _WORDS_CHARACTERS = 100
+"""The longest line of a source in a list."""
 NONE_RECORDED = "No sources were recorded for this answer."
 
 _ANCHORS = (

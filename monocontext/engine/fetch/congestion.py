@@ -13,6 +13,7 @@ Invariants:
 from __future__ import annotations
 
 DECREASE = 0.5
+"""The factor of the limit after a refusal."""
 GROWTH_PER_SECOND = 1.0
 """The limit also grows by this much a second, if the answers raise it less: a reader that asks for a frame now and then
 is back at its maximum, and hedges again, after half a minute instead of 1,500 answers."""

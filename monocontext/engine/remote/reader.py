@@ -28,6 +28,7 @@ from monocontext.format.index import Frame
 CACHE_BYTES = 64 << 20
 """Memory for frames in the worker; the host has the main cache."""
 FIRST_BATCH_BYTES = 256 << 10
+"""The text that a pass requests at first, since its caller may stop early."""
 MAX_BATCH_BYTES = 4 << 20
 """A pass begins with about a frame a message, and doubles that up to this: most `find`s of a model end early."""
 SMALL_READ = 64 << 10

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Protocol
 
 MOST_NAMES = 200
+"""The most names whose values the host gets."""
 MOST_CHARACTERS = 500
 """Longest string, and most items of a list."""
 MOST_VALUES = 10_000

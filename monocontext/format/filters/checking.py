@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _TILE_BYTES = 32
 """The width of a tile: the columns that are compared at once, eight a byte. 8 MiB of the highest filter."""
 _IN_MEMORY_BYTES = 16 << 20
+"""The columns that a check keeps in memory; more go to a temporary file."""
 
 
 class Checker:

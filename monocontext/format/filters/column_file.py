@@ -25,6 +25,7 @@ FULL = 0.43
 containing a rare identifier is 9 % if columns are 49 % full, 2.1 % at 31 %, and 0.7 % at 18 %; each step doubles the
 space. The value is between that of logs, 40 % with 2 ** 17 rows, and that of code, 48 % with 2 ** 15."""
 _TILE_FRAMES = 256
+"""The frames whose columns are written together."""
 _IN_MEMORY_BYTES = 4 << 20
 """A file up to this size is in memory instead."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROWS_AT_ONCE_BYTES = 1 << 20
+"""The rows of filters to read at a time."""
 
 
 def can_join(before: FilterRef, ref: FilterRef) -> bool:

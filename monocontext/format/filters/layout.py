@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 1024
 """Shorter rows share a block: a request for 1 KiB costs as much as one for 16 bytes, and there are fewer checksums."""
 PART_BYTES = 16 << 20
+"""The size of an object of a filter; a larger filter has several."""
 CHECKSUM_BYTES = 4
 
 

@@ -32,7 +32,9 @@ TEMPORARY = ".new-"
 _MAGIC = b"MCBLOCK\x01"
 _HEAD = struct.Struct("<8sII")
 _PIECE_BYTES = 128 << 10
+"""The part of a block that has its own checksum."""
 _FIRST_READ_BYTES = 4096
+"""The first read of a block file, which contains the header of most."""
 _MOST_HEADER_BYTES = 1 << 20
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS
 TOUCH_SECONDS = 60.0

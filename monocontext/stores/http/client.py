@@ -54,7 +54,9 @@ FLOOR = 64
 REFILL_PER_SECOND = 1.0
 """The retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
 _SHORTEST_PAUSE_SECONDS = 0.05
+"""The shortest pause before a retry."""
 _LONGEST_PAUSE_SECONDS = 5.0
+"""The longest pause before a retry."""
 # Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}

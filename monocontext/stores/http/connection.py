@@ -29,6 +29,7 @@ server within two seconds."""
 TIMES_P99 = 4.0
 """The timeout is this many times the p99 of recent first bytes."""
 _SAMPLES = 256
+"""The times to the first byte that the timeouts are learned from."""
 _RECOUNT = 32
 """The p99 is determined again after this many samples."""
 _CHANCE = 3
@@ -42,7 +43,9 @@ SLOWEST_SHARE = 0.05
 LEAST_SAMPLE_BYTES = 64 << 10
 """Smaller bodies mostly arrive with their heads, so they say nothing about throughput."""
 _SPEEDS = 64
+"""The transfers that the usual speed is learned from."""
 _LEAST_SPEEDS = 8
+"""The fewest transfers that tell the usual speed."""
 
 
 class Connection:

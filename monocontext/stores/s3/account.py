@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 _NOT_LOADED = object()
 """The credentials of botocore before their first use in a process."""
 _MOST_ACCOUNTS = 64
+"""The most accounts that a process remembers."""
 _Key = tuple[object, ...]
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
 """Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""

@@ -31,7 +31,9 @@ from monocontext.stores.s3.settings import parse_proxy
 _CONNECT_TIMEOUT_SECONDS = 5
 _READ_TIMEOUT_SECONDS = 10
 _ATTEMPTS = 4
+"""The most attempts of one request."""
 _CONNECTIONS = 64
+"""The most connections of a boto3 client."""
 _DEFAULT_REGION = "us-east-1"
 _NEEDS_RETRY = "needs-retry.s3.GetObject"
 _THROTTLE_HOOK = "monocontext-refusals"

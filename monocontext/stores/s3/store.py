@@ -33,8 +33,11 @@ from monocontext.stores.s3.reads import (
 _THRESHOLD_BYTES = 16 << 20
 """Objects above this size are sent in parts."""
 _PART_BYTES = 8 << 20
+"""The size of a part of a multipart upload."""
 _MOST_PARTS = 10_000
+"""The most parts of a multipart upload; a limit of S3."""
 _WORKERS = 4
+"""The parts of one object that are uploaded at once."""
 
 
 class S3Store:

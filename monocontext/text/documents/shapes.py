@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from monocontext.text.namespace.kit import NamespacePatch
 
 _SHOWN_NAMES = 5
+"""The most names in a description for a model."""
 _NAME_CHARACTERS = 60
+"""The longest name there."""
 
 
 class WholeText(Protocol):

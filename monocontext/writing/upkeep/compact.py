@@ -45,6 +45,7 @@ from monocontext.writing.upkeep.rewrite import (
 )
 
 _SEGMENTS_OF_WORKER = 8
+"""The segments that a worker of an executor makes in one task."""
 
 
 def compact(

@@ -39,7 +39,9 @@ from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, wants_filters
 
 _READ_CACHE_BYTES = 64 << 20
+"""The cache of the reader of the old text."""
 _LOOK_SECONDS = 0.1
+"""The pause between two looks at the clock of the store."""
 
 
 Changes = Callable[[Sequence[bytes]], Mapping[int, Change]]

@@ -32,6 +32,7 @@ from monocontext.writing.documents import load_document_page
 from monocontext.writing.upkeep.edited_text import Change, Spot, Stretch
 
 _REQUESTS = 8
+"""The most requests at once."""
 
 
 def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]:

@@ -24,6 +24,7 @@ from monocontext.writing.upkeep.sync_source import Source, decode_source
 from monocontext.writing.upkeep.web_pages import WebPage
 
 _REQUESTS = 8
+"""The most web pages that are asked for at once."""
 _WEB = ("https://", "http://")
 
 

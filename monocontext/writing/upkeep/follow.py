@@ -24,7 +24,9 @@ from monocontext.writing.upkeep.edited_text import Stretch
 from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, wants_filters
 
 _CACHE_BYTES = 64 << 20
+"""The cache of the reader of the old text."""
 _BOM_BYTES = 3
+"""The length of a byte order mark of UTF-8, which is not part of the text."""
 
 
 class IndexedObject(NamedTuple):

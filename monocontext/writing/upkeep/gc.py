@@ -38,6 +38,7 @@ from monocontext.writing.next_root import as_generation
 from monocontext.writing.place import Place, open_store_at
 
 OLDER_THAN_SECONDS = 7 * 86400
+"""The age of the objects that `gc` removes: a week."""
 SAFE_SECONDS = 2 * 86400
 """The shortest grace period that needs no fence: an upload reuses segments that are up to a day old
 (`reuse.REUSE_SECONDS`), and may run for a day before it commits."""

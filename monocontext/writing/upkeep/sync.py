@@ -34,8 +34,10 @@ from monocontext.writing.upkeep.find_sources import find_sources
 from monocontext.writing.upkeep.sync_source import Source
 
 _REQUESTS = 8
+"""The most files that are read at once."""
 _THREADS = "monocontext-sync"
 _CACHE_BYTES = 64 << 20
+"""The cache of the reader of the stored documents."""
 
 
 @dataclass(frozen=True, slots=True)

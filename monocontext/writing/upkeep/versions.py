@@ -27,7 +27,9 @@ from monocontext.writing.upkeep.commit_rewrite import with_copies
 from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, records
 
 _REQUESTS = 8
+"""The most GETs at once."""
 _AT_ONCE_BYTES = 8 << 20
+"""The longest range of frames in one GET."""
 
 
 def list_versions(
