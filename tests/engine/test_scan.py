@@ -107,10 +107,10 @@ def test_literals_of_patterns_are_looked_for_there_too(
 
 
 PATTERNS = [
-    "needle", r"needle \d+", r"(\w*)needle", r"(?<=a)needle", r".{0,3}needle.{0,30}", r"e\nnee", r"\bneedle\b",
-    "é needle", r"need(le|ed)?", r"needle(?!\n)", r"aa(b|needle)", r"\w+ (?=needle)", r"(?s)needle.*?a\n",
-    "(?i)Needle|aab",
+    "needle", r"needle \d+", r"(\w*)needle", r"(?<=a)needle", r".{0,3}needle.{0,30}", r"\bneedle\b", "é needle",
+    r"need(le|ed)?", r"needle(?!\n)", r"aa(b|needle)", r"\w+ (?=needle)", "(?i)Needle|aab",
 ]  # fmt: skip
+ACROSS_LINES = [r"e\nnee", r"(?s)needle.*?a\n"]  # grep refuses these
 
 
 @pytest.mark.slow
@@ -124,10 +124,12 @@ def test_patterns_over_frames_that_were_searched(seed: int, monkeypatch: pytest.
     frame_bytes = rng.choice([50, 300, 2000])
     address = stored(text, frame_bytes=frame_bytes, frames_per_segment=40, codec="zstd")
     lines = text.splitlines(keepends=True)
-    for pattern in PATTERNS:
+    for pattern in PATTERNS + ACROSS_LINES:
         with Monocontext.open(address) as context:
             found = [(match.span(), match.group()) for match in regex.finditer(pattern, context)]
             assert found == [(match.span(), match.group()) for match in re.finditer(pattern, text)]
+        if pattern in ACROSS_LINES:
+            continue
         with Monocontext.open(address) as context:
             asked = rng.sample(PATTERNS, 2) if rng.random() < 0.3 else [pattern]
             expected, at = [], 0

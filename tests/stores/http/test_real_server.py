@@ -154,7 +154,7 @@ def test_a_skewed_clock_is_refused_by_the_server(filled: SeaweedServer, skew_sec
     route = transport._origin.route
     origin = _FixedOrigin(route, transport._origin.signer(route))
     client = Client(origin, Pool(transport.pool._connector), wall_clock=lambda: time.time() + skew_seconds)
-    client._repair = lambda refused, call: False  # type: ignore[method-assign]
+    client._repair = lambda response, call: False  # type: ignore[method-assign]
     with pytest.raises(ErrorResponse, match="HTTP 403 RequestTimeTooSkewed"):
         client.get("transport/a", _NoSink())  # type: ignore[arg-type]
     store = open_s3(filled)
@@ -164,7 +164,7 @@ def test_a_skewed_clock_is_refused_by_the_server(filled: SeaweedServer, skew_sec
     assert abs(skewed._server_ahead_seconds + skew_seconds) < 5
     assert store.get_range("a", 5, 5).data == DATA[5:10]
     skewed._server_ahead_seconds = 0
-    skewed._repair = lambda refused, call: False  # type: ignore[method-assign]
+    skewed._repair = lambda response, call: False  # type: ignore[method-assign]
     with pytest.raises(AccessDenied, match="transport/a refused: HTTP 403 RequestTimeTooSkewed"):
         store.get_range("a", 0, 5)
 
