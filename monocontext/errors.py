@@ -85,7 +85,7 @@ class InvalidEntry(MonocontextError, ValueError):
 
 
 class InvalidParameters(MonocontextError, ValueError):
-    """A tool was called without required parameters."""
+    """A parameter of a tool or a search is missing, or cannot be used."""
 
 
 class UnknownTool(MonocontextError, LookupError):

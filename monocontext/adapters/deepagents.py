@@ -28,7 +28,7 @@ from deepagents.backends.protocol import (
 )
 from deepagents.backends.utils import InvalidGlobPatternError, compile_grep_include_glob
 
-from monocontext.errors import ContextTooLarge, MonocontextError
+from monocontext.errors import ContextTooLarge, InvalidParameters, MonocontextError
 from monocontext.format.documents import Document
 from monocontext.options import StoreOptions
 from monocontext.text.monocontext import Monocontext
@@ -112,7 +112,11 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         matches: list[GrepMatch] = []
         end = time.monotonic() + _GREP_SECONDS
         start, stop = (record.start, record.stop) if record else (None, None)
-        for hit in self._text.grep(pattern, fixed=True, start=start, stop=stop):
+        try:
+            hits = self._text.grep(pattern, fixed=True, start=start, stop=stop)
+        except InvalidParameters as error:
+            return GrepResult(error=str(error))
+        for hit in hits:
             if time.monotonic() > end:
                 return GrepResult(matches=matches, truncated=True)
             name = (hit.document or "").lstrip("/")

@@ -219,10 +219,6 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
             return compile_query(given, ignore_case=ignore_case)
     except (OverflowError, RecursionError) as error:
         raise MonocontextError(f"not a regular expression: {error} (-F searches for it as plain text)") from None
-    except ValueError:
-        raise MonocontextError(
-            "the pattern needs a newline, but grep matches within a line: look for a part without one"
-        ) from None
     except re.error as error:
         raise MonocontextError(
             f"not a regular expression: {error.pattern!r}: {error} (-F searches for it as plain text)"

@@ -125,8 +125,6 @@ def main(seconds: float) -> None:
             _write(outward, b"=")
         except MonocontextError as error:
             _write(outward, b"!" + str(error).encode("utf-8", "replace"))
-        except ValueError as error:  # a pattern that can only match across lines
-            _write(outward, f"!{error}".encode("utf-8", "replace"))
         except NOT_A_PATTERN as error:
             _write(outward, f"!not a regular expression: {error}".encode("utf-8", "replace"))
 

@@ -53,6 +53,15 @@ def test_the_tools_of_an_open_text(call: dict[str, Callable[..., str]]) -> None:
     assert call["list_documents"](glob="*/b.py") == f"src/b.py  characters {at} to {at + len(DOCUMENTS['src/b.py'])}"
 
 
+@pytest.mark.parametrize(("pattern", "fixed"), [("os\nneedle", False), ("os\nneedle", True), (r"o.\nneedle", False)])
+def test_a_pattern_across_lines_is_an_error_that_the_model_reads(
+    call: dict[str, Callable[..., str]], pattern: str, fixed: bool
+) -> None:
+    assert call["grep"](pattern, fixed=fixed) == (
+        "error: the pattern needs a newline, but grep matches within a line: look for a part without one"
+    )
+
+
 def test_lists_go_on_where_they_were_cut(tmp_path: Path) -> None:
     names = [f"folder/with  spaces/{i:04}.txt" for i in range(1203)]
     publish(dict.fromkeys(names, "text\n"), tmp_path)

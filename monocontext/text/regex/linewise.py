@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any
 
 from monocontext.engine.scan import find
+from monocontext.errors import InvalidParameters
 from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query, requires
 from monocontext.format.filters.query import Any as AnyOf
 from monocontext.text.regex import literals, tree
@@ -45,8 +46,8 @@ search, the line itself, and the first match in it."""
 
 @dataclass(frozen=True)
 class Linewise:
-    """Patterns to search lines for. A line is a hit if any of them matches. Raises `ValueError` for a pattern that can
-    only match across lines."""
+    """Patterns to search lines for. A line is a hit if any of them matches. Raises `InvalidParameters` for a pattern
+    that can only match across lines."""
 
     patterns: Sequence[re.Pattern[str]]
     query: Query | None = field(init=False)
@@ -59,10 +60,10 @@ class Linewise:
     def __post_init__(self) -> None:
         trees = [tree.parse(pattern) for pattern in self.patterns]
         queries = [None if nodes is None else literals.required(nodes) for nodes in trees]
-        for pattern, needed in zip(self.patterns, queries, strict=True):
+        for needed in queries:
             if requires(needed, "\n"):
-                raise ValueError(
-                    f"{pattern.pattern!r} needs a newline, but grep matches within a line: look for a part without one"
+                raise InvalidParameters(
+                    "the pattern needs a newline, but grep matches within a line: look for a part without one"
                 )
         anchors = [_anchors(query) for query in queries]
         flat = tuple(chain.from_iterable(anchors))

@@ -35,8 +35,8 @@ Query = Any
 
 
 def compile_query(query: Query, *, ignore_case: bool = False, fixed: bool = False) -> Linewise:
-    """Compile the patterns of a query. Raises `re.error`, `TypeError` for a pattern that is not text, `ValueError` for
-    a pattern that can only match across lines."""
+    """Compile the patterns of a query. Raises `re.error`, `TypeError` for a pattern that is not text, and
+    `InvalidParameters` for a pattern that can only match across lines."""
     patterns = query if isinstance(query, list | tuple) else [query]
     if not patterns:
         raise ValueError("grep takes a pattern, or a list of at least one")
