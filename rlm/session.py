@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm.calls.backoff import Backoff
-from rlm.calls.budget import Budget
+from rlm.calls.budget import Budget, describe_end
 from rlm.calls.cache import SubCache
 from rlm.calls.gateway import Gateway
 from rlm.calls.prices import Prices
@@ -342,7 +342,7 @@ class Session:
         with Session(setup, context, parent=self.gate, depth=self._depth + 1) as child:
             completion = child.ask(query)
         if completion.reason not in ("answer", "max_iterations", "repetition"):
-            raise BudgetSpent(f"the child run ended early: {completion.reason} is reached", reason=completion.reason)
+            raise BudgetSpent(f"the child run ended early: {describe_end(completion.reason)}", reason=completion.reason)
         if not completion.answer:
             raise LLMError(f"the child run ended without an answer ({completion.reason})")
         usage = Usage(setup.prices)

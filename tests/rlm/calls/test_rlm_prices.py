@@ -174,7 +174,7 @@ def test_under_max_dollars_cells_name_what_somebody_allowed() -> None:
         lm = ScriptedLM([code.format(name)], model="gpt-5")
         completion = RLM(lm=lm, sub_lm=sub, max_dollars=1.0, **options).completion("q", "t")  # type: ignore[arg-type]
         assert (completion.answer == "X", len(sub.calls)) == (allowed, int(allowed))
-        assert allowed or f"may not ask the model {name}" in completion.answer
+        assert allowed or f"the model {name} is not allowed under max_dollars" in completion.answer
     assert issubclass(LLMError, RuntimeError)
 
 

@@ -397,7 +397,8 @@ def test_cells_name_the_models_of_the_flag_alone(names: list[str], endpoint: Any
     )
     result = cli.invoke(app, ["run", str(notes), "q", *(f"--models={name}" for name in names)])
     assert result.exit_code == 0, result.output
-    assert ("asked other" if "other" in names else "may not ask the model other (models=else)") in result.stdout
+    refusal = "the model other is not allowed in this run (allowed: else)"
+    assert ("asked other" if "other" in names else refusal) in result.stdout
 
 
 @pytest.mark.slow
