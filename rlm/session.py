@@ -193,7 +193,8 @@ class Session:
             recorded = recording.metadata["context"]["length"]
             if recorded != self._description.length:
                 raise TrajectoryError(
-                    f"the recorded context has length {recorded}, not {self._description.length}: give the same context"
+                    f"the trajectory was recorded over a context of length {recorded}, and this one has length "
+                    f"{self._description.length}: give the same context"
                 )
             self._trajectory.go_on([recording.metadata, *recording.iterations], whole_bytes)
             if recording.limit and self._is_raised(recording.limit, recording.metadata):

@@ -209,7 +209,10 @@ class _Work:
             after = self._publish(replace(after, generation=before.generation + 1))
             if commit(self._store, f"{self._root}/state.json", after, etag):
                 return self._finish(after)
-        raise StoreFailure(f"{self._store.url}/{self._root}: others kept compiling, {_ATTEMPTS} times in a row")
+        raise StoreFailure(
+            f"{self._store.url}/{self._root}: other processes committed first {_ATTEMPTS} times in a row: try again "
+            "later"
+        )
 
     def _is_new(self, state: State, session_id: str, version: str) -> bool:
         known = state.sessions.get(session_id)

@@ -406,12 +406,12 @@ def test_estimates_are_written_down_and_a_resumed_run_knows_them(tmp_path: Any) 
     assert path
     for worse in ("NaN", "-5", '"7"'):
         path.write_text(path.read_text().replace('"total_output_tokens": 2', f'"total_output_tokens": {worse}'))
-        with pytest.raises(TrajectoryError, match="counts calls and tokens"):
+        with pytest.raises(TrajectoryError, match="damaged trajectory: expected a number of calls or tokens"):
             RLM(lm=ScriptedLM([]), sub_lm=ScriptedLM([])).resume(path, "t")
         path.write_text(path.read_text().replace(f'"total_output_tokens": {worse}', '"total_output_tokens": 2'))
 
 
 @pytest.mark.parametrize("price", [(float("nan"), 1), (-1, 1), (1,), 5, ("1", "2"), (float("inf"), 1)], ids=repr)
 def test_a_price_that_is_none(price: Any) -> None:
-    with pytest.raises(ValueError, match="the price of m is dollars per million tokens"):
+    with pytest.raises(ValueError, match="the price of m must be a tuple in dollars per million tokens"):
         RLM(lm=ScriptedLM([]), prices={"m": price})

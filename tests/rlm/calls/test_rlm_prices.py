@@ -135,7 +135,7 @@ def test_own_prices_go_first_and_may_price_the_cache() -> None:
     assert dollars(reply, {"gpt-5": (1, 10, 0.1)}) == pytest.approx(0.4 + 0.05 + 0.1 + 1)
     assert dollars(reply, {"gpt-5": (1, 10, 0.1, 2)}) == pytest.approx(0.4 + 0.05 + 0.2 + 1)
     for price in ((1,), (1, 2, 3, 4, 5), (1, math.nan), (1, -2), "12"):
-        with pytest.raises(ValueError, match="the price of m is dollars per million tokens"):
+        with pytest.raises(ValueError, match="the price of m must be a tuple in dollars per million tokens"):
             check_prices({"m": price})  # type: ignore[dict-item]
 
 

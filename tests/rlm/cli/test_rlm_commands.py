@@ -309,7 +309,7 @@ def test_a_demo_whose_runner_is_not_here_says_so_before_it_stores_anything(
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith("rlm: no runner 'nonsense'" if runner == "nonsense" else "rlm: nothing here can confine")
-    assert line.endswith("(by make: make demo RUNNER=local)")
+    assert line.endswith("(with make: `make demo RUNNER=local`)")
 
 
 def _refuse(way: str, *_: object) -> None:
