@@ -238,7 +238,7 @@ def _parse_question(value: object, line: int) -> Question:
         raise ValueError(f"a question must be a text or an object, not {type(value).__name__}")
     query, name = fields.get("question", fields.get("query")), fields.get("id", line)
     if not isinstance(query, str) or not query.strip():
-        raise ValueError("the field 'question' is missing, or no text")
+        raise ValueError("the field 'question' is missing, empty, or not a str")
     if isinstance(name, bool) or not isinstance(name, (str, int)):
         raise ValueError(f"an id must be a text or a number, not {name!r}")
     return Question(str(name), query, line)
@@ -261,7 +261,10 @@ def _read_results(out: Path, questions: Sequence[Question]) -> list[dict[str, An
         except (ValueError, KeyError, TypeError):
             about = False
         if row is None or not about:
-            raise BadQuestions(f"{out}, line {number} is not a result of these questions: give another file")
+            raise BadQuestions(
+                f"{out} already exists, and its line {number} is not a result of these questions: give another output "
+                "file"
+            )
         rows.append(row)
     if whole < len(data):
         os.truncate(out, whole)

@@ -76,7 +76,10 @@ class _OnClassOrObject:
     def __get__(self, rlm: RLM | None, kind: type[RLM]) -> Callable[..., Completion]:
         def resume(path: str | os.PathLike[str], context: object = _NOT_GIVEN, **options: Any) -> Completion:
             if rlm is not None and options:
-                raise TypeError(f"this RLM has its options: RLM.resume(path, ...) takes {', '.join(options)}")
+                raise TypeError(
+                    f"resume() on an RLM object uses the options of that object: to set {', '.join(options)}, call "
+                    "RLM.resume(path, ...) on the class"
+                )
             return self._function(rlm, path, context, **options)
 
         resume.__doc__ = self.__doc__

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm.calls.backoff import Backoff
-from rlm.calls.budget import Budget
+from rlm.calls.budget import Budget, describe_end
 from rlm.calls.cache import SubCache
 from rlm.calls.gateway import Gateway
 from rlm.calls.prices import Prices
@@ -193,7 +193,8 @@ class Session:
             recorded = recording.metadata["context"]["length"]
             if recorded != self._description.length:
                 raise TrajectoryError(
-                    f"the recorded context has length {recorded}, not {self._description.length}: give the same context"
+                    f"the trajectory was recorded over a context of length {recorded}, and this one has length "
+                    f"{self._description.length}: give the same context"
                 )
             self._trajectory.go_on([recording.metadata, *recording.iterations], whole_bytes)
             if recording.limit and self._is_raised(recording.limit, recording.metadata):
@@ -342,7 +343,7 @@ class Session:
         with Session(setup, context, parent=self.gate, depth=self._depth + 1) as child:
             completion = child.ask(query)
         if completion.reason not in ("answer", "max_iterations", "repetition"):
-            raise BudgetSpent(f"the child run ended early: {completion.reason} is reached", reason=completion.reason)
+            raise BudgetSpent(f"the child run ended early: {describe_end(completion.reason)}", reason=completion.reason)
         if not completion.answer:
             raise LLMError(f"the child run ended without an answer ({completion.reason})")
         usage = Usage(setup.prices)

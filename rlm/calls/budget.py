@@ -54,3 +54,10 @@ class Budget:
         used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
         limits = ((name, getattr(self, name), amount) for name, amount in used.items())
         return replace(self, **{name: max(0, limit - amount) for name, limit, amount in limits if limit is not None})
+
+
+def describe_end(reason: str) -> str:
+    """Why no more calls are made, in words: `max_calls is reached`, `the run was cancelled`."""
+    if reason == "cancelled":
+        return "the run was cancelled"
+    return f"{reason} is reached" if reason.startswith("max_") else reason

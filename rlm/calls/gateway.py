@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 from rlm.calls.backoff import Backoff
-from rlm.calls.budget import Budget
+from rlm.calls.budget import Budget, describe_end
 from rlm.calls.cache import SubCache, call_key
 from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
@@ -123,9 +123,12 @@ class Gateway:
         if self._models is not None:
             if model not in self._models:
                 allowed = ", ".join(sorted(self._models)) or "none"
-                raise LLMError(f"this run may not ask the model {model} (models={allowed}): leave `model` out")
+                raise LLMError(f"the model {model} is not allowed in this run (allowed: {allowed}): leave `model` out")
         elif self.budget.dollars is not None and price_of(model, self.usage.prices) is None:
-            raise LLMError(f"this run has max_dollars and may not ask the model {model} (models=): leave `model` out")
+            raise LLMError(
+                f"the model {model} is not allowed under max_dollars, since models= does not name it and prices= does "
+                "not have its price: leave `model` out"
+            )
 
     def number_calls(self, count: int) -> range:
         """Numbers for calls made together: by them a replay gives each call its own reply, whichever ended first."""
@@ -292,7 +295,8 @@ class Gateway:
             if reason is None:
                 self._reserved.append(reserved)
                 return
-        raise BudgetSpent(f"nothing more may be asked: {reason} is reached; answer from what you have", reason=reason)
+        advice = "" if reason == self._stopped else "; answer from what you have"
+        raise BudgetSpent(f"no more calls: {describe_end(reason)}{advice}", reason=reason)
 
     def _watch(self, on_delta: Callable[[str], object] | None) -> _Watch | None:
         """An `on_delta` that ends the call when the time is up. Sub-calls stream only under such a limit."""
@@ -303,7 +307,7 @@ class Gateway:
     def _check_time(self) -> None:
         if self._stopped or self.seconds_left() <= 0:
             reason = self._stopped or "max_seconds"
-            raise BudgetSpent(f"the call was broken off: {reason} is reached", reason=reason)
+            raise BudgetSpent(f"the call was broken off: {describe_end(reason)}", reason=reason)
 
     def _write(self, about: dict[str, Any], started: float, outcome: dict[str, Any]) -> None:
         if self.journal:

@@ -31,8 +31,8 @@ def check_prices(prices: Prices) -> Prices:
     for model, price in prices.items():
         if not (isinstance(price, (tuple, list)) and 2 <= len(price) <= 4 and all(map(is_amount, price))):
             raise ValueError(
-                f"the price of {model} is dollars per million tokens (input, output), or (input, output, read from a "
-                f"cache, written to it), not {price!r}"
+                f"the price of {model} must be a tuple in dollars per million tokens, (input, output) or (input, "
+                f"output, cache read, cache write), not {price!r}"
             )
     return prices
 

@@ -299,7 +299,8 @@ class SubCalls:
         failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if failed and not return_exceptions:
             index, error = failed[0]
-            raise LLMError(f"{len(failed)} of {len(calls)} calls failed, first prompts[{index}]: {error}") from error
+            failures = f"{len(failed)} of {len(calls)} calls failed"
+            raise LLMError(f"{failures}; the first was prompts[{index}]: {error}") from error
         return answers
 
     def _check_model(self, model: object) -> None:
@@ -365,6 +366,7 @@ def _prompt_with_context(prompt: str, context: object, lm: LM) -> str:
     if not is_text or len(context) > limit:  # type: ignore[arg-type]
         kind = type(context).__name__
         raise LLMError(
-            f"no child run at this depth, and this {kind} does not fit into a prompt of {limit:,} characters"
+            f"max_depth allows no further child run, so the context must be text that fits into one prompt ({limit:,} "
+            f"characters), and this {kind} is not: pass a smaller str"
         )
     return f"{prompt}\n\n{context}"

@@ -85,7 +85,7 @@ def try_runner(runner: str) -> None:
     try:
         RLM(lm=ScriptedLM([]), runner=runner).session().close()
     except RunnerUnavailable as exc:
-        raise RunnerUnavailable(f"{exc} (by make: make demo RUNNER=local)") from exc
+        raise RunnerUnavailable(f"{exc} (with make: `make demo RUNNER=local`)") from exc
 
 
 def _begin(console: Console, number: int, what: str, question: str) -> None:

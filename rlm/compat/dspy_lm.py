@@ -125,7 +125,7 @@ class _Engine:
             return self._lm
         with_sampling = getattr(self._lm, "with_sampling", None)
         if not callable(with_sampling):
-            raise LLMError(f"{type(self._lm).__name__} takes no options of requests: leave out {', '.join(options)}")
+            raise LLMError(f"{type(self._lm).__name__} does not accept request options: leave out {', '.join(options)}")
         return with_sampling(options)
 
 

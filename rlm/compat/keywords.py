@@ -57,4 +57,4 @@ class WithPeerKeywords(RLM, keywords=(*_OURS, "max_cost")):
 
 def refuse(name: str) -> NoReturn:
     """Raise UnknownOption for a keyword. The message names ours if there is one."""
-    raise UnknownOption(f"unknown option {name!r}" + (f": here it is {_OURS[name]}" if name in _OURS else ""))
+    raise UnknownOption(f"unknown option {name!r}" + (f": here it is called {_OURS[name]}" if name in _OURS else ""))

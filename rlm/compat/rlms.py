@@ -66,7 +66,7 @@ class InShapeOfRlms(WithPeerKeywords, keywords=("backend",)):
         if logger is not None:
             target = logger if isinstance(logger, (str, os.PathLike)) else getattr(logger, "log_dir", None)
             if target is None:
-                raise UnknownOption("this logger has no log_dir; here it is trajectory=, a directory or a .jsonl file")
+                raise UnknownOption("this logger has no log_dir: use trajectory=, with a directory or a .jsonl file")
             options.setdefault("trajectory", target)
         if sampling_args is not None:
             options.setdefault("sampling", sampling_args)

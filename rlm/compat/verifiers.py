@@ -68,7 +68,10 @@ class Questions(vf.Taskset[QuestionTask, QuestionsConfig]):  # type: ignore[misc
                     about = {"prompt": row["question"], "answer": row["answer"], "id": row.get("id")}
                     data = QuestionData(**about, context=self.config.context)
                 except (ValueError, TypeError, KeyError, AttributeError) as exc:
-                    raise ValueError(f"{self.config.questions}, line {number}: {exc!r}") from exc
+                    raise ValueError(
+                        f"{self.config.questions}, line {number}: each line must be a JSON object with 'question' and "
+                        f"'answer': {exc!r}"
+                    ) from exc
                 yield QuestionTask(data, self.config.task)
 
 

@@ -26,7 +26,7 @@ from monocontext.sessions.names import BRIEF, COMPILED, LOCKS, key_part
 from monocontext.sessions.session_info import SessionInfo
 from monocontext.sessions.spending import CostLedger, today
 from monocontext.stores.protocol import Store
-from rlm.calls.budget import Budget
+from rlm.calls.budget import Budget, describe_end
 from rlm.calls.gateway import Gateway
 from rlm.calls.usage import Usage
 from rlm.compile.digest import (
@@ -209,7 +209,10 @@ class _Work:
             after = self._publish(replace(after, generation=before.generation + 1))
             if commit(self._store, f"{self._root}/state.json", after, etag):
                 return self._finish(after)
-        raise StoreFailure(f"{self._store.url}/{self._root}: others kept compiling, {_ATTEMPTS} times in a row")
+        raise StoreFailure(
+            f"{self._store.url}/{self._root}: other processes committed first {_ATTEMPTS} times in a row: try again "
+            "later"
+        )
 
     def _is_new(self, state: State, session_id: str, version: str) -> bool:
         known = state.sessions.get(session_id)
@@ -376,7 +379,8 @@ class _Work:
 
 
 def _make_budget_spent(reason: str) -> BudgetSpent:
-    return BudgetSpent(f"{reason} is reached; the digests made so far are kept, and are not paid again", reason=reason)
+    why = describe_end(reason)
+    return BudgetSpent(f"{why}; the digests made so far are kept, and are not paid again", reason=reason)
 
 
 def _extract_summary(

@@ -106,7 +106,10 @@ class State:
         try:
             fields: dict[str, Any] = json.loads(data)
             if fields["format"] > FORMAT:
-                raise UnsupportedFormat(f"{where}: format {fields['format']}, this version reads {FORMAT}")
+                raise UnsupportedFormat(
+                    f"{where} has format {fields['format']}, and this version reads up to {FORMAT}: upgrade "
+                    "monocontext-rlm"
+                )
             return cls(
                 generation=int(fields["generation"]),
                 sessions={row["session_id"]: DigestedSession(**row) for row in fields["sessions"]},

@@ -61,7 +61,8 @@ class FinalOutput:
     def __getattr__(self, name: str) -> Any:
         output = self.__dict__.get("output", {})
         if name not in output:
-            raise AttributeError(f"no {name!r} was submitted, only {', '.join(map(repr, output)) or 'an empty dict'}")
+            given = ", ".join(map(repr, output)) or "an empty dict"
+            raise AttributeError(f"the code submitted no {name!r}; it submitted {given}")
         return output[name]
 
     def __eq__(self, other: object) -> bool:
@@ -158,7 +159,7 @@ class Interpreter:
         given = {}
         for name, value in (variables or {}).items():
             if not name.isidentifier():
-                raise ValueError(f"a variable needs a Python name, not {name!r}")
+                raise ValueError(f"the name of a variable must be a Python identifier, not {name!r}")
             if hasattr(value, "repl_namespace"):
                 raise TypeError(f"{name} is a lazy text: Interpreter(context=...) gives it to the code as `context`")
             given[name] = value if is_data(value) else str(value)

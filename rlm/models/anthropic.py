@@ -94,7 +94,7 @@ def _read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None
     """Take a whole message. Raises EndpointError for a failure, LLMError for anything but a message."""
     builder.raise_failure(value)
     if not isinstance(get(value, "content"), list):
-        raise LLMError(f"{target}: an answer without content: {one_line(value)[:120]}")
+        raise LLMError(f"{target}: the answer has no `content` (is base_url right?): {one_line(value)[:120]}")
     _read_message(value, builder, on_delta)
 
 

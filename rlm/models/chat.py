@@ -34,7 +34,7 @@ def read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None,
     if blocked:
         builder.set_end(f"content_filter: {blocked}")
     elif not isinstance(_choice(value), dict):
-        raise LLMError(f"{target}: an answer without choices: {one_line(value)[:120]}")
+        raise LLMError(f"{target}: the answer has no `choices` (is base_url right?): {one_line(value)[:120]}")
 
 
 def count_usage(

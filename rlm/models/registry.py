@@ -101,7 +101,7 @@ def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
         return lm
     change = getattr(lm, "with_sampling", None)
     if not callable(change):
-        raise UnknownOption(f"{lm!r} takes no options of requests: leave out {keyword}=")
+        raise UnknownOption(f"{lm!r} does not accept request options: leave out {keyword}=")
     changed: LM = change(options)
     return changed
 

@@ -46,7 +46,7 @@ def read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None,
     """Take a whole response. Raises EndpointError for a failure, LLMError for an answer without output."""
     builder.raise_failure(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
-        raise LLMError(f"{target}: an answer without output: {one_line(value)[:120]}")
+        raise LLMError(f"{target}: the answer has no `output` (is base_url right?): {one_line(value)[:120]}")
     _read_response(value, builder, on_delta)
 
 

@@ -48,7 +48,7 @@ class Sampled:
         """Return `options`. Raises UnknownOption for a field that is ours, or a value that is no JSON."""
         for name, value in options.items():
             if name in _OURS:
-                raise UnknownOption(f"{name!r} is not an option of sampling: the run sets it")
+                raise UnknownOption(f"{name!r} cannot be set in sampling options: the run sets it itself")
             try:
                 json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
             except (TypeError, ValueError) as exc:

@@ -40,7 +40,8 @@ class SDKClient:
                 try:
                     self._client = self._connect()
                 except ValueError as error:  # a proxy of the environment that is none
-                    raise LLMError(f"no client can be made: {one_line(error)}") from None
+                    what = "the HTTP client for the model could not be made (are the proxy variables right?)"
+                    raise LLMError(f"{what}: {one_line(error)}") from None
                 self._closing = weakref.finalize(self, self._client.close)
             return self._client
 
@@ -313,7 +314,7 @@ def _checked_url(url: str | None) -> str | None:
     except ValueError:  # an unclosed bracket, a port above 65535
         is_valid = False
     if not is_valid:
-        raise LLMError(f"not an endpoint: {one_line(text)!r}; a base URL is one such as http://127.0.0.1:8000/v1")
+        raise LLMError(f"base_url must be a URL such as http://127.0.0.1:8000/v1, not {one_line(text)!r}")
     return url
 
 

@@ -68,8 +68,8 @@ class Channel:
         total = len(text) + sum(map(len, body))
         if total > self._sent_message_bytes or len(text) > self._sent_head_bytes:
             raise ValueError(
-                f"{total:,} bytes at once, {len(text):,} of them short values, cannot leave the sandbox: at most "
-                f"{self._sent_message_bytes:,} and {self._sent_head_bytes:,}"
+                f"a message of {total:,} bytes, {len(text):,} of them JSON, is too large to leave the sandbox (limits: "
+                f"{self._sent_message_bytes:,} and {self._sent_head_bytes:,} bytes): send it in parts"
             )
         lengths = total.to_bytes(4, "big") + len(text).to_bytes(4, "big")
         unsent = [memoryview(part) for part in (lengths + text, *body) if len(part)]

@@ -78,7 +78,7 @@ class ProcessRunner(RemoteRunner):
                 _working_way[self._ways] = way
             return process, hello
         raise NothingConfines(
-            f"nothing here can confine the code of a model ({'; '.join(reasons)}); to run it with your own rights say "
+            f"nothing here can confine the code of a model ({'; '.join(reasons)}); to run it with your own rights use "
             f"--runner local"
         )
 

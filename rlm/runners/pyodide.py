@@ -22,7 +22,7 @@ def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
     folder = find_folder(pyodide)
     if not (folder / "pyodide.asm.wasm").is_file():
         return (
-            f"no Pyodide in {folder}: say `npm install --prefix {HOME} pyodide`, or name the folder of that package in "
+            f"no Pyodide in {folder}: run `npm install --prefix {HOME} pyodide`, or name the folder of that package in "
             f"{FOLDER}"
         )
     return ""

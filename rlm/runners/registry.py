@@ -46,13 +46,13 @@ def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
         if lacks := what_is_missing(given.get("pyodide")):
             raise RunnerUnavailable(f"runner 'wasm': {lacks}")
     elif name in ("confined", "subprocess") and (lacks := _missing_of_linux()):
-        hint = "say --runner wasm"
+        hint = "use --runner wasm"
         if name == "confined":
             if not (wasm_lacks := what_is_missing(given.get("pyodide"))):
                 return
-            hint = f"for --runner wasm there is {wasm_lacks}"
+            hint = f"--runner wasm is not available either: there is {wasm_lacks}"
         raise RunnerUnavailable(
-            f"runner 'subprocess' needs {lacks}, which this system ({sys.platform}) lacks; {hint}; or say --runner "
+            f"runner 'subprocess' needs {lacks}, which this system ({sys.platform}) lacks; {hint}; or use --runner "
             f"docker, or, to run the code of a model with your own rights, --runner local"
         )
 
@@ -104,7 +104,7 @@ def _make_confined(context: object, subcalls: SubCalls, scratch: str | None, opt
         return _load_class("subprocess")(context, subcalls, scratch=scratch, **for_subprocess)
     except NothingConfines as exc:
         if lacks := what_is_missing(options.get("pyodide")):
-            raise RunnerUnavailable(f"{exc}; for --runner wasm there is {lacks}") from exc
+            raise RunnerUnavailable(f"{exc}; --runner wasm is not available either: there is {lacks}") from exc
     log(INFO, "nothing here confines a process; code runs in WebAssembly")
     return _load_class("wasm")(context, subcalls, **for_wasm)
 

@@ -324,7 +324,7 @@ def _pack_context(context: object, runner: str) -> bytes:
         except TypeError as exc:
             reason = str(exc)
     else:
-        reason = f"a {type(context).__name__} is neither plain data nor a sequence, and has no serve()"
+        reason = f"a {type(context).__name__} is neither plain data nor a sequence, and has no method serve()"
     raise RunnerUnavailable(
         f"runner {runner!r} cannot pass this context to its worker: {reason}; give a str, a list, a dict or a "
         'Monocontext, or use runner="local" (--runner local)'

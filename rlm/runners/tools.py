@@ -27,7 +27,7 @@ def describe_tools(custom: Mapping[str, object] | None) -> tuple[dict[str, objec
     lines: list[str] = []
     for name, tool in (custom or {}).items():
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-            raise ValueError(f"a custom tool needs a Python name, not {name!r}")
+            raise ValueError(f"the name of a custom tool must be a Python identifier, not {name!r}")
         if name in RESERVED:
             raise ValueError(f"the name {name!r} of a custom tool is reserved")
         description = ""
@@ -54,7 +54,8 @@ def split_by_place(tools: Mapping[str, object], runner: str) -> tuple[dict[str, 
         except (TypeError, ValueError):
             kind = type(value).__name__
             raise ValueError(
-                f"custom tool {name!r}, a {kind}, cannot go to runner {runner!r}: give a function"
+                f"custom tool {name!r} is a {kind}, which is not JSON data, so runner {runner!r} cannot receive it: "
+                "give a function"
             ) from None
     code = "\n".join(f"{name} = __import__('json').loads({json.dumps(value)!r})" for name, value in values.items())
     return {name: tool for name, tool in tools.items() if callable(tool)}, code

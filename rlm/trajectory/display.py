@@ -11,6 +11,7 @@ from rich.spinner import Spinner
 from rich.syntax import Syntax
 from rich.text import Text
 
+from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
 from rlm.context.excerpt import make_printable, shorten
 from rlm.trajectory.completion import Completion
@@ -133,8 +134,7 @@ def why_unfinished(completion: Completion) -> str:
         return f"The model repeated itself until the run ended: {best}."
     if reason in ("refusal", "content_filter"):
         return f"The model declined, or a filter of its maker did: {best}."
-    why = f"{reason} is reached" if reason.startswith("max_") else reason
-    return in_flags(f"The model did not finish: {why}; {best}.")
+    return in_flags(f"The model did not finish: {describe_end(reason)}; {best}.")
 
 
 def _format_cell_cost(seconds: float, calls: int, io: dict[str, float] | None) -> str:

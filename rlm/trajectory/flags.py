@@ -9,6 +9,7 @@ _IN_FLAGS = (
     (", or pass api_key=", ""),
     ("; pass prices=", ""),
     ("works as backend='openai' with its base_url=", "works as --backend openai with its --base-url"),
+    ("base_url must be a URL", "--base-url must be a URL"),
     ("the context of this run, ", "the CONTEXT of this run, "),
     ("is missing: give context=...", "is to be given before --resume"),
     ("anonymous=True", "--anonymous"),

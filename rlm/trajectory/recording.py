@@ -31,7 +31,10 @@ class Recording:
         if not lines or lines[0].get("type") != "metadata":
             raise TrajectoryError("a trajectory begins with a line of type 'metadata'")
         if lines[0].get("trajectory_version", VERSION) > VERSION:
-            raise TrajectoryError(f"this trajectory has version {lines[0]['trajectory_version']}, known is {VERSION}")
+            raise TrajectoryError(
+                f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up to "
+                f"{VERSION}: upgrade monocontext-rlm"
+            )
         self.metadata = lines[0]
         """The first line."""
         self.iterations = lines[1:]
@@ -153,14 +156,14 @@ def _count(recorded: object) -> int:
     """A number of calls or tokens, 0 if it is missing. Raises TrajectoryError for an invalid one."""
     if recorded is None or (type(recorded) is int and recorded >= 0):
         return recorded or 0
-    raise TrajectoryError(f"a trajectory counts calls and tokens, not {recorded!r}")
+    raise TrajectoryError(f"damaged trajectory: expected a number of calls or tokens, found {recorded!r}")
 
 
 def _amount(recorded: object) -> float | None:
     """Dollars, None where unknown. Raises TrajectoryError for an invalid amount."""
     if recorded is None or is_amount(recorded):
         return cast("float | None", recorded)
-    raise TrajectoryError(f"a trajectory counts dollars, not {recorded!r}")
+    raise TrajectoryError(f"damaged trajectory: expected an amount of dollars, found {recorded!r}")
 
 
 def _describe_error(exc: Exception) -> str:

@@ -110,7 +110,7 @@ ROWS = [
     Row("rlm run src", 2, "", "a run needs a CONTEXT and a QUESTION"),
     Row("rlm run src/ q", 2, "", "rlm: no API key: set OPENAI_API_KEY, or give --base-url\n"),
     Row("rlm run src/ q --runner none", 2, "", "rlm: no runner 'none'; there are "),
-    Row("rlm run src/ q --base-url 127.0.0.1:9/v1 --model x", 2, "", "a base URL is one such as http://"),
+    Row("rlm run src/ q --base-url 127.0.0.1:9/v1 --model x", 2, "", "--base-url must be a URL such as http://"),
     Row("rlm run nosuch q --base-url http://127.0.0.1:9/v1 --model x", 2, "", "nosuch: no such file or directory"),
     Row("rlm batch nosuch.jsonl", 2, "", "Missing argument 'CONTEXT'"),
     Row("rlm view nosuch", 2, "", "there is no trajectory at nosuch"),
@@ -166,7 +166,7 @@ def test_first_commands(cli: Cli, folder: Path) -> None:
             code, out, err = done.exit_code, done.stdout, done.stderr
             assert done.exception is None or isinstance(done.exception, SystemExit), row
         assert code == row.code, (row, out, err)
-        if "in MONOCONTEXT_PYODIDE; or say --runner docker" in err:
+        if "in MONOCONTEXT_PYODIDE; or use --runner docker" in err:
             continue  # nothing confines a process here, which is said first
         for expected, found in (row.out, out), (row.err, err):
             assert expected in found if expected else found == "", (row, out, err)

@@ -168,7 +168,7 @@ def test_at_the_limit_of_depth_rlm_query_asks_as_llm_query_does() -> None:
     assert json.loads(completion.answer) == ["<child?\n\ntext>", ["<child?\n\na>", "<child?\n\nb>"]]
     assert "rlm_query" not in lm.calls[0][0]["content"].split("reserved")[0]
     code = repl("try: rlm_query('x', context=[1])\nexcept LLMError as e: FINAL(str(e))")
-    assert "no child run at this depth" in RLM(lm=ScriptedLM([code])).completion("q", "t").answer
+    assert "max_depth allows no further child run" in RLM(lm=ScriptedLM([code])).completion("q", "t").answer
 
 
 def test_depth_is_bounded() -> None:
@@ -250,7 +250,7 @@ def test_tools_for_a_runner_elsewhere_are_functions_here_and_plain_values_there(
     runner.run(code)
     assert runner.run("(shout('a'), limit, pairs)").stdout == f"('A', 7, {[1, chr(97) + chr(39) + chr(92) + 'n']!r})\n"
     assert split_by_place({"any": object}, "local")[1] == ""
-    with pytest.raises(ValueError, match="a set, cannot go to runner 'subprocess'"):
+    with pytest.raises(ValueError, match="is a set, which is not JSON data, so runner 'subprocess' cannot receive it"):
         split_by_place({"some": {1}}, "subprocess")
 
 

@@ -31,7 +31,7 @@ def machine() -> str:
     """The machine type. Raises SystemFailed if this module has no numbers of system calls for it."""
     name = platform.machine()
     if name not in _PIVOT_ROOT:
-        raise SystemFailed(f"no table of system calls for {name}")
+        raise SystemFailed(f"the sandbox does not support the processor type {name}")
     return name
 
 

@@ -240,6 +240,32 @@ except KeyboardInterrupt:
     assert done.stdout == "interrupted\n", done.stderr
 
 
+def test_a_call_of_a_cancelled_run_says_why() -> None:
+    """No limit is reached, and there is no answer to give."""
+    gate = Gateway(Usage(), Budget(seconds=600.0))
+    prompt = [{"role": "user", "content": "x"}]
+    lm = ScriptedLM(lambda text: gate.stop("cancelled") or "a reply")  # type: ignore[func-returns-value]
+    with pytest.raises(BudgetSpent, match=r"^the call was broken off: the run was cancelled$"):
+        gate.ask(lm, prompt)
+    with pytest.raises(BudgetSpent, match=r"^no more calls: the run was cancelled$"):
+        gate.ask(lm, prompt)
+    spent = Gateway(Usage(), Budget(calls=0))
+    with pytest.raises(BudgetSpent, match=r"^no more calls: max_calls is reached; answer from what you have$"):
+        spent.ask(lm, prompt)
+
+
+def test_a_child_run_of_a_cancelled_run_says_why() -> None:
+    def root(messages: Any) -> str:
+        if len(lm.calls) == 1:
+            return repl("try: rlm_query('x')\nexcept LLMError as exc: FINAL(str(exc))")
+        session.gate.stop("cancelled")
+        return repl("1")
+
+    lm = ScriptedLM(root)
+    with RLM(lm=lm, max_depth=2).session("t") as session:
+        assert session.ask("q").answer == "the child run ended early: the run was cancelled"
+
+
 def test_calls_that_an_earlier_question_left_behind_count_where_they_end() -> None:
     gate, release, entered = Gateway(Usage(), Budget(calls=3)), threading.Event(), threading.Barrier(3, timeout=60)
 
@@ -272,9 +298,8 @@ def test_a_cell_does_not_get_round_the_dollars_by_naming_a_model(call: str) -> N
     ).completion("q", "text")
     assert completion.answer == "done"
     assert sub.calls == []
-    assert (
-        "max_dollars and may not ask the model gpt-99" in completion.trajectory[1]["code_blocks"][0]["result"]["stdout"]
-    )
+    told = completion.trajectory[1]["code_blocks"][0]["result"]["stdout"]
+    assert "the model gpt-99 is not allowed under max_dollars, since models= does not name it and prices= does" in told
 
 
 def test_a_cell_that_names_a_new_model_at_each_call_asks_none() -> None:
@@ -298,7 +323,7 @@ def test_models_lists_what_cells_may_name(dollars: float | None) -> None:
     )
     sub = ScriptedLM(str.upper, model="sub")
     rlm = RLM(lm=ScriptedLM([code], model="root"), sub_lm=sub, models=["mine"], max_dollars=dollars)
-    refusal = "this run may not ask the model gpt-5-nano (models=mine): leave `model` out"
+    refusal = "the model gpt-5-nano is not allowed in this run (allowed: mine): leave `model` out"
     assert rlm.completion("q", "text").answer == repr(["X", "X", refusal, "X"])
     with pytest.raises(TypeError, match="models= must be a list of names"):
         RLM(lm=ScriptedLM([]), models="gpt-5")
@@ -310,7 +335,7 @@ def test_child_runs_name_no_other_models_either(call: str) -> None:
     for depth in (1, 2):
         lm.calls.clear()
         completion = RLM(lm=lm, max_depth=depth, max_dollars=1.0).completion("q", "text")
-        assert "max_dollars and may not ask the model new" in completion.answer
+        assert "the model new is not allowed under max_dollars" in completion.answer
         assert len(lm.calls) == 1
 
 
@@ -381,12 +406,12 @@ def test_estimates_are_written_down_and_a_resumed_run_knows_them(tmp_path: Any) 
     assert path
     for worse in ("NaN", "-5", '"7"'):
         path.write_text(path.read_text().replace('"total_output_tokens": 2', f'"total_output_tokens": {worse}'))
-        with pytest.raises(TrajectoryError, match="counts calls and tokens"):
+        with pytest.raises(TrajectoryError, match="damaged trajectory: expected a number of calls or tokens"):
             RLM(lm=ScriptedLM([]), sub_lm=ScriptedLM([])).resume(path, "t")
         path.write_text(path.read_text().replace(f'"total_output_tokens": {worse}', '"total_output_tokens": 2'))
 
 
 @pytest.mark.parametrize("price", [(float("nan"), 1), (-1, 1), (1,), 5, ("1", "2"), (float("inf"), 1)], ids=repr)
 def test_a_price_that_is_none(price: Any) -> None:
-    with pytest.raises(ValueError, match="the price of m is dollars per million tokens"):
+    with pytest.raises(ValueError, match="the price of m must be a tuple in dollars per million tokens"):
         RLM(lm=ScriptedLM([]), prices={"m": price})

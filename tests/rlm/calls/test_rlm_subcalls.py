@@ -51,7 +51,7 @@ def test_a_batch_is_bounded_to_16_at_once() -> None:
 def test_a_failed_slot_raises_after_all_have_ended_and_is_never_a_string() -> None:
     usage = Usage()
     calls = SubCalls(ScriptedLM(failing_on("b")), usage)
-    with pytest.raises(LLMError, match=r"1 of 3 calls failed, first prompts\[1\]: no luck with b"):
+    with pytest.raises(LLMError, match=r"1 of 3 calls failed; the first was prompts\[1\]: no luck with b"):
         calls.llm_query_batched(["a", "b", "c"])
     assert usage.calls == 2
     records = calls.drain()

@@ -74,7 +74,7 @@ def test_root_and_sub_model_of_different_makers(endpoint: Any, anthropic_endpoin
     ("args", "told"),
     [
         (["--option", "low"], "an option must be NAME=VALUE, not 'low'"),
-        (["--option", "model=x"], "'model' is not an option of sampling"),
+        (["--option", "model=x"], "'model' cannot be set in sampling options"),
         (["--temperature", "nan"], "temperature=nan cannot be sent"),
         (["--header", "sk-secret"], "a header must be NAME:VALUE"),
     ],

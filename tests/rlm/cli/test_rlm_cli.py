@@ -102,7 +102,7 @@ def test_no_key_is_one_line(notes: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_empty_base_url_is_not_that_of_openai(notes: Path) -> None:
     result = cli.invoke(app, ["run", str(notes), "q", "--base-url", "", "--runner", "local"])
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "rlm: not an endpoint: ''" in result.stderr
+    assert "rlm: --base-url must be a URL such as http://127.0.0.1:8000/v1, not ''" in result.stderr
 
 
 def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:

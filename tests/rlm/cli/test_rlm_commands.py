@@ -309,7 +309,7 @@ def test_a_demo_whose_runner_is_not_here_says_so_before_it_stores_anything(
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith("rlm: no runner 'nonsense'" if runner == "nonsense" else "rlm: nothing here can confine")
-    assert line.endswith("(by make: make demo RUNNER=local)")
+    assert line.endswith("(with make: `make demo RUNNER=local`)")
 
 
 def _refuse(way: str, *_: object) -> None:
@@ -397,7 +397,8 @@ def test_cells_name_the_models_of_the_flag_alone(names: list[str], endpoint: Any
     )
     result = cli.invoke(app, ["run", str(notes), "q", *(f"--models={name}" for name in names)])
     assert result.exit_code == 0, result.output
-    assert ("asked other" if "other" in names else "may not ask the model other (models=else)") in result.stdout
+    refusal = "the model other is not allowed in this run (allowed: else)"
+    assert ("asked other" if "other" in names else refusal) in result.stdout
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def test_an_unknown_option_names_the_nearest(make: Any, said: str, tmp_path: Pat
 
 
 def test_an_rlm_that_resumes_has_its_options() -> None:
-    with pytest.raises(TypeError, match=r"RLM\.resume\(path, \.\.\.\) takes max_calls"):
+    with pytest.raises(TypeError, match=r"to set max_calls, call RLM\.resume\(path, \.\.\.\) on the class"):
         RLM(lm=ScriptedLM([])).resume("run.jsonl", max_calls=3)
 
 

@@ -105,7 +105,7 @@ def test_results(tmp_path: Path) -> None:
         done = interp.execute("Final = {'n': y, 'of': kind}", {"y": [1, 2], "kind": Path("/p")})
         assert isinstance(done, FinalOutput)
         assert (done.n, done.of) == ([1, 2], "/p")
-        with pytest.raises(AttributeError, match="no 'm' was submitted, only 'n', 'of'"):
+        with pytest.raises(AttributeError, match="the code submitted no 'm'; it submitted 'n', 'of'"):
             _ = done.m
         assert interp.execute("print('after')") == "after"
         try_hard = "try:\n    SUBMIT(a=1)\nexcept Exception:\n    print('caught')"
@@ -124,7 +124,7 @@ def test_results(tmp_path: Path) -> None:
         interp.execute("import sys; print('hello', end=' '); sys.stdout.write('y' * 300)")
         assert interp.execute("print(get_last_execution()['stdout_preview'])") == "hello " + "y" * 194
         assert interp.execute("add_buffer('b', 1); add_buffer('b', 2); print(get_buffer('b'))") == "[1, 2]"
-        with pytest.raises(ValueError, match="needs a Python name"):
+        with pytest.raises(ValueError, match="must be a Python identifier"):
             interp.execute("", {"not a name": 1})
 
 

@@ -84,7 +84,7 @@ def test_a_run_that_goes_on_asks_with_the_same_options(endpoint: Any, tmp_path: 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"model": "x"}, "'model' is not an option of sampling"),
+        ({"model": "x"}, "'model' cannot be set in sampling options"),
         ({"temperature": math.nan}, "temperature=nan cannot be sent"),
         ({"stop": object()}, "cannot be sent"),
     ],
@@ -92,7 +92,7 @@ def test_a_run_that_goes_on_asks_with_the_same_options(endpoint: Any, tmp_path: 
 def test_options_that_cannot_be_sent_are_one_line(endpoint: Any, options: dict[str, Any], told: str) -> None:
     with pytest.raises(UnknownOption, match=told):
         RLM("m", base_url=endpoint.url, api_key="k", sampling=options)
-    with pytest.raises(UnknownOption, match="takes no options of requests"):
+    with pytest.raises(UnknownOption, match="does not accept request options: leave out"):
         RLM(lm=ScriptedLM([]), sampling={"temperature": 0})
     assert endpoint.requests == []
 

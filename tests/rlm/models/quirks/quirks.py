@@ -228,8 +228,8 @@ chat(
 chat("choices that are no list", "kin of essex-toolkit#387", Out(), streamed=events({"choices": {}}, HEL, LO, STOP))
 chat("a choice that is null", "kin of essex-toolkit#387", Out(), streamed=events({"choices": [None]}, HEL, LO, STOP))
 chat("`message: null`", "BerriAI/litellm#40864", Out(""), whole=body({"choices": [{"message": None, "finish_reason": "stop"}], "usage": USAGE}))
-chat("`choices: null`, whole", "langchain-ai/langchainjs#11417", fails("an answer without choices"), whole=body({"id": "1", "choices": None}))
-chat("`choices: []`, whole", "langchain-ai/langchainjs#11417", fails("an answer without choices"), whole=body({"id": "1", "choices": []}))
+chat("`choices: null`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": None}))
+chat("`choices: []`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": []}))
 chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("without choices: oops"), whole=body("oops"))
 chat(
     "legacy `text`",

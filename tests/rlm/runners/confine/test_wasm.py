@@ -388,7 +388,7 @@ def test_it_is_the_default_where_nothing_else_confines(monkeypatch: pytest.Monke
     assert make_runner("confined", "c", calls(), **given, ways=(), pyodide="here") == "a runner"
     monkeypatch.setattr("rlm.runners.registry.what_is_missing", lambda folder: "no Pyodide: install it")
     for name, told in (
-        ("confined", "for --runner wasm there is no Pyodide: install it"),
+        ("confined", "--runner wasm is not available either: there is no Pyodide: install it"),
         ("subprocess", "nothing here"),
     ):
         with pytest.raises(RunnerUnavailable, match=told):
