@@ -12,7 +12,7 @@ from monocontext.engine.candidates import Candidates
 from monocontext.engine.documents import DocumentTable
 from monocontext.engine.frame import FrameText
 from monocontext.format.filters.query import Literal, Query
-from monocontext.text.source import Stored
+from monocontext.text.source import StoredSource
 from monocontext.text.windows import Window
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Answer:
             self._lock.release()
 
 
-class DocumentSource(Stored):
+class DocumentSource(StoredSource):
     """Stored text of which each document is a span. Safe for use by many threads."""
 
     __slots__ = ("_answers", "_asked", "_held", "_literals", "table")
