@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, Argument(help="The memory: s3://bucket/prefix, or a directory.")]
 Key = Annotated[str, Argument(help="The key, any text.")]
-Below = Annotated[
+PrefixAndUrl = Annotated[
     list[str], Argument(metavar="[PREFIX] URL", help="Only keys with this prefix; then the URL of the memory.")
 ]
 Create = Annotated[bool, Option("--create", help="Create the directory URL if it does not exist.")]
@@ -49,7 +49,8 @@ def _open_memory(url: str, s3: S3, *, first: str = "", create: bool = False) -> 
         )
     if not is_there and not create:
         raise NotFound(
-            f"no directory {url!r} for a memory: give a URL, or create it with --create (of put, exec and serve)"
+            f"no directory {url!r} for a memory: give a URL or an existing directory; put, exec and serve create it "
+            f"with --create"
         )
     with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory
@@ -82,22 +83,22 @@ def get(key: Key, url: Url, *, s3: S3, as_json: AsJson = False) -> None:
     with _open_memory(url, s3, first=key) as memory:
         entry = memory.entry(key)
     if as_json:
-        print(json.dumps(_facts(entry)))
+        print(json.dumps(_entry_row(entry)))
     else:
         write_text(entry.value or "")
 
 
-def list_(places: Below, *, s3: S3, as_json: AsJson = False) -> None:
+def list_(arguments: PrefixAndUrl, *, s3: S3, as_json: AsJson = False) -> None:
     """Print the keys, one on each line; keys with control characters as JSON strings."""
-    prefix, url = _split_prefix(places)
+    prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, first=prefix) as memory:
         for entry in memory.entries(prefix):
-            print(json.dumps(_facts(entry)) if as_json else _printable(entry.key))
+            print(json.dumps(_entry_row(entry)) if as_json else _printable(entry.key))
 
 
 def search(
     pattern: Annotated[str, Argument(help="A regular expression.")],
-    places: Below,
+    arguments: PrefixAndUrl,
     ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
     fixed: Annotated[bool, Option("--fixed-strings", "-F", help="PATTERN is plain text.")] = False,
     ranked: Annotated[
@@ -111,24 +112,32 @@ def search(
 
     With --ranked, print one row for each key: the passage of its value that matches the words best.
     """
-    prefix, url = _split_prefix(places)
-    any_found = False
+    prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, first=pattern) as memory:
         if ranked:
             any_found = _print_ranked(memory, pattern, prefix, as_json)
-        try:
-            hits = () if ranked else memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise click.BadParameter(f"not a regular expression: {error}") from None
-        for hit in hits:
-            any_found = True
-            row = json.dumps(asdict(hit)) if as_json else f"{_printable(hit.key)}:{hit.line_number}:{hit.line}"
-            write_text(row + "\n")
+        else:
+            any_found = _print_matches(memory, pattern, prefix, as_json, ignore_case=ignore_case, fixed=fixed)
     if not any_found:
         raise click.exceptions.Exit(1)
 
 
+def _print_matches(memory: Memory, pattern: str, prefix: str, as_json: bool, *, ignore_case: bool, fixed: bool) -> bool:
+    """Print the lines that match, as they are found; returns whether there is one."""
+    try:
+        hits = memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise click.BadParameter(f"not a regular expression: {error}") from None
+    any_found = False
+    for hit in hits:
+        any_found = True
+        row = json.dumps(asdict(hit)) if as_json else f"{_printable(hit.key)}:{hit.line_number}:{hit.line}"
+        write_text(row + "\n")
+    return any_found
+
+
 def _print_ranked(memory: Memory, words: str, prefix: str, as_json: bool) -> bool:
+    """Print a passage of each key, best first; returns whether there is one."""
     try:
         found = memory.search_words(words, prefix=prefix)
     except ValueError as error:
@@ -146,9 +155,9 @@ def delete(key: Key, url: Url, if_match: Match = None, *, s3: S3) -> None:
             raise NotFound(f"no key {key!r} in {memory.url}")
 
 
-def clear(places: Below, *, s3: S3, as_json: AsJson = False) -> None:
+def clear(arguments: PrefixAndUrl, *, s3: S3, as_json: AsJson = False) -> None:
     """Remove every key, or those that begin with PREFIX."""
-    prefix, url = _split_prefix(places)
+    prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, first=prefix) as memory:
         count = memory.clear(prefix)
         print(json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,}")
@@ -249,11 +258,11 @@ def serve(
             pass  # Ctrl-C is the way to end it
 
 
-def _split_prefix(places: list[str]) -> tuple[str, str]:
+def _split_prefix(arguments: list[str]) -> tuple[str, str]:
     """Split the arguments [PREFIX] URL."""
-    if len(places) > 2:
-        raise click.BadParameter(f"expected an optional PREFIX and then the URL, got {len(places)} arguments")
-    return "" if len(places) == 1 else places[0], places[-1]
+    if len(arguments) > 2:
+        raise click.BadParameter(f"expected an optional PREFIX and then the URL, got {len(arguments)} arguments")
+    return "" if len(arguments) == 1 else arguments[0], arguments[-1]
 
 
 def _is_place(word: str) -> bool:
@@ -279,7 +288,7 @@ def _printable(key: str) -> str:
     return key if key.isprintable() else json.dumps(key)
 
 
-def _facts(entry: Entry) -> dict[str, Any]:
+def _entry_row(entry: Entry) -> dict[str, Any]:
     expires = entry.expires_utc
     return {
         "key": entry.key,

@@ -16,6 +16,10 @@ from monocontext.format.root_directories import Directory, expand_documents
 
 MOST_AHEAD = 16
 """The most pages that are fetched at once: 65,536 documents, some 10 MB in memory."""
+_PAGE_GROWTH = 8
+"""A page takes some 8 times its stored bytes in memory, since it is compressed."""
+_OBJECT_OVERHEAD_BYTES = 200
+"""The memory that the Python objects around cached bytes take."""
 
 LoadPages = Callable[[Sequence[int]], list[DocumentPage]]
 """Returns pages by number; fetches the missing ones together."""
@@ -30,15 +34,15 @@ class DocumentTable:
         load_pages: LoadPages,
         find: Callable[[str], int | None],
         *,
-        names: int | None,
-        doubled: int | None,
+        name_count: int | None,
+        first_duplicate: int | None,
     ):
-        """`find`: returns the last document with a name. `names`: the number of distinct names, if known. `doubled`:
-        the first document with the name of an earlier one of the same upload."""
+        """`find`: returns the last document with a name. `name_count`: the number of distinct names, if known.
+        `first_duplicate`: the first document with the name of an earlier one of the same upload."""
         self.refs = tuple(pages)
         self.count = pages[-1].documents if pages else 0
         self.text_bytes = pages[-1].bytes if pages else 0
-        self.names, self.doubled = names, doubled
+        self.name_count, self.first_duplicate = name_count, first_duplicate
         self.find = find
         self._load_pages = load_pages
         self._counts = [page.documents for page in pages]
@@ -46,18 +50,18 @@ class DocumentTable:
         self._last: DocumentPage | None = None
         self._ahead: dict[int, DocumentPage] = {}
         """Pages that were fetched with the page before them, by number."""
-        self._next, self._group_size = -1, 1
+        self._expected_page, self._group_size = -1, 1
 
     def page(self, number: int) -> DocumentPage:
         """A page (at most 1 GET; consecutive pages are fetched in growing groups)."""
         found = self._ahead.pop(number, None)
         if found is not None:
             return found
-        self._group_size = min(2 * self._group_size, MOST_AHEAD) if number == self._next else 1
+        self._group_size = min(2 * self._group_size, MOST_AHEAD) if number == self._expected_page else 1
         numbers = range(number, min(number + self._group_size, len(self.refs)))
         page, *more = self._load_pages(numbers)
         self._ahead = dict(zip(numbers[1:], more, strict=True))
-        self._next = numbers.stop
+        self._expected_page = numbers.stop
         return page
 
     def pages(self) -> Iterator[DocumentPage]:
@@ -95,28 +99,28 @@ class DocumentTable:
 def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTable:
     """The documents that a root names (no GET; above 8 million documents 1 for each directory of their pages)."""
     if ref is None:
-        return DocumentTable((), lambda numbers: [], lambda name: None, names=0, doubled=None)
-    ref = expand_documents(ref, lambda directory: _directory(directory, fetcher))
+        return DocumentTable((), lambda numbers: [], lambda name: None, name_count=0, first_duplicate=None)
+    ref = expand_documents(ref, lambda directory: _fetch_directory(directory, fetcher))
     assert ref is not None
-    stored = _Stored(ref, fetcher)
-    names = ref.names[0].names if len(ref.names) == 1 and ref.named == ref.documents else None
-    table = DocumentTable(ref.pages, stored.load_pages, stored.find, names=names, doubled=ref.doubled)
-    stored.table = table
+    loader = _PageLoader(ref, fetcher)
+    name_count = ref.names[0].names if len(ref.names) == 1 and ref.named == ref.documents else None
+    table = DocumentTable(ref.pages, loader.load_pages, loader.find, name_count=name_count, first_duplicate=ref.doubled)
+    loader.table = table  # each needs the other: the table loads pages, and names are looked up in its pages
     return table
 
 
-def _directory(ref: Directory, fetcher: Fetcher) -> bytes:
+def _fetch_directory(ref: Directory, fetcher: Fetcher) -> bytes:
     """The stored bytes of a directory (1 GET)."""
 
     def decode(body: memoryview) -> CachedBytes:
-        return CachedBytes(bytes(body), len(body) + 200)
+        return CachedBytes(bytes(body), len(body) + _OBJECT_OVERHEAD_BYTES)
 
     item = FetchItem(("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes, decode)
     found: CachedBytes = fetcher.fetch_one(item)
     return found.body
 
 
-class _Stored:
+class _PageLoader:
     """Fetches the pages of a `DocumentTable`, and looks up names in its stored tables."""
 
     table: DocumentTable
@@ -124,20 +128,23 @@ class _Stored:
     def __init__(self, ref: DocumentsRef, fetcher: Fetcher):
         self._ref = ref
         self._fetcher = fetcher
-        self._last: DocumentPage | None = None
-        self._unnamed: dict[int, dict[bytes, int]] = {}
-        """Documents by name, of each page that no stored table of names covers."""
+        self._inline_page: DocumentPage | None = None
+        """The last page, if the root holds it."""
+        self._numbers_by_page: dict[int, dict[bytes, int]] = {}
+        """For each page after the stored tables of names: the numbers of its documents by name."""
         if ref.last_page is not None:
-            self._last = DocumentPage(ref.last_page, ref.pages[-1], ref.pages[-2] if len(ref.pages) > 1 else None)
+            self._inline_page = DocumentPage(
+                ref.last_page, ref.pages[-1], ref.pages[-2] if len(ref.pages) > 1 else None
+            )
 
     def load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
         """Pages by number (1 GET for each that is not in memory, in parallel)."""
-        last = len(self._ref.pages) - 1 if self._last else -1
+        last = len(self._ref.pages) - 1 if self._inline_page else -1
         self._fetcher.check_open()
         wanted = [number for number in numbers if number != last]
         found = dict(zip(wanted, self._fetcher.fetch_all([self._page_item(number) for number in wanted]), strict=True))
-        if self._last:
-            found[last] = self._last
+        if self._inline_page:
+            found[last] = self._inline_page
         return [found[number] for number in numbers]
 
     def find(self, name: str) -> int | None:
@@ -147,10 +154,10 @@ class _Stored:
         for number in range(len(refs) - 1, -1, -1):
             if refs[number].documents <= ref.named:
                 break
-            if number not in self._unnamed:
+            if number not in self._numbers_by_page:
                 page = self.table.page(number)
-                self._unnamed[number] = {page.raw_name(i): page.first + i for i in range(len(page))}
-            found = self._unnamed[number].get(raw)
+                self._numbers_by_page[number] = {page.raw_name(i): page.first + i for i in range(len(page))}
+            found = self._numbers_by_page[number].get(raw)
             if found is not None:
                 return found
         hashed = name_hash(raw)
@@ -168,7 +175,7 @@ class _Stored:
         refs = self._ref.pages
         ref, before = refs[number], refs[number - 1] if number else None
         return FetchItem(
-            ("documents", number), documents_key(ref.id), 0, ref.size_bytes, 8 * ref.size_bytes,
+            ("documents", number), documents_key(ref.id), 0, ref.size_bytes, _PAGE_GROWTH * ref.size_bytes,
             lambda body: DocumentPage(bytes(body), ref, before),
         )  # fmt: skip
 
@@ -177,6 +184,6 @@ def _bucket_item(table: NameTableRef, bucket: int) -> FetchItem:
     size = bucket_bytes(table)
 
     def decode(body: memoryview) -> CachedBytes:
-        return CachedBytes(check_bucket(bytes(body), bucket, table), size + 200)
+        return CachedBytes(check_bucket(bytes(body), bucket, table), size + _OBJECT_OVERHEAD_BYTES)
 
     return FetchItem(("names", table.id, bucket), documents_key(table.id), bucket * size, size, size, decode)

@@ -27,7 +27,7 @@ def keep_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    # Either threshold alone changes nothing; the third makes blocks of other threads count.
+    # Either threshold alone changes nothing; with one arena, a thread can reuse what another freed.
     settings = ((_M_MMAP_THRESHOLD, _MOST_BYTES), (_M_TRIM_THRESHOLD, 2**31 - 1), (_M_ARENA_MAX, 1))
     accepted = [mallopt(name, value) == 1 for name, value in settings]
     return all(accepted)

@@ -409,9 +409,9 @@ class Reader:
         assert narrowed is not None  # an item that a caller waits for arrives or raises
         return narrowed
 
-    def stretches(self, start: int, stop: int) -> list[int]:
-        """The characters between `start` and `stop` at which other filters begin to apply: every 1 TB of a text with
-        directories of filters, none in other texts (3 waves, 2 GETs each)."""
+    def filter_borders(self, start: int, stop: int) -> list[int]:
+        """The offsets between `start` and `stop` at which other search filters begin to apply: every 1 TB of a text
+        with directories of filters, none in other texts (3 waves, 2 GETs each)."""
         if stop <= start or not self.manifest.filter_directories:
             return []
         within = self.table.numbers(start, stop)

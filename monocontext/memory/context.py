@@ -25,10 +25,10 @@ def context_of(
 
 def _items(entries: Sequence[tuple[str, Entry, EntryHeader]]) -> Iterator[str | FramePiece]:
     between = ""
-    for name, entry, head in entries:
+    for name, entry, header in entries:
         yield f"{between}=== KEY: {_one_line(entry.key)} ===\n"
-        yield FramePiece(name, head.head_bytes, head.frames, entry.etag)
-        between = "" if not head.frames or ends_line(head.frames) else "\n"
+        yield FramePiece(name, header.header_bytes, header.frames, entry.etag)
+        between = "" if not header.frames or ends_line(header.frames) else "\n"
     if between:
         yield between
 

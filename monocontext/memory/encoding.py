@@ -1,7 +1,7 @@
 """Encode an entry as the bytes of an object: a header of one line of JSON, then the value in UTF-8.
 
-    monocontext-memory 1 00000131
-    {"key":"milestone","ttl":3600,"token":"5f0c...","frames":[[15,15,0,2868213471,9]]}
+    monocontext-memory 1 00000138
+    {"key":"milestone","ttl":3600,"token":"5f0c...","frames":[[15,15,0,3715884470,9]]}
     Step 1 complete
 
 The number is the length of both lines. The token is new in each write, so each version has its own ETag on S3, where an
@@ -25,13 +25,13 @@ from monocontext.errors import DamagedData, InvalidEntry
 from monocontext.format.codec import raw_frames
 from monocontext.format.index import FrameRecord
 
-HEAD_BYTES = 2048
+FIRST_READ_BYTES = 2048
 """The first read of an entry, to get its header."""
 MAX_TTL_SECONDS = 315_360_000
 """3,650 days: a longer lifetime is a mistake, and some clocks cannot count that far."""
 MAX_METADATA_BYTES = 2048
-_MOST_NAMES_BYTES = 32 << 10
-"""Largest head without frames, in bytes: a key takes 12 KB at most, metadata 2. A frame of 256 KiB takes 40 bytes."""
+_MOST_FRAMELESS_HEADER_BYTES = 32 << 10
+"""Longest header without frames: a key takes at most 12 KB, metadata 2. Each frame of 256 KiB adds 40 bytes."""
 _MAGIC = b"monocontext-memory 1 "
 _FIRST_BYTES = len(_MAGIC) + 9
 
@@ -47,7 +47,7 @@ class EntryHeader:
     """A random name for this write."""
     frames: tuple[FrameRecord, ...]
     """The value in frames of at most 256 KiB; no frame for an empty value."""
-    head_bytes: int
+    header_bytes: int
     """The offset of the value in the object."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Metadata from the writer."""
@@ -58,7 +58,7 @@ class EntryHeader:
 
     def value(self, data: bytes, where: str) -> str:
         """The value in an object's bytes, every frame checked. Raises `DamagedData`."""
-        body = memoryview(data)[self.head_bytes :]
+        body = memoryview(data)[self.header_bytes :]
         if len(body) != self.value_bytes:
             raise DamagedData(f"{where}: expected a value of {self.value_bytes:,} bytes, found {len(body):,}")
         start = 0
@@ -77,13 +77,14 @@ def encode_entry(
     body = _encode_utf8(value)
     frames = raw_frames(body)
     extra = check_metadata(metadata)
+    # Frames are not compressed: `stored_bytes` equals `bytes`, so it is left out.
     row = {"key": key, "ttl": ttl_seconds, "token": secrets.token_hex(16), "frames": [[*r[1:]] for r in frames]}
     line = json.dumps({**row, "metadata": extra} if extra else row, separators=(",", ":")).encode() + b"\n"
-    head_bytes = _FIRST_BYTES + len(line)
-    if head_bytes > 99_999_999:
+    header_bytes = _FIRST_BYTES + len(line)
+    if header_bytes > 99_999_999:
         raise InvalidEntry(f"a value of {len(body):,} bytes is too large for one entry: publish it as a context")
-    head = EntryHeader(key, ttl_seconds, str(row["token"]), frames, head_bytes, extra)
-    return head, b"".join((_MAGIC, b"%08d\n" % head_bytes, line, body))
+    header = EntryHeader(key, ttl_seconds, str(row["token"]), frames, header_bytes, extra)
+    return header, b"".join((_MAGIC, b"%08d\n" % header_bytes, line, body))
 
 
 def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | int:
@@ -94,19 +95,19 @@ def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | i
     if not data.startswith(_MAGIC):
         raise DamagedData(f"{where} is not an entry of a memory: expected {_MAGIC!r}, found {data[:21]!r}")
     try:
-        head_bytes = int(data[len(_MAGIC) : _FIRST_BYTES])
-        if head_bytes > (most := _MOST_NAMES_BYTES + object_bytes // 1024):
-            raise ValueError(f"{head_bytes:,} bytes, at most {most:,} in an object of {object_bytes:,}")
-        if len(data) < head_bytes:
-            return head_bytes
-        row = json.loads(data[_FIRST_BYTES:head_bytes])
+        header_bytes = int(data[len(_MAGIC) : _FIRST_BYTES])
+        if header_bytes > (most := _MOST_FRAMELESS_HEADER_BYTES + object_bytes // 1024):
+            raise ValueError(f"{header_bytes:,} bytes, at most {most:,} in an object of {object_bytes:,}")
+        if len(data) < header_bytes:
+            return header_bytes
+        row = json.loads(data[_FIRST_BYTES:header_bytes])
         frames = tuple(FrameRecord(each[0], *map(int, each)) for each in row["frames"])
         ttl = row["ttl"]
         if not isinstance(row["key"], str) or not (ttl is None or ttl == check_ttl(ttl)):
             raise ValueError(f"invalid key or TTL: {row['key']!r}, {ttl!r}")
-        return EntryHeader(row["key"], ttl, str(row["token"]), frames, head_bytes, row.get("metadata") or {})
+        return EntryHeader(row["key"], ttl, str(row["token"]), frames, header_bytes, row.get("metadata") or {})
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
-        raise DamagedData(f"{where}: the head of the entry is damaged: {error}") from None
+        raise DamagedData(f"{where}: the header of the entry is damaged: {error}") from None
 
 
 def check_ttl(ttl: Any) -> float | None:

@@ -95,19 +95,19 @@ class Memory(StoreUser):
         if create and if_match is not None:
             raise ValueError("create and if_match exclude each other")
         name, ttl = self._object_name(key), check_ttl(ttl)
-        head, data = encode_entry(key, value, ttl, metadata)
+        header, data = encode_entry(key, value, ttl, metadata)
         if ttl == 0:
             self._remove_now(name, create, if_match)
             return ""
         if if_match is not None:
             self._check_match(key, name, if_match)
         if create:
-            etag = self._create(name, head, data)
+            etag = self._create(name, header, data)
         elif if_match is not None:
-            etag = self._swap(name, head, data, if_match)
+            etag = self._swap(name, header, data, if_match)
         else:
             etag = self.store.put(name, data)
-        self._entries.remember(name, etag, head)
+        self._entries.remember(name, etag, header)
         return etag
 
     def put_new(
@@ -313,12 +313,13 @@ class Memory(StoreUser):
         """
         from monocontext.memory.context import context_of
 
-        found = [(e, head) for e, head in self._entries.list_all(prefix_of(prefix)) if not e.is_expired]
-        return context_of(self.store, [(self._object_name(entry.key), entry, head) for entry, head in found], **options)
+        found = [(entry, header) for entry, header in self._entries.list_all(prefix_of(prefix)) if not entry.is_expired]
+        pieces = [(self._object_name(entry.key), entry, header) for entry, header in found]
+        return context_of(self.store, pieces, **options)
 
     # -- conditions ------------------------------------------------------------------------------------------------
 
-    def _create(self, name: str, head: EntryHeader, data: bytes) -> str:
+    def _create(self, name: str, header: EntryHeader, data: bytes) -> str:
         """Store an entry if there is none, or an expired one; returns its ETag."""
         etag: str | None = None
         while True:
@@ -332,14 +333,14 @@ class Memory(StoreUser):
                     raise self._exists(found[0]) from None
                 etag = found[0].etag if found else None
 
-    def _swap(self, name: str, head: EntryHeader, data: bytes, etag: str) -> str:
+    def _swap(self, name: str, header: EntryHeader, data: bytes, etag: str) -> str:
         """Store an entry over the version with this ETag; returns the new ETag."""
         try:
             return put_own(self.store, name, data, if_match=etag)
         except (AlreadyExists, NotFound):
             found = self._entries.find(name)
             if found is None:
-                raise self._missing_key(head.key) from None
+                raise self._missing_key(header.key) from None
             raise self._exists(found[0]) from None
 
     def _check_match(self, key: str, name: str, etag: str) -> None:
@@ -347,8 +348,8 @@ class Memory(StoreUser):
 
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
             raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which is not a valid one")
-        head = self._entries.recall(name, etag)
-        if head is None or head.ttl_seconds is not None:
+        header = self._entries.recall(name, etag)
+        if header is None or header.ttl_seconds is not None:
             found = self._entries.find(name)
             if found is not None and found[0].is_expired:
                 raise self._missing_key(found[0].key)

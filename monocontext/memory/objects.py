@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from cachetools import LRUCache
 
 from monocontext.errors import ContextChanged, DamagedData, NotFound
-from monocontext.memory.encoding import HEAD_BYTES, EntryHeader, decode_header
+from monocontext.memory.encoding import FIRST_READ_BYTES, EntryHeader, decode_header
 from monocontext.memory.entry import Entry, round_to_clock
 from monocontext.memory.names import key_of
 from monocontext.stores.parallel import in_order
@@ -27,43 +27,43 @@ class Entries:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._heads: LRUCache[tuple[str, str], EntryHeader] = LRUCache(_REMEMBERED)
+        self._headers: LRUCache[tuple[str, str], EntryHeader] = LRUCache(_REMEMBERED)
         self._lock = threading.Lock()
 
-    def remember(self, name: str, etag: str, head: EntryHeader) -> None:
+    def remember(self, name: str, etag: str, header: EntryHeader) -> None:
         with self._lock:
-            self._heads[name, etag] = head
+            self._headers[name, etag] = header
 
     def recall(self, name: str, etag: str) -> EntryHeader | None:
         with self._lock:
-            return self._heads.get((name, etag))
+            return self._headers.get((name, etag))
 
     def read(self, name: str) -> Entry:
         """An entry with its value, expired or not (1 GET). Raises `NotFound`, `DamagedData`."""
         blob = self.store.get(name)
-        head = decode_header(blob.data, self.location(name), len(blob.data))
-        if not isinstance(head, EntryHeader):
+        header = decode_header(blob.data, self.location(name), len(blob.data))
+        if not isinstance(header, EntryHeader):
             raise DamagedData(
-                f"{self.location(name)}: expected a head of {head:,} bytes, found {len(blob.data):,} in all"
+                f"{self.location(name)}: expected a header of {header:,} bytes, found {len(blob.data):,} in all"
             )
-        self._check_key(name, head)
-        self.remember(name, blob.etag, head)
-        value = head.value(blob.data, self.location(name))
-        if head.ttl_seconds is not None and not blob.modified_seconds:
-            return self._make_entry(self.store.head(name), head, value)  # a store that sends no time with the bytes
-        return self._make_entry(blob, head, value, name)
+        self._check_key(name, header)
+        self.remember(name, blob.etag, header)
+        value = header.value(blob.data, self.location(name))
+        if header.ttl_seconds is not None and not blob.modified_seconds:
+            return self._make_entry(self.store.head(name), header, value)  # a store that sends no time with the bytes
+        return self._make_entry(blob, header, value, name)
 
     def find(self, name: str) -> tuple[Entry, EntryHeader] | None:
         """The entry under a name, expired or not, without its value; None if there is none (1 HEAD, 0 or 1 GET)."""
         while True:
             try:
                 info = self.store.head(name)
-                head = self._read_header(info)
+                header = self._read_header(info)
             except NotFound:
                 return None
             except ContextChanged:
                 continue  # written in between
-            return self._make_entry(info, head), head
+            return self._make_entry(info, header), header
 
     def list_all(self, prefix: str) -> Iterator[tuple[Entry, EntryHeader]]:
         """The entries under a prefix of names, expired or not, with their headers (1 LIST a thousand; 1 GET for each
@@ -73,10 +73,10 @@ class Entries:
 
         def find_entry(info: ObjectInfo) -> tuple[Entry, EntryHeader] | None:
             try:
-                head = self._read_header(info)
+                header = self._read_header(info)
             except (NotFound, ContextChanged):
                 return self.find(info.key)
-            return self._make_entry(info, head, now=now), head
+            return self._make_entry(info, header, now=now), header
 
         known = [info for info in infos if self.recall(info.key, info.etag)]
         if len(known) == len(infos):
@@ -98,10 +98,10 @@ class Entries:
 
         Raises `NotFound` or `ContextChanged` if that version is gone.
         """
-        head = self.recall(info.key, info.etag)
-        if head is not None:
-            return head
-        read_bytes = min(info.size_bytes, HEAD_BYTES)
+        header = self.recall(info.key, info.etag)
+        if header is not None:
+            return header
+        read_bytes = min(info.size_bytes, FIRST_READ_BYTES)
         while True:
             data = self.store.get_range(info.key, 0, read_bytes, etag=info.etag).data
             found = decode_header(data, self.location(info.key), info.size_bytes)
@@ -110,31 +110,33 @@ class Entries:
                 self.remember(info.key, info.etag, found)
                 return found
             if not read_bytes < found <= info.size_bytes:
-                raise DamagedData(f"{self.location(info.key)}: expected a head of {found:,} bytes, found it cut")
+                raise DamagedData(f"{self.location(info.key)}: expected a header of {found:,} bytes, found it cut")
             read_bytes = found
 
-    def _check_key(self, name: str, head: EntryHeader) -> None:
-        if head.key != key_of(name):
-            raise DamagedData(f"{self.location(name)}: expected the key {key_of(name)!r}, found {head.key!r}")
+    def _check_key(self, name: str, header: EntryHeader) -> None:
+        if header.key != key_of(name):
+            raise DamagedData(f"{self.location(name)}: expected the key {key_of(name)!r}, found {header.key!r}")
 
     def _make_entry(
-        self, answer: ObjectInfo | Blob, head: EntryHeader, value: str | None = None, name: str = "", now: float = 0.0
+        self, answer: ObjectInfo | Blob, header: EntryHeader, value: str | None = None, name: str = "", now: float = 0.0
     ) -> Entry:
         """The entry in an answer of the store. All times are of the store's clock, so that machines agree on what has
         expired."""
         name = answer.key if isinstance(answer, ObjectInfo) else name
-        if head.ttl_seconds is not None:
+        if header.ttl_seconds is not None:
             now = now or self._clock_seconds(answer.now_seconds, name)
-        ttl_seconds, now_seconds = round_to_clock(head.ttl_seconds, answer.modified_seconds, now or answer.now_seconds)
+        ttl_seconds, now_seconds = round_to_clock(
+            header.ttl_seconds, answer.modified_seconds, now or answer.now_seconds
+        )
         return Entry(
-            head.key,
+            header.key,
             value,
             answer.etag,
-            head.value_bytes,
+            header.value_bytes,
             answer.modified_seconds,
             ttl_seconds,
             now_seconds,
-            head.metadata,
+            header.metadata,
         )
 
     def _clock_seconds(self, answered_seconds: float, name: str) -> float:

@@ -63,7 +63,8 @@ class _PlainTurns(_ChatTurns):
 
 
 class Chat(SessionReader):
-    """Reads chat JSON: a list of messages, or an object with one under `messages`, or a message a line."""
+    """Reads chat JSON: a list of messages, or an object with one under `messages`, or JSONL with one message on
+    each line."""
 
     agent = _ChatTurns.agent
     maker: type[TurnMaker] = _ChatTurns

@@ -1,7 +1,7 @@
 """Run as an agent's hook: `monocontext-hook session-end|stop|session-start --url URL ...`.
 
-At the end of a session the hook writes a job and starts a worker, which uploads the session: an agent kills a hook that
-takes longer than a second. At the beginning it prints the brief. It imports little.
+At the end of a session the hook writes a job and starts a worker, which uploads the session: agents may kill a slow
+hook at the end of a session. At the beginning it prints the brief. It imports little, since the agent waits for it.
 """
 
 from __future__ import annotations

@@ -33,12 +33,14 @@ Key = dict[str, str]
 """`project_key`, `session_id`, and for the stream of a subagent `subpath`."""
 Entry = dict[str, Any]
 Fold = Callable[[Any, Any, list[Any]], Any]
+"""Makes the next summary from the previous one, the key and the new entries."""
 _ATTEMPTS = 50
 _MOST_SUMMARY_BYTES = 1 << 20
 
 
 class SessionStore:
-    """The SDK's sessions in a store. Safe for use by many tasks, threads and machines. Costs are requests."""
+    """The SDK's sessions in a store. Safe for use by many tasks, threads and machines. The costs below are requests to
+    the store."""
 
     @validate_options(StoreOptions)
     def __init__(
@@ -68,7 +70,7 @@ class SessionStore:
         """
         if not entries:
             return
-        at = self._next_ms()  # before anything is waited for: calls keep their order
+        at = self._next_ms()  # taken before the thread starts, so that parts sort in the order of the calls
         await asyncio.to_thread(self._append, key, entries, at)
 
     async def load(self, key: Key) -> list[Entry] | None:
@@ -104,27 +106,30 @@ class SessionStore:
 
     def _update_summary(self, key: Key, entries: list[Entry], at: int) -> None:
         fold = self._fold or _import_fold()
-        where = self._summary_key(key["project_key"], key["session_id"])
+        summary_key = self._summary_key(key["project_key"], key["session_id"])
         for _ in range(_ATTEMPTS):
-            before, etag = None, None
-            try:
-                blob = get_bounded(self.store, where, _MOST_SUMMARY_BYTES)
-                before, etag = json.loads(blob.data), blob.etag
-            except NotFound:
-                pass  # the first one
-            except ValueError as error:
-                raise DamagedData(f"{self.store.url}/{where} is not a summary: {error}") from None
+            before, etag = self._read_summary(summary_key)
             previous = {name: before[name] for name in ("session_id", "mtime", "data")} if before else None
             after = dict(fold(previous, key, entries))
-            # Of the same clock as names of parts; another machine's may be ahead of ours.
+            # The time of the part's name, so that both listings agree; never earlier than another machine's.
             after["mtime"] = max(at, int(before["mtime"]) if before else 0)
             token = {"write_id": secrets.token_hex(8)}  # equal contents would have equal ETags
             try:
-                put_own(self.store, where, json.dumps({**after, **token}).encode(), if_match=etag)
+                put_own(self.store, summary_key, json.dumps({**after, **token}).encode(), if_match=etag)
                 return
             except (AlreadyExists, NotFound):
                 continue
-        raise StoreFailure(f"{self.store.url}/{where}: others kept writing it, {_ATTEMPTS} times in a row")
+        raise StoreFailure(f"{self.store.url}/{summary_key}: others kept writing it, {_ATTEMPTS} times in a row")
+
+    def _read_summary(self, summary_key: str) -> tuple[dict[str, Any] | None, str | None]:
+        """A summary and its ETag; None for both if there is none yet."""
+        try:
+            blob = get_bounded(self.store, summary_key, _MOST_SUMMARY_BYTES)
+            return json.loads(blob.data), blob.etag
+        except NotFound:
+            return None, None
+        except ValueError as error:
+            raise DamagedData(f"{self.store.url}/{summary_key} is not a summary: {error}") from None
 
     def _load(self, key: Key) -> list[Entry] | None:
         folder = self._folder(key)

@@ -1,7 +1,7 @@
 """Record the costs of compiling a project: `compiled/<project>/spent.json`, dollars and calls by day (UTC).
 
-It is written after each call by compare-and-swap. A machine that dies loses only the call in progress, and two machines
-that both believe they have the lease lose nothing.
+It is written after each call by compare-and-swap: a machine that dies loses only the call in progress, and two that
+compile the same project at once lose nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from monocontext.sessions.names import COMPILED
 from monocontext.stores.protocol import Store, get_bounded, put_own
 
 _MOST_BYTES = 1 << 20
-_DAYS = 400
+_KEPT_DAYS = 400
+"""Older days are dropped."""
 _ATTEMPTS = 10
 
 
@@ -64,12 +65,14 @@ class CostLedger:
         return self.spent
 
     def add(self, dollars: float) -> None:
-        """Add a call of today (1 PUT)."""
+        """Count one call that cost `dollars`, today (1 PUT; 1 GET more for each time that another machine was first).
+        Raises `StoreFailure`."""
+        day = today()
         for _ in range(_ATTEMPTS):
             days = dict(self.spent.days)
-            before, calls = days.get(today(), (0.0, 0))
-            days[today()] = before + dollars, calls + 1
-            kept = dict(sorted(days.items())[-_DAYS:])
+            before, calls = days.get(day, (0.0, 0))
+            days[day] = before + dollars, calls + 1
+            kept = dict(sorted(days.items())[-_KEPT_DAYS:])
             rows = {day: {"dollars": each, "calls": count} for day, (each, count) in kept.items()}
             try:
                 body = json.dumps({"format": 1, "days": rows}).encode()

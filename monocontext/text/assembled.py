@@ -22,7 +22,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import RangeReader
 from monocontext.text.monocontext import CACHE_BYTES, MATERIALIZE_LIMIT, Monocontext
-from monocontext.text.source import Span, Stored
+from monocontext.text.source import Span, StoredSource
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.joined_documents import join_documents
 from monocontext.writing.pages import write_pages
@@ -129,7 +129,7 @@ def assemble(
     if may_hold is not None:
         reader.ask_filters_elsewhere(lambda query, within_line: _runs(may_hold(query, within_line), frame_counts))
     reader.fetcher.url = url  # for errors and `text.url`, instead of the store in memory
-    return kind._of(Span(Stored(reader), 0, reader.characters), limit, opened)
+    return kind._of(Span(StoredSource(reader), 0, reader.characters), limit, opened)
 
 
 def _documents(opened: _PieceStore, found: Iterable[tuple[DocumentStart, list[FrameRecord]]]) -> DocumentsRef | None:

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from monocontext.engine.frame import FrameText
 from monocontext.records import NamedTuple
-from monocontext.text.source import Span, Stored
+from monocontext.text.source import Span, StoredSource
 
 
 class _FrameLines(NamedTuple):
@@ -42,7 +42,7 @@ class CachedLines:
         A frame in memory is split into lines at the second request for one of them. Later requests take 1 us.
         """
         source = self._span.source
-        log = source.reader.log if isinstance(source, Stored) else None
+        log = source.reader.log if isinstance(source, StoredSource) else None
         block = self._block
         i = line - block.first
         if not 0 <= i < len(block.lines) or (log and not block.starts):
@@ -70,7 +70,7 @@ class CachedLines:
     def _load(self, line: int, is_logged: bool) -> _FrameLines | str | None:
         """All lines that end in the same frame as this line, or this line alone; None if it is not in memory."""
         span, source, block = self._span, self._span.source, self._block
-        if line < 0 or not isinstance(source, Stored):
+        if line < 0 or not isinstance(source, StoredSource):
             return None
         newline = line + self._lines_before
         text = source.reader.cached_newline(newline)

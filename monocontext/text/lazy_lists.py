@@ -21,7 +21,7 @@ from monocontext.engine import read_log
 from monocontext.errors import NotPicklable
 from monocontext.text.cached_lines import CachedLines
 from monocontext.text.lazy_kinds import LazyItems, is_collected
-from monocontext.text.source import Span, Stored
+from monocontext.text.source import Span, StoredSource
 from monocontext.text.splitting import Blocks, split_backward, split_text
 from monocontext.text.windows import has_border
 
@@ -304,7 +304,7 @@ class LineSplit(SeparatorSplit):
 
     def _item(self, index: int) -> Any:
         span, size = self._span, len(self)
-        if not isinstance(span.source, Stored):
+        if not isinstance(span.source, StoredSource):
             return super()._item(index)
         if index < 0:
             index += size

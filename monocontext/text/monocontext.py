@@ -26,7 +26,7 @@ from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Store
 from monocontext.text.cached_lines import CachedLines
-from monocontext.text.source import OPEN, Source, Span, Stored
+from monocontext.text.source import OPEN, Source, Span, StoredSource
 from monocontext.text.str_methods import StrLike, iterate
 from monocontext.text.windows import Window
 
@@ -253,7 +253,7 @@ class Monocontext(StrLike, Sequence[str]):
                 raise
             opened.store = plain
             reader = opened.reader()
-        text = cls._of(Span(Stored(reader), 0, reader.characters), materialize_limit, opened)
+        text = cls._of(Span(StoredSource(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
             reader.preload()
         return text._in_unit_and_shape(unit, shape)
@@ -380,9 +380,9 @@ class Monocontext(StrLike, Sequence[str]):
         if stop <= start:
             return ""
         source = self._source
-        if isinstance(source, Stored) and source.reader.handed is not None:
+        if isinstance(source, StoredSource) and source.reader.handed is not None:
             source.reader.handed.add(self._start + start, self._start + stop)
-        if not isinstance(source, Stored) or stop - start > 1 << 20:
+        if not isinstance(source, StoredSource) or stop - start > 1 << 20:
             return source.read(self._start + start, self._start + stop)
         text = source.reader.within(self._start + start, self._start + stop)
         if text is None:
@@ -825,7 +825,7 @@ class Monocontext(StrLike, Sequence[str]):
 
     @property
     def _reader(self) -> Reader | ServedReader | None:
-        return self._source.reader if isinstance(self._source, Stored) else None
+        return self._source.reader if isinstance(self._source, StoredSource) else None
 
     @property
     def url(self) -> str:
@@ -858,7 +858,7 @@ class Monocontext(StrLike, Sequence[str]):
             raise ValueError("only the text that was opened can be refreshed, not a part of it")
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
-            self._source, self._stop, self._hot, self._last_frame = Stored(reader), reader.characters, _COLD, -1
+            self._source, self._stop, self._hot, self._last_frame = StoredSource(reader), reader.characters, _COLD, -1
             self._lines = self._code = None
         return self
 
@@ -884,7 +884,7 @@ def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
 
     reader = ServedReader(ask)
     described = reader.described
-    text = Monocontext._of(Span(Stored(reader), described["start"], described["stop"]), described["limit"])
+    text = Monocontext._of(Span(StoredSource(reader), described["start"], described["stop"]), described["limit"])
     for name, arguments in described["steps"]:
         text = getattr(text, name)(*arguments)
     return text

@@ -1,4 +1,4 @@
-"""The sources of the characters of texts: `Source`, a `Span` of one, and `Stored`, the source of text in a store.
+"""The sources of the characters of texts: `Source`, a `Span` of one, and `StoredSource`, the source of text in a store.
 
 Other sources compute their characters from a span: `derived`, `lowercase` and `rope`.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from monocontext.engine.candidates import Candidates
 from monocontext.format.filters.query import Literal, Query
 from monocontext.records import dataclass
-from monocontext.text import windows as search
+from monocontext.text import windows
 from monocontext.text.windows import Window
 
 if TYPE_CHECKING:
@@ -86,13 +86,13 @@ class Span:
 
     def log_received(self, start: int, stop: int) -> None:
         """Record that code receives characters [start, stop), if there is a log of what it receives."""
-        if isinstance(self.source, Stored) and (handed := self.source.reader.handed) is not None:
+        if isinstance(self.source, StoredSource) and (handed := self.source.reader.handed) is not None:
             handed.add(self.start + start, self.start + stop)
 
     @property
     def logs_received(self) -> bool:
         """Whether `log_received` records anything."""
-        return isinstance(self.source, Stored) and self.source.reader.handed is not None
+        return isinstance(self.source, StoredSource) and self.source.reader.handed is not None
 
     def windows(
         self,
@@ -106,9 +106,10 @@ class Span:
     ) -> Iterator[Window]:
         """Windows of [start, stop), in the source's offsets. `needles` are the literals of a search, which may begin in
         the threads that decode frames."""
+        # Backwards the end must be known; forwards `OPEN` will do.
         size = len(self) if stop is None and reverse else stop
         end = self.stop if size is None else self.start + size
-        if needles is not None and isinstance(self.source, Stored):
+        if needles is not None and isinstance(self.source, StoredSource):
             return self.source.windows(
                 self.start + start, end, reverse=reverse, eager=eager, only=only, needles=needles
             )
@@ -122,12 +123,13 @@ class Span:
         end = self.stop if stop is None else self.start + stop
         return self.source.candidates(query, self.start + start, end, within_line)
 
-    def stretches(self, start: int = 0, stop: int | None = None) -> list[int]:
-        """The characters in [start, stop) at which a search changes to other filters: every 1 TB of a huge text."""
-        reader = self.source.reader if isinstance(self.source, Stored) else None
-        stretches = getattr(reader, "stretches", None)  # a ServedReader has no such method
+    def filter_borders(self, start: int = 0, stop: int | None = None) -> list[int]:
+        """The offsets in [start, stop) at which other search filters begin to apply: every 1 TB of a huge text, none in
+        others."""
+        reader = self.source.reader if isinstance(self.source, StoredSource) else None
+        borders = getattr(reader, "filter_borders", None)  # a ServedReader has no such method
         end = self.stop if stop is None else self.start + stop
-        return [at - self.start for at in stretches(self.start + start, end)] if stretches else []
+        return [at - self.start for at in borders(self.start + start, end)] if borders else []
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
         """The number of frames of the stored text, and of those in which a match may begin; None if no search filter
@@ -135,12 +137,12 @@ class Span:
 
         GETs: the rows of the filters, in one wave, as a search of the same query needs them.
         """
-        return self.source.reader.frequency(query) if isinstance(self.source, Stored) else None
+        return self.source.reader.frequency(query) if isinstance(self.source, StoredSource) else None
 
     def holding(self, query: Query) -> Candidates | None:
-        """The frames in which a match may begin, even if they are most of them; None if no search filter can tell.
-        Costs the same as `frequency`."""
-        if isinstance(self.source, Stored):
+        """Like `candidates`, also if most frames are candidates; None if no search filter can tell. Costs the same as
+        `frequency`."""
+        if isinstance(self.source, StoredSource):
             return self.source.reader.holding(query, self.start, self.start + len(self))
         return self.candidates(query)
 
@@ -148,30 +150,30 @@ class Span:
 
     def find(self, needle: str, start: int = 0, stop: int | None = None) -> int:
         """The first occurrence, or -1; reads candidates up to it."""
-        windows, only = self._candidate_windows(needle, start, stop, ends_at_first=True)
-        return self._note_found(search.find(windows, needle), only)
+        found, only = self._candidate_windows(needle, start, stop, ends_at_first=True)
+        return self._report_match(windows.find(found, needle), only)
 
     def rfind(self, needle: str, start: int = 0, stop: int | None = None) -> int:
         """The last occurrence, or -1; reads candidates from the end down to it."""
-        windows, only = self._candidate_windows(needle, start, stop, reverse=True, ends_at_first=True)
-        return self._note_found(search.rfind(windows, needle), only)
+        found, only = self._candidate_windows(needle, start, stop, reverse=True, ends_at_first=True)
+        return self._report_match(windows.rfind(found, needle), only)
 
     def count(self, needle: str, start: int = 0, stop: int | None = None) -> int:
         """The number of occurrences that do not overlap; reads all candidates."""
-        windows, only = self._candidate_windows(needle, start, stop, eager=True)
+        found, only = self._candidate_windows(needle, start, stop, eager=True)
         if only is None:
-            return search.count(windows, needle)
-        return sum(self._note_found(at, only) >= 0 for at in search.occurrences(windows, needle))
+            return windows.count(found, needle)
+        return sum(self._report_match(at, only) >= 0 for at in windows.occurrences(found, needle))
 
     def occurrences(self, needle: str, start: int = 0, stop: int | None = None) -> Iterator[int]:
         """The first characters of occurrences, left to right, without overlaps; reads as the caller iterates."""
-        windows, only = self._candidate_windows(needle, start, stop)
-        return (self._note_found(at, only) for at in search.occurrences(windows, needle))
+        found, only = self._candidate_windows(needle, start, stop)
+        return (self._report_match(at, only) for at in windows.occurrences(found, needle))
 
     def occurrences_from_right(self, needle: str) -> Iterator[int]:
         """The first characters of occurrences in the whole span, right to left."""
-        windows, only = self._candidate_windows(needle, 0, None, reverse=True)
-        return (self._note_found(at, only) for at in search.occurrences_from_right(windows, needle))
+        found, only = self._candidate_windows(needle, 0, None, reverse=True)
+        return (self._report_match(at, only) for at in windows.occurrences_from_right(found, needle))
 
     def _candidate_windows(
         self,
@@ -186,18 +188,20 @@ class Span:
         only = self.candidates(Literal(needle), start, stop)
         if only is not None:
             only.ends_at_first = ends_at_first
-        asked = () if reverse else (needle,)
-        windows = self.windows(start, stop, reverse=reverse, eager=eager, only=only, needles=asked)
+        # () is a search too, so it begins with as much as one wave carries; the last occurrence is not scanned for.
+        scanned = () if reverse else (needle,)
+        found = self.windows(start, stop, reverse=reverse, eager=eager, only=only, needles=scanned)
         if only is not None:
-            windows = search.fill_gaps(windows, needle, self.source.read, only.stop, reverse)
-        return search.join_windows(windows, needle, reverse), only
+            found = windows.fill_gaps(found, needle, self.source.read, only.stop, reverse)
+        return windows.join_windows(found, needle, reverse), only
 
-    def _note_found(self, at: int, only: Candidates | None) -> int:
+    def _report_match(self, at: int, only: Candidates | None) -> int:
+        """Count a match in the statistics, and convert its offset to this span's; -1 stays -1."""
         if at < 0:
             return at
         if only is not None:
             only.found(at)
-        elif isinstance(self.source, Stored):
+        elif isinstance(self.source, StoredSource):
             found = getattr(self.source.reader, "found", None)  # a ServedReader has no such method
             if found:
                 found(at)
@@ -235,7 +239,7 @@ class Span:
         return min(self.source.line_start(self.lines_before + line) - self.start, len(self))
 
 
-class Stored:
+class StoredSource:
     """The source of text in a store, by a reader in this process or one in another process."""
 
     __slots__ = ("reader",)
@@ -278,7 +282,7 @@ class Stored:
     ) -> Iterator[Window]:
         units = None if needles is None else tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
         frames = self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units)
-        return search.windows_of(frames, start, stop, only)
+        return windows.windows_of(frames, start, stop, only)
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return self.reader.candidates(query, start, stop, within_line)

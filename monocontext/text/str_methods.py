@@ -28,7 +28,7 @@ from monocontext.text.lazy_lists import (
     StreamSplit,
     cuts_from_right,
 )
-from monocontext.text.source import OPEN, Span, Stored
+from monocontext.text.source import OPEN, Span, StoredSource
 from monocontext.text.splitting import split_lines, split_words
 from monocontext.text.windows import has_border
 
@@ -223,7 +223,7 @@ class StrLike(LazyText):
         low, high = bounds
         if not sub:
             return high if reverse else low
-        if not reverse and isinstance(span.source, Stored):
+        if not reverse and isinstance(span.source, StoredSource):
             at = span.source.find_cached(sub, span.start + low, span.start + high)
             if at >= 0:
                 return at - span.start
@@ -320,7 +320,7 @@ class StrLike(LazyText):
             mapping = getattr(str, method)
             return self._derive(PerCharacter(span, mapping, is_case=True, keeps_length=self._all_have(ASCII)), method)
         derivation = InContext(span, str.lower, self._all_have(LOWER_KEEPS_LENGTH))
-        if not derivation.keeps_length and isinstance(span.source, Stored):
+        if not derivation.keeps_length and isinstance(span.source, StoredSource):
             longer = span.source.reader.frames_without(LOWER_KEEPS_LENGTH, span.start, span.stop)
             if longer is not None:
                 from monocontext.text.lowercase import Lowered  # rare
@@ -408,7 +408,7 @@ class StrLike(LazyText):
     def _all_have(self, flag: int) -> bool:
         """Whether all frames of this text have a flag (no GET beyond the index pages)."""
         span = self.span
-        return isinstance(span.source, Stored) and span.source.reader.all_frames_have(flag, span.start, span.stop)
+        return isinstance(span.source, StoredSource) and span.source.reader.all_frames_have(flag, span.start, span.stop)
 
     # -- ends ------------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from monocontext.text_tools.replies import (
 
 _HEAD_CHARACTERS = 500
 """The length, in characters, of the head and the tail that `describe` shows."""
-_MOST_PATTERN = 10_000
+_MOST_QUERY = 10_000
 """The longest pattern, in characters. To parse a longer one could take more time than a search may."""
 _MOST_HITS = 1000
 """The most hits of one `grep`."""
@@ -192,8 +192,8 @@ def check_query(query: str, max_hits: int) -> None:
     """Raise `ToolRefusal` for a query that is too long, or an invalid `max_hits`."""
     if not 0 < max_hits <= _MOST_HITS:
         raise ToolRefusal(f"max_hits must be 1 to {_MOST_HITS}, not {max_hits}")
-    if len(query) > _MOST_PATTERN:
-        raise ToolRefusal(f"a pattern has at most {_MOST_PATTERN:,} characters, this one has {len(query):,}")
+    if len(query) > _MOST_QUERY:
+        raise ToolRefusal(f"a query has at most {_MOST_QUERY:,} characters, this one has {len(query):,}")
 
 
 def search_words(text: Monocontext, words: str, most: int, *, per_document: bool = False) -> Reply[Matches]:

@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from monocontext.errors import AccessDenied
 from monocontext.stores.regular_file import AS_IT_IS, KINDS, NO_FOLLOW, NO_WAIT, kind_of
 
-_FILE = os.O_RDONLY | AS_IT_IS | NO_WAIT
-_STEP = os.O_RDONLY | AS_IT_IS | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
+_FILE_FLAGS = os.O_RDONLY | AS_IT_IS | NO_WAIT
+_FOLDER_FLAGS = os.O_RDONLY | AS_IT_IS | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
 _BUFFER_BYTES = 1 << 16
 _CONTEXT = "a context"
 _GENERATION = re.compile(r"[0-9]{20}\.json")
@@ -63,7 +63,7 @@ class Folder:
             folders: list[tuple[str, tuple[str, ...]]] = []
             for entry in found:
                 name = base + entry.name
-                if entry.is_symlink() and (reason := self._reason(name, above)):
+                if entry.is_symlink() and (reason := self._why_left_out(name, above)):
                     self.left_out[name] = reason
                 elif entry.is_dir():
                     real = (os.path.realpath(entry.path),) if self._follows else ()
@@ -80,7 +80,7 @@ class Folder:
         generations = os.path.join(self.path, base, "generations")
         return os.path.isdir(generations) and any(_GENERATION.fullmatch(name) for name in os.listdir(generations))
 
-    def _reason(self, name: str, above: tuple[str, ...]) -> str | None:
+    def _why_left_out(self, name: str, above: tuple[str, ...]) -> str | None:
         """The reason to leave out a link, or None if it is included."""
         try:
             real = os.path.realpath(os.path.join(self.path, name), strict=True)
@@ -101,7 +101,7 @@ class Folder:
         """Open a file that `files` named. Raises `AccessDenied` where it now leads out of the directory."""
         path = os.path.join(self.path, name)
         try:
-            descriptor = os.open(path, _FILE) if self._follows else self._open_inside(path)
+            descriptor = os.open(path, _FILE_FLAGS) if self._follows else self._open_inside(path)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
@@ -116,20 +116,21 @@ class Folder:
         if not self._contains(real):
             raise AccessDenied(f"{path} leads out of its directory, to {real}")
         if os.open not in os.supports_dir_fd:
-            return os.open(real, _FILE)
+            return os.open(real, _FILE_FLAGS)
         *folders, last = os.path.relpath(real, self.path).split(os.sep)
-        at = os.open(self.path, _STEP)
+        at = os.open(self.path, _FOLDER_FLAGS)
         try:
             for folder in folders:
-                above, at = at, os.open(folder, _STEP, dir_fd=at)
-                os.close(above)
-            return os.open(last, _FILE | NO_FOLLOW, dir_fd=at)
+                parent, at = at, os.open(folder, _FOLDER_FLAGS, dir_fd=at)
+                os.close(parent)
+            return os.open(last, _FILE_FLAGS | NO_FOLLOW, dir_fd=at)
         finally:
             os.close(at)
 
 
 def describe_left_out(left_out: dict[str, str]) -> str:
-    """Describe in one line the files that were left out: links and their targets, then pipes, sockets and devices."""
+    """Describe in one line what was left out: folders with a context, links with their targets, then pipes, sockets and
+    devices."""
     others = {name: reason for name, reason in left_out.items() if reason in KINDS.values()}
     contexts = [name for name, reason in left_out.items() if reason == _CONTEXT]
     links = [f"{name} ({reason})" for name, reason in left_out.items() if name not in others and reason != _CONTEXT]

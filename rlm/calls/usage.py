@@ -42,7 +42,8 @@ class ModelUsage:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts by the field names of rlms. An unknown cost is left out, as are fields unknown to rlms if 0."""
+        """The counts by the field names of rlms. Leaves out an unknown cost, and zero counts
+        that rlms does not have."""
         known: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
         known |= {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}
         return {

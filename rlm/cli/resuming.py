@@ -15,11 +15,11 @@ from rlm.cli.context_argument import SESSIONS, UsageError
 from rlm.cli.options import Limits, ModelOptions, choose_models, maker_of
 from rlm.rlm import recorded_options
 
-_MODELS = (
+_MODEL_OPTIONS = (
     "model", "sub_model", "preset", "backend", "base_url", "temperature", "option", "sub_option", "header",
 )  # fmt: skip
-_BUDGET = ("iterations", "calls", "tokens", "dollars", "seconds")
-_OTHER = ("runner", "max_depth", "models")
+_BUDGET_FIELDS = ("iterations", "calls", "tokens", "dollars", "seconds")
+_OTHER_OPTIONS = ("runner", "max_depth", "models")
 _FIXED = {
     "question": "its QUESTION is in the recording: leave out QUESTION",
     "trajectory": "it appends to the file that it resumes: leave out --trajectory",
@@ -37,40 +37,46 @@ def given_options(context: click.Context) -> set[str]:
 
 
 def resumed_options(
-    metadata: Mapping[str, Any], given: Collection[str], flags: ModelOptions, limits: Limits
+    metadata: Mapping[str, Any], on_command_line: Collection[str], model_options: ModelOptions, limits: Limits
 ) -> dict[str, Any]:
-    """The keywords of `RLM`: the recorded ones, overridden by the given ones. Raises UsageError for a fixed option."""
+    """The keywords of `RLM`: the recorded ones, overridden by those on the command line.
+
+    Raises UsageError for a fixed option.
+    """
     for name, why in _FIXED.items():
-        if name in given:
+        if name in on_command_line:
             raise UsageError(f"cannot change a resumed run: {why}")
     options = {**limits, **recorded_options(metadata)}
-    options |= {name: limits[name] for name in _OTHER if name in given}
-    limit: Budget = limits["budget"]
-    parts = {name: getattr(limit, name) for name in _BUDGET if f"max_{name}" in given}
+    options |= {name: limits[name] for name in _OTHER_OPTIONS if name in on_command_line}
+    budget: Budget = limits["budget"]
+    parts = {name: getattr(budget, name) for name in _BUDGET_FIELDS if f"max_{name}" in on_command_line}
     options["budget"] = replace(options["budget"], **parts)
-    if any(name in given for name in _MODELS):
-        options |= _choose_models(metadata, {name: flags[name] if name in given else None for name in _MODELS})
+    if any(name in on_command_line for name in _MODEL_OPTIONS):
+        options |= _choose_models(
+            metadata, {name: model_options[name] if name in on_command_line else None for name in _MODEL_OPTIONS}
+        )
     return options
 
 
-def _choose_models(metadata: Mapping[str, Any], flags: ModelOptions) -> dict[str, Any]:
-    """The keywords of `RLM` for models: those of `flags`, completed from the recording."""
-    recorded = recorded_options(metadata)
+def _choose_models(metadata: Mapping[str, Any], model_options: ModelOptions) -> dict[str, Any]:
+    """The keywords of `RLM` for models: those of `model_options`, completed from the recording."""
+    recorded, wanted = recorded_options(metadata), {**model_options}
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
-    if not (flags["model"] or flags["preset"]):
-        flags["model"] = f"{flags['backend'] or backend}:{name}"
-    is_same = maker_of(flags) == backend
-    if flags["base_url"] is None and is_same:
-        flags["base_url"] = recorded.get("base_url")
-    if flags["sub_model"] is None and not flags["preset"]:
+    if not (wanted["model"] or wanted["preset"]):
+        wanted["model"] = f"{wanted['backend'] or backend}:{name}"
+    same_maker = maker_of(wanted) == backend
+    if wanted["base_url"] is None and same_maker:
+        wanted["base_url"] = recorded.get("base_url")
+    if wanted["sub_model"] is None and not wanted["preset"]:
         sub_backend = metadata.get("sub_backend")
         sub = f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model")
-        flags["sub_model"] = sub if is_same and sub != name else None
-    flags["sub_base_url"] = metadata.get("sub_base_url")
+        wanted["sub_model"] = sub if same_maker and sub != name else None
+    wanted["sub_base_url"] = metadata.get("sub_base_url")
     chosen = choose_models(
-        flags, sampling=metadata.get("sampling") if is_same else None,
-        sub_sampling=metadata.get("sub_sampling") if is_same else None,
+        wanted, sampling=metadata.get("sampling") if same_maker else None,
+        sub_sampling=metadata.get("sub_sampling") if same_maker else None,
     )  # fmt: skip
+    # They are part of the models chosen above: without this, the recorded ones would apply too.
     return chosen | {"base_url": None, "sampling": None, "sub_sampling": None}
 
 

@@ -32,7 +32,7 @@ from rlm.models.lm import LM
 from rlm.models.scripted import ScriptedLM
 from rlm.runners import make_runner
 from rlm.runners.runner import DEFAULT_RUNNER, Runner
-from rlm.runners.values import is_data
+from rlm.runners.values import is_plain_data
 
 STDOUT_CHARACTERS = 10_000
 """The longest printed text that is returned; a longer one is summarized."""
@@ -162,7 +162,7 @@ class Interpreter:
                 raise ValueError(f"the name of a variable must be a Python identifier, not {name!r}")
             if hasattr(value, "repl_namespace"):
                 raise TypeError(f"{name} is a lazy text: Interpreter(context=...) gives it to the code as `context`")
-            given[name] = value if is_data(value) else str(value)
+            given[name] = value if is_plain_data(value) else str(value)
         self._code, self._submitted = (code, given), None
         out, err = self._run("run")
         if self._submitted is not None:

@@ -13,7 +13,7 @@ from rlm.models.endpoint_errors import CallTarget, EndpointError
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
-from rlm.models.makers import MAKERS
+from rlm.models.makers import MAKERS, Maker
 from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
 
@@ -42,18 +42,15 @@ class OpenAILM(SDKModel):
     ) -> None:  # fmt: skip
         """`maker`: a name of `rlm.models.makers`, which knows the endpoint and the variables of the environment with
         its key, unless `base_url` or `api_key` say otherwise."""
-        known = None if maker is None else MAKERS[maker]
-        variables: tuple[str, ...] = ()
-        if known:
-            url = str(options.setdefault("base_url", known.url)).rstrip("/")
-            if url == known.url:
-                self.backend, variables = str(maker), known.keys
-                # A server of one's own gets no key of OpenAI that the environment holds.
-                options["api_key"] = options.get("api_key") or known.key or (None if known.keys else "none")
-            else:
-                options["api_key"] = options.get("api_key") or known.key
+        key_variables: tuple[str, ...] = ()
+        if maker is not None:
+            endpoint = MAKERS[maker]
+            is_own_endpoint = str(options.setdefault("base_url", endpoint.url)).rstrip("/") == endpoint.url
+            if is_own_endpoint:
+                self.backend, key_variables = maker, endpoint.keys
+            options["api_key"] = options.get("api_key") or _key_for(endpoint, is_own_endpoint)
         connect = partial(
-            _connect, options.get("api_key"), variables, {**client_options(options), "max_retries": max_retries}
+            _connect, options.get("api_key"), key_variables, {**client_options(options), "max_retries": max_retries}
         )
         super().__init__(model, connect, **options)
         self._api = api
@@ -76,8 +73,8 @@ class OpenAILM(SDKModel):
             controls = _STREAMED
         body = fields.accepted(body)
         if on_delta:
-            sent = fields.accepted(controls)
-            request |= sent if "stream" in sent else {}
+            streaming = fields.accepted(controls)
+            request |= streaming if "stream" in streaming else {}
         if body:
             request["extra_body"] = body
         target, builder = CallTarget(name, self._where), ReplyBuilder()
@@ -87,6 +84,7 @@ class OpenAILM(SDKModel):
         return builder.build(name, target, count, streamed=streamed)
 
     def _learn(self, name: str, failed: EndpointError, refused: dict[str, str | None], sent: set[str]) -> bool:
+        """Also switch to the Responses API if the endpoint says that the model needs it."""
         if (
             failed.status in (400, 404, 422)
             and "v1/responses" in failed.report.message
@@ -99,11 +97,18 @@ class OpenAILM(SDKModel):
         return super()._learn(name, failed, refused, sent)
 
 
-def _connect(api_key: str | None, variables: tuple[str, ...], options: Mapping[str, Any]) -> Any:
+def _key_for(endpoint: Maker, is_own_endpoint: bool) -> str | None:
+    """The key from the environment; `none` for a server that needs none."""
+    # A server that needs no key must not receive the OPENAI_API_KEY of the environment.
+    placeholder = "none" if is_own_endpoint and not endpoint.keys else None
+    return endpoint.key or placeholder
+
+
+def _connect(api_key: str | None, key_variables: tuple[str, ...], options: Mapping[str, Any]) -> Any:
     import openai
 
-    if api_key is None and variables:
-        raise LLMError(f"no API key: set {' or '.join(variables)}, or pass api_key=")
+    if api_key is None and key_variables:
+        raise LLMError(f"no API key: set {' or '.join(key_variables)}, or pass api_key=")
     try:
         return openai.OpenAI(api_key=api_key, **options)
     except openai.OpenAIError:

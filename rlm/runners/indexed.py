@@ -12,7 +12,7 @@ from typing import Any
 
 from rlm.context.excerpt import bounded_repr
 from rlm.errors import ChannelAbuse
-from rlm.runners.values import pack, unpack
+from rlm.runners.values import pack_for_worker, unpack_from_host
 
 _METHODS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")
 _PARTS = ("", "lines")
@@ -40,22 +40,22 @@ class IndexedServer:
             case ["open"]:
                 parts = [part for part in _PARTS[1:] if hasattr(whole, part)]
                 methods = [name for name in _METHODS if callable(getattr(whole, name, None))]
-                return pack((type(whole).__name__, bounded_repr(whole), parts, methods))
+                return pack_for_worker((type(whole).__name__, bounded_repr(whole), parts, methods))
             case [str(part), *rest] if part in _PARTS:
                 subject = getattr(whole, part) if part else whole
             case _:
                 raise ChannelAbuse("no such part")
         match rest:
             case ["len"]:
-                return pack(len(subject))
+                return pack_for_worker(len(subject))
             case ["item", int(at)]:
-                return pack(subject[at])
+                return pack_for_worker(subject[at])
             case ["slice", start, stop, step] if all(bound is None or type(bound) is int for bound in rest[1:]):
-                return pack(subject[start:stop:step])
+                return pack_for_worker(subject[start:stop:step])
             case ["in", str(needle)]:
-                return pack(needle in subject)
+                return pack_for_worker(needle in subject)
             case [str(name), [*args]] if name in _METHODS and all(type(arg) in (str, int) for arg in args):
-                return pack(getattr(subject, name)(*args))
+                return pack_for_worker(getattr(subject, name)(*args))
         raise ChannelAbuse("no such operation")
 
     def ready(self, request: bytes) -> bool:
@@ -74,7 +74,7 @@ def _parse(request: bytes) -> Any:
 
 def connect(ask: Callable[[bytes], bytes | memoryview]) -> Indexed:
     """The context of a worker, which reads the host's object. For the worker."""
-    name, shown, parts, methods = unpack(memoryview(ask(json.dumps(["open"]).encode())))
+    name, shown, parts, methods = unpack_from_host(memoryview(ask(json.dumps(["open"]).encode())))
     kind = type(name, (Indexed,), {})
     made: Indexed = kind(ask, "", shown)
     for method in methods:
@@ -93,7 +93,7 @@ class Indexed(Sequence[Any]):
         self._shown = shown
 
     def _call(self, *words: Any) -> Any:
-        return unpack(memoryview(self._ask(json.dumps([self._part, *words]).encode())))
+        return unpack_from_host(memoryview(self._ask(json.dumps([self._part, *words]).encode())))
 
     def _method(self, name: str) -> Callable[..., Any]:
         return lambda *args: self._call(name, list(args))

@@ -1,8 +1,9 @@
-"""Start a confined worker: the program of a fresh process, which confines itself, runs the worker, and waits for it.
+"""The program of a fresh process that confines itself, starts the worker in a child, and waits for it.
 
 The process gets nothing from the host but a channel and a lifeline, a pipe that closes however the host ends (standard
 input in a container). When the lifeline closes, the process kills the worker. If it fails before the worker says hello,
-it prints one line on stderr. As a template it runs no worker, and forks launchers.
+it prints one line on stderr. With the way `template` it runs no worker: it forks a launcher for each plan that the host
+sends.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypedDict
 
 from rlm.runners import worker
 from rlm.runners.confine import bubblewrap, landlock, limits, namespaces, seccomp, system
@@ -33,12 +34,35 @@ PLAN_BYTES = 64 << 10
 _POLL_SECONDS = 0.05
 
 
+class Plan(TypedDict, total=False):
+    """What a launcher has to do. `way` decides which of the other keys there are."""
+
+    way: str
+    """A way of confining, or `container` or `template`."""
+    channel: list[int]
+    """The descriptors from which the worker reads and to which it writes."""
+    lifeline: int
+    """The descriptor of the pipe that closes with the host."""
+    status: int
+    """The descriptor to which a forked launcher writes its process id and its exit code."""
+    limits: dict[str, Any]
+    """The fields of `Limits`."""
+    view: dict[str, Any]
+    """The fields of `FolderView`."""
+    bwrap: str
+    """The path of bubblewrap; empty for a way that does not use it."""
+    control: int
+    """For a template: the descriptor of the socket from which plans come."""
+    modules: Sequence[str]
+    """For a template: the modules to import before it forks."""
+
+
 def main() -> NoReturn:
     """Run the plan in the first argument."""
     _run_plan(json.loads(sys.argv[1]))
 
 
-def command(python: str, plan: dict[str, Any], view: FolderView) -> list[str]:
+def command(python: str, plan: Plan, view: FolderView) -> list[str]:
     """The command line of a launcher."""
     code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
     return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
@@ -46,11 +70,12 @@ def command(python: str, plan: dict[str, Any], view: FolderView) -> list[str]:
 
 def make_container_plan(limits: Limits) -> str:
     """The argument of a launcher in a container, whose channel is its standard streams."""
-    return json.dumps({"way": "container", "channel": [0, 1], "limits": asdict(limits)})
+    plan: Plan = {"way": "container", "channel": [0, 1], "limits": asdict(limits)}
+    return json.dumps(plan)
 
 
-def _run_plan(plan: dict[str, Any]) -> NoReturn:
-    """Do what a plan says; its `way` is a way of confining, or `container` or `template`."""
+def _run_plan(plan: Plan) -> NoReturn:
+    """Do what a plan says."""
     if plan["way"] == "template":
         _serve_forks(plan["control"], plan["modules"])
     os.umask(0o022)
@@ -58,32 +83,32 @@ def _run_plan(plan: dict[str, Any]) -> NoReturn:
     try:
         if plan["way"] == "container":
             system.hide_memory()  # this process has no filter, and the same user and /proc as the worker
-            _watch({**plan, "lifeline": os.dup(0)}, lambda: _run_worker(plan, bounds))
+            _run_and_watch({**plan, "lifeline": os.dup(0)}, lambda: _run_worker(plan, bounds))
         if plan["way"] == "inside bubblewrap":
             _run_worker(plan, bounds)
         view = FolderView(**plan["view"])
         if plan["way"] == "namespaces":
-            namespaces.enter()  # before the fork in `_watch`: the worker is the first process in there
+            namespaces.enter()  # before the fork in `_run_and_watch`: the worker is the first process in there
         enter = {"bubblewrap": _enter_bubblewrap, "namespaces": _enter_namespaces, "landlock": _enter_landlock}
-        _watch(plan, lambda: enter[plan["way"]](plan, view, bounds))
+        _run_and_watch(plan, lambda: enter[plan["way"]](plan, view, bounds))
     except OSError as exc:
         _give_up(exc)
 
 
-def _enter_bubblewrap(plan: dict[str, Any], view: FolderView, bounds: Limits) -> NoReturn:
+def _enter_bubblewrap(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
     inner = command(view.python, {**plan, "way": "inside bubblewrap"}, view)
     program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
     os.execve(program[0], program, {})
 
 
-def _enter_namespaces(plan: dict[str, Any], view: FolderView, bounds: Limits) -> NoReturn:
+def _enter_namespaces(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
     namespaces.build_view(view, bounds)
     namespaces.become_nobody()
     namespaces.check_readable(view)
     _run_worker(plan, bounds)
 
 
-def _enter_landlock(plan: dict[str, Any], view: FolderView, bounds: Limits) -> NoReturn:
+def _enter_landlock(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
     os.chdir("/")
     system.no_new_privileges()
     system.drop_capabilities()
@@ -91,7 +116,7 @@ def _enter_landlock(plan: dict[str, Any], view: FolderView, bounds: Limits) -> N
     _run_worker(plan, bounds)
 
 
-def _run_worker(plan: dict[str, Any], bounds: Limits) -> NoReturn:
+def _run_worker(plan: Plan, bounds: Limits) -> NoReturn:
     """Apply the remaining limits, then run the worker."""
     worker.prepare()
     system.no_new_privileges()
@@ -107,7 +132,7 @@ def _run_worker(plan: dict[str, Any], bounds: Limits) -> NoReturn:
     worker.main(link, worker.MainThread(link), {"confinement": plan["way"].split()[-1]})
 
 
-def _serve_forks(control: int, modules: list[str]) -> NoReturn:
+def _serve_forks(control: int, modules: Sequence[str]) -> NoReturn:
     """Fork a launcher for each plan that the host sends, until it closes the socket."""
     worker.prepare()
     for name in modules:
@@ -121,24 +146,25 @@ def _serve_forks(control: int, modules: list[str]) -> NoReturn:
                 pass  # a launcher that has ended, and has reported that to the host
         if not message:
             os._exit(0)
+        channel, lifeline, stderr, status = fds
         try:
             forked = os.fork()
         except OSError as exc:  # the machine has no process or memory left for this worker
-            os.write(fds[2], f"cannot start a process: {exc.strerror}\n".encode())
+            os.write(stderr, f"cannot start a process: {exc.strerror}\n".encode())
             forked = -1
         if not forked:
             host.close()
             os.setsid()
-            channel, lifeline, stderr, status = fds
             os.dup2(stderr, 2)
             os.close(stderr)
             os.write(status, b"%d\n" % os.getpid())
-            _run_plan({**json.loads(message), "channel": [channel] * 2, "lifeline": lifeline, "status": status})
+            plan: Plan = json.loads(message)
+            _run_plan({**plan, "channel": [channel] * 2, "lifeline": lifeline, "status": status})
         for fd in fds:
             os.close(fd)
 
 
-def _watch(plan: dict[str, Any], work: Callable[[], object]) -> NoReturn:
+def _run_and_watch(plan: Plan, work: Callable[[], object]) -> NoReturn:
     """Run `work` in a child, kill the child when the host is gone, and end with the child's status."""
     lifeline, status_fd = plan["lifeline"], plan.get("status")
     child = os.fork()
@@ -159,13 +185,13 @@ def _watch(plan: dict[str, Any], work: Callable[[], object]) -> NoReturn:
             with suppress(OSError):  # it is not open
                 os.close(fd)
     os.dup2(null, 2)
-    ended = _open_pidfd(child)
+    exit_fd = _open_pidfd(child)
     poll = select.poll()
     poll.register(lifeline, select.POLLHUP)
-    if ended is not None:
-        poll.register(ended, select.POLLIN)
+    if exit_fd is not None:
+        poll.register(exit_fd, select.POLLIN)
     while True:
-        events = poll.poll(None if ended is not None else _POLL_SECONDS * 1000)
+        events = poll.poll(None if exit_fd is not None else _POLL_SECONDS * 1000)
         if any(fd == lifeline for fd, _ in events):
             os.kill(child, signal.SIGKILL)
         done, status = os.waitpid(child, 0 if events else os.WNOHANG)

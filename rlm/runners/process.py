@@ -19,7 +19,7 @@ from rlm.runners.confine import WAYS, bubblewrap
 from rlm.runners.confine.kills import memory_kills, why_killed
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
-from rlm.runners.launcher import FAILED, command
+from rlm.runners.launcher import FAILED, Plan, command
 from rlm.runners.piped_process import wait_for_exit
 from rlm.runners.remote import RemoteRunner, SharedOptions, packages_of, receive_hello
 from rlm.runners.runner import NothingConfines
@@ -150,8 +150,8 @@ def _start_worker(
     try:
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-        plan = {
-            "way": way, "channel": [theirs.fileno()] * 2, "lifeline": lifeline_end, "bwrap": program,
+        plan: Plan = {
+            "way": way, "channel": [theirs.fileno()] * 2, "lifeline": lifeline_end, "bwrap": program or "",
             "view": asdict(view), "limits": asdict(limits),
         }  # fmt: skip
         popen = _launch(plan, view, modules, theirs.fileno(), lifeline_end)
@@ -178,7 +178,7 @@ def _start_worker(
 
 
 def _launch(
-    plan: Mapping[str, Any], view: FolderView, modules: tuple[str, ...], channel: int, lifeline: int
+    plan: Plan, view: FolderView, modules: tuple[str, ...], channel: int, lifeline: int
 ) -> subprocess.Popen[bytes] | Forked:
     """A launcher: forked where workers are kept warm, else a new Python. Raises OSError."""
     template = warm_template(view, modules) if plan["way"] in FORKED_WAYS else None
@@ -188,7 +188,7 @@ def _launch(
         except BrokenPipeError:
             log(INFO, "the template of workers has died; this worker starts without it")
     return subprocess.Popen(
-        command(view.python, dict(plan), view),
+        command(view.python, plan, view),
         env={},
         cwd="/",
         stdin=subprocess.DEVNULL,

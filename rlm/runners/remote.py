@@ -22,7 +22,7 @@ from rlm.runners.cell_clock import CellClock
 from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
 from rlm.runners.runner import CellResult
-from rlm.runners.values import decode_value, is_data, pack, split_texts
+from rlm.runners.values import decode_from_worker, is_plain_data, pack_for_worker, split_texts
 from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests, make_context_server
 
 START_SECONDS = 120.0
@@ -270,7 +270,7 @@ class RemoteRunner(ABC):
     def _read_result(self, message: Message) -> CellResult:
         """The result of a cell as the worker reports it, shortened to our limits. Raises ChannelAbuse."""
         head, body = message
-        fields = decode_value(head.get("result"), split_texts(head.get("texts"), body))
+        fields = decode_from_worker(head.get("result"), split_texts(head.get("texts"), body))
         match fields:
             case {
                 "stdout": str(out),
@@ -318,9 +318,9 @@ def packages_of(context: object) -> tuple[str, ...]:
 
 
 def _pack_context(context: object, runner: str) -> bytes:
-    if is_data(context):
+    if is_plain_data(context):
         try:
-            return pack(context)
+            return pack_for_worker(context)
         except TypeError as exc:
             reason = str(exc)
     else:

@@ -13,12 +13,12 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO
 
 from rlm.runners.confine.view import FolderView
-from rlm.runners.launcher import PLAN_BYTES, command
+from rlm.runners.launcher import PLAN_BYTES, Plan, command
 
 FORKED_WAYS = ("namespaces", "landlock")
 """Ways of confining that fork the template; `bwrap` starts a new Python itself."""
@@ -66,7 +66,7 @@ class Template:
         """Raises OSError if it cannot be started."""
         self._owner = os.getpid()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        plan = {"way": "template", "control": theirs.fileno(), "modules": modules}
+        plan: Plan = {"way": "template", "control": theirs.fileno(), "modules": modules}
         with theirs:
             self._process = subprocess.Popen(
                 command(view.python, plan, view),
@@ -83,7 +83,7 @@ class Template:
         """Whether it runs, and this process has started it rather than a parent that was forked."""
         return os.getpid() == self._owner and self._process.poll() is None
 
-    def fork(self, plan: Mapping[str, Any], channel: int, lifeline: int) -> Forked:
+    def fork(self, plan: Plan, channel: int, lifeline: int) -> Forked:
         """A launcher that carries out a plan. Raises OSError if the template has ended."""
         message = json.dumps(plan).encode()
         if len(message) > PLAN_BYTES:

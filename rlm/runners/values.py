@@ -1,4 +1,4 @@
-"""Encode and decode the values that cross the channel. Pure.
+"""Encode and decode values between host and worker.
 
 A worker sends the host plain data as JSON, with long texts next to it as bytes. The host sends a worker, which trusts
 it, plain data by `marshal`, which is exact for data of any size.
@@ -17,25 +17,26 @@ _SHORT_CHARACTERS = 100
 """A string of at most this length, in ASCII, is part of the JSON."""
 _BATCH_ITEMS = 100
 """A list of at least this many strings is sent as its range in the texts, about three bytes a string."""
-_DEEPEST = 50
+_MOST_DEPTH = 50
+"""Deepest nesting of a value."""
 MOST_SURROGATES = 100_000
 """The most lone surrogates in the texts of a message: reading one takes 140 ns, some 200 times as long as a letter."""
 _MARK_SECOND_BYTES = bytes(ord("!") if 0xA0 <= byte <= 0xBF else byte for byte in range(256))
 """Translates the second byte of a surrogate in UTF-8, which comes after 0xED, to `!`."""
 
 
-def encode_value(value: Any, texts: list[bytes], depth: int = 0, context: object = None) -> Any:
+def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, context: object = None) -> Any:
     """`value` as plain data for JSON, with its long texts appended to `texts`.
 
-    `context` itself becomes its name, a lazy text its `str`. Raises TypeError for a value that is no plain data, and
-    ValueError for one that is nested too deeply.
+    `context` itself is sent as a mark, `{"context": true}`, another lazy text as its `str`. Raises TypeError for a
+    value that is no plain data, and ValueError for one that is nested too deeply.
     """
     if value is context and context is not None:
         return {"context": True}
-    if depth > _DEEPEST:
-        raise ValueError(f"a value nested deeper than {_DEEPEST} levels cannot leave the sandbox: pass parts of it")
+    if depth > _MOST_DEPTH:
+        raise ValueError(f"a value nested deeper than {_MOST_DEPTH} levels cannot leave the sandbox: pass parts of it")
     if not isinstance(value, str) and protocol.passes_for_str(value):
-        value = f"{value}"  # read up to its own limit, as in this process
+        value = f"{value}"  # reads the text; raises where it is longer than its limit
     if isinstance(value, str):
         if len(value) <= _SHORT_CHARACTERS and value.isascii():
             return str(value)
@@ -47,23 +48,23 @@ def encode_value(value: Any, texts: list[bytes], depth: int = 0, context: object
         if len(value) >= _BATCH_ITEMS and all(isinstance(item, str) and item is not context for item in value):
             texts += [item.encode("utf-8", "surrogatepass") for item in value]
             return {"texts": [len(texts) - len(value), len(value)]}
-        return [encode_value(item, texts, depth + 1, context) for item in value]
+        return [encode_for_host(item, texts, depth + 1, context) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {"dict": [[key, encode_value(item, texts, depth + 1, context)] for key, item in value.items()]}
+        return {"dict": [[key, encode_for_host(item, texts, depth + 1, context)] for key, item in value.items()]}
     raise TypeError(
         f"a {type(value).__name__} cannot leave the sandbox: pass a str such as context[a:b], numbers, lists or dicts"
     )
 
 
-def decode_value(
+def decode_from_worker(
     tree: Any, texts: Sequence[str], context: object = None, depth: int = 0, used: bytearray | None = None
 ) -> Any:
-    """The value that `encode_value` encoded; `context` replaces its name. Raises ChannelAbuse.
+    """The value that `encode_for_host` encoded; `context` replaces its mark. Raises ChannelAbuse.
 
     Each text may be named once: a few bytes that name a long text many times would be as many long prompts.
     """
     used = bytearray(len(texts)) if used is None else used
-    if depth > _DEEPEST:
+    if depth > _MOST_DEPTH:
         raise ChannelAbuse("the worker sent a value that is nested too deeply")
     match tree:
         case {"context": True} if len(tree) == 1:
@@ -75,9 +76,9 @@ def decode_value(
         case {"dict": [*items]} if len(tree) == 1 and all(
             isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in items
         ):
-            return {key: decode_value(item, texts, context, depth + 1, used) for key, item in items}
+            return {key: decode_from_worker(item, texts, context, depth + 1, used) for key, item in items}
         case [*items]:
-            return [decode_value(item, texts, context, depth + 1, used) for item in items]
+            return [decode_from_worker(item, texts, context, depth + 1, used) for item in items]
         case dict():
             raise ChannelAbuse("the worker sent a JSON object that is not an encoded value")
     return tree
@@ -119,12 +120,12 @@ def count_lone_surrogates(texts: Sequence[bytes | memoryview]) -> int:
     return sum(bytes(text).translate(_MARK_SECOND_BYTES).count(b"\xed!") for text in texts)
 
 
-def is_data(value: object) -> bool:
-    """Whether the type of a value is one that `pack` takes."""
+def is_plain_data(value: object) -> bool:
+    """Whether the type of a value is one that `pack_for_worker` takes."""
     return value is None or type(value) in (str, bytes, bool, int, float, list, tuple, dict, set, frozenset)
 
 
-def pack(value: Any) -> bytes:
+def pack_for_worker(value: Any) -> bytes:
     """`value` as bytes for a worker. Raises TypeError if it contains more than plain data."""
     try:
         return marshal.dumps(value, 4)
@@ -132,6 +133,6 @@ def pack(value: Any) -> bytes:
         raise TypeError(f"this {type(value).__name__} contains more than plain data, or is nested too deeply") from exc
 
 
-def unpack(data: memoryview) -> Any:
+def unpack_from_host(data: memoryview) -> Any:
     """The data that the host packed. For the worker only: `marshal` must not read untrusted data."""
     return marshal.loads(data)

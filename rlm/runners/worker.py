@@ -24,7 +24,7 @@ from rlm.runners.interpreter_state import InterpreterState
 from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
 from rlm.runners.runner import CellResult
-from rlm.runners.values import MOST_SURROGATES, count_lone_surrogates, encode_value, unpack
+from rlm.runners.values import MOST_SURROGATES, count_lone_surrogates, encode_for_host, unpack_from_host
 
 _MOST_VARIABLES = 1000
 _SHIELDED_SECONDS = 0.02
@@ -102,7 +102,7 @@ def _encode_result(
         "final_answer": answer,
         "claims": [show(claim) if isinstance(claim, str) else claim and list(claim) for claim in result.claims],
     }
-    return encode_value(fields, texts), texts
+    return encode_for_host(fields, texts), texts
 
 
 def _send_variable(link: WorkerLink, runner: LocalRunner, command: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ def _make_runner(
     link: WorkerLink, thread: MainThread, calls: RemoteCalls, start: dict[str, Any], body: memoryview
 ) -> LocalRunner:
     entry = start["entry"]
-    context = unpack(body) if entry is None else _make_served_context(entry, link)
+    context = unpack_from_host(body) if entry is None else _make_served_context(entry, link)
     calls.context = context
     functions = {name: calls.make_function(name, doc) for name, doc in start["functions"].items()}
     return LocalRunner(
@@ -223,13 +223,13 @@ class RemoteCalls:
     def call(self, name: str, *args: Any, **options: Any) -> Any:
         """The result of the host's function of this name. Raises its error."""
         texts: list[bytes] = []
-        given = encode_value([list(args), options], texts, context=self.context)
+        given = encode_for_host([list(args), options], texts, context=self.context)
         if excess := _find_surrogate_excess(texts):
             raise ValueError(excess)
         sizes = [len(text) for text in texts]
         with (mine := threading.Lock()), self._waited.running(mine):
             head, body = _call_host(self._link, {"op": "call", "name": name, "given": given, "texts": sizes}, texts)
-        value = unpack(body)
+        value = unpack_from_host(body)
         for at, error in head.get("errors", []):
             value[at] = _make_error(*error)
         return value

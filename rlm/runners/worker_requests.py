@@ -15,7 +15,7 @@ from rlm.context.protocol import ContextServer
 from rlm.errors import ChannelAbuse, LLMError
 from rlm.runners.channel import HEAD_BYTES, Channel, ChannelClosed, Message
 from rlm.runners.indexed import IndexedServer, can_serve
-from rlm.runners.values import decode_value, is_data, pack, split_texts
+from rlm.runners.values import decode_from_worker, is_plain_data, pack_for_worker, split_texts
 
 MOST_REQUESTS = 64
 """The most requests of a worker at once; an honest one has at most 32."""
@@ -30,7 +30,7 @@ _ERROR_CHARACTERS = 10_000
 def make_context_server(context: object) -> ContextServer | None:
     """The object that reads `context` for a worker; None if a worker gets a copy, or the context cannot be read so."""
     server = protocol.make_server(context)
-    if server is None and not is_data(context) and can_serve(context):
+    if server is None and not is_plain_data(context) and can_serve(context):
         return IndexedServer(context)
     return server
 
@@ -77,7 +77,7 @@ class WorkerRequests:
     def _decode_call(
         self, head: dict[str, Any], body: memoryview
     ) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
-        given = decode_value(head.get("given"), split_texts(head.get("texts"), body), self._context)
+        given = decode_from_worker(head.get("given"), split_texts(head.get("texts"), body), self._context)
         name = head.get("name")
         match given:
             case [[*args], dict(options)] if isinstance(name, str) and name in self.functions:
@@ -135,7 +135,7 @@ def _answer_call(
         if isinstance(value, list) and any(isinstance(item, Exception) for item in value):
             head["errors"] = [(at, _encode_error(item)) for at, item in enumerate(value) if isinstance(item, Exception)]
             value = [None if isinstance(item, Exception) else item for item in value]
-        body = pack(value)
+        body = pack_for_worker(value)
     except Exception as exc:
         head, body = {"error": _encode_error(exc)}, b""
     _send(channel, number, head, body)

@@ -16,7 +16,8 @@ class Completion:
 
     answer: str
     finished: bool
-    """Whether the model gave the answer by itself; else it was forced, or is the best when a budget was spent."""
+    """Whether the model gave the answer by itself. False if it was demanded, or is the best answer when a budget ran
+    out."""
     reason: str
     """Why the run ended: `answer`; the spent budget: `max_iterations`, `max_calls`, `max_tokens`, `max_dollars` or
     `max_seconds`; `refusal` if the model declined, `content_filter` if a filter of its maker did (`notes` says why);

@@ -385,7 +385,7 @@ def test_numbers_that_no_writer_wrote(damage: str) -> None:
     store = open_store("memory://numbers-that-no-writer-wrote")
     line = f'{{"key":"k","token":"t","frames":[],{damage}}}\n'
     store.put("entries/k", b"monocontext-memory 1 %08d\n" % (30 + len(line)) + line.encode())
-    with pytest.raises(DamagedData, match="the head of the entry is damaged"):
+    with pytest.raises(DamagedData, match="the header of the entry is damaged"):
         Memory(store).get("k")
 
 

@@ -10,7 +10,7 @@ from monocontext.engine.hints.expressions import Names, Unready
 from monocontext.engine.hints.hint import Hint, Needle, Pattern, Ranges
 from monocontext.engine.hints.interpreter import Interpreter
 from monocontext.engine.hints.reads import Trace
-from monocontext.engine.hints.reply import Fences
+from monocontext.engine.hints.reply import CodeFinder
 from monocontext.engine.hints.statements import BlockSource, parse
 from monocontext.engine.hints.values import UNKNOWN, LineList, TextValue, is_plain, plain
 
@@ -71,13 +71,13 @@ class CodeHints:
         fenced: bool | None = None,
     ) -> None:
         self._follower = _Follower(characters, lines, names)
-        self._fences = Fences(BlockSource(self._follower), fenced)
+        self._finder = CodeFinder(BlockSource(self._follower), fenced)
 
     def begin(self) -> None:
         """Begin a new reply. Names that earlier replies defined are still known: `CHUNK = 100_000`, `text =
         context`."""
-        self._fences.end()
-        self._fences.begin()
+        self._finder.end()
+        self._finder.begin()
         self._follower.begin()
 
     def know(self, values: Mapping[str, object]) -> None:
@@ -87,12 +87,12 @@ class CodeHints:
 
     def feed(self, delta: str) -> list[Hint]:
         """The new hints of the next piece of the reply: each hint once a reply, at most 256 of them."""
-        self._fences.push(delta)
+        self._finder.push(delta)
         return self._follower.take()
 
     def end(self) -> list[Hint]:
         """End the reply. Returns the hints of a block without a closing fence."""
-        self._fences.end()
+        self._finder.end()
         return self._follower.take()
 
 

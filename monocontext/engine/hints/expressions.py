@@ -35,7 +35,7 @@ _FLAGS = {"I": 2, "IGNORECASE": 2, "M": 8, "MULTILINE": 8, "S": 16, "DOTALL": 16
 _READS_NOTHING = frozenset(
     {"len", "isinstance", "type", "callable", "hasattr", "id", "dir", "repr", "bool", "str", "reversed"}
 )
-"""Functions that do not read a text that they get, or not in order."""
+"""Functions that read nothing of a text that they are given, or do not read it in order."""
 _ENDS_EARLY = frozenset({"all", "any", "islice", "iter", "next", "read", "readline", "takewhile", "zip"})
 """Functions and methods that may use only a part of their argument."""
 
@@ -43,7 +43,8 @@ Names = dict[str, object]
 
 
 class Unready(Exception):
-    """A draft has a condition in a loop whose rest is not written yet, so it gives no hint."""
+    """Raised for a draft: a condition in its loop is known, but the rest of the loop is not written yet, so that a hint
+    would be premature."""
 
 
 class Expressions:
@@ -55,6 +56,8 @@ class Expressions:
         self.is_draft = False
         """Whether the program is incomplete, and all of it in doubt."""
         self._depth = 0
+
+    # -- for the interpreter ------------------------------------------------------------------------------------------
 
     @abstractmethod
     def comprehend(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> object:
@@ -74,6 +77,13 @@ class Expressions:
         for name in names:
             if not isinstance(self.names.get(name), TextValue):
                 self.names[name] = UNKNOWN
+
+    def forget_changed(self, node: ast.expr) -> None:
+        """Make a name unknown whose value `name.method(...)` or `name[...] = ...` has changed."""
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        if isinstance(node, ast.Name):
+            self.forget([node.id])
 
     @contextmanager
     def doubt(self) -> Iterator[None]:
@@ -102,14 +112,28 @@ class Expressions:
         self.trace.spend()
         if self._depth >= MOST_DEPTH:
             return UNKNOWN
-        method = getattr(self, "_" + type(node).__name__, self._others)
+        method = getattr(self, "_" + type(node).__name__, self._other)
         self._depth += 1
         try:
             return method(node)
         finally:
             self._depth -= 1
 
-    def _others(self, node: ast.AST) -> object:
+    def decide(self, test: ast.expr) -> bool | None:
+        """Whether a condition is true; None if that is unknown."""
+        truth_value = truth(self.value(test))
+        if truth_value is not None and self.is_draft and self.trace.loops > 0:
+            raise Unready
+        return truth_value
+
+    def consume(self, value: object) -> None:
+        """Record that a value is read to its end, if it is a text or made of one."""
+        if isinstance(value, TextValue | LineList | Pieces):
+            reads.whole(self.trace, value if isinstance(value, TextValue) else value.text)
+
+    # -- by the type of node -----------------------------------------------------------------------------------------
+
+    def _other(self, node: ast.AST) -> object:
         """Evaluate the parts of an expression or statement of another kind."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
@@ -146,8 +170,8 @@ class Expressions:
     def _UnaryOp(self, node: ast.UnaryOp) -> object:
         value = self.value(node.operand)
         if isinstance(node.op, ast.Not):
-            known = truth(value)
-            return UNKNOWN if known is None else not known
+            truth_value = truth(value)
+            return UNKNOWN if truth_value is None else not truth_value
         return -value if isinstance(node.op, ast.USub) and isinstance(value, int | float) else UNKNOWN
 
     def _BinOp(self, node: ast.BinOp) -> object:
@@ -186,17 +210,10 @@ class Expressions:
             left = right
         return False if False in results else UNKNOWN if UNKNOWN in results else True
 
-    def decide(self, test: ast.expr) -> bool | None:
-        """Whether a condition is true; None if that is unknown."""
-        known = truth(self.value(test))
-        if known is not None and self.is_draft and self.trace.loops > 0:
-            raise Unready
-        return known
-
     def _IfExp(self, node: ast.IfExp) -> object:
-        known = self.decide(node.test)
-        if known is not None:
-            return self.value(node.body if known else node.orelse)
+        truth_value = self.decide(node.test)
+        if truth_value is not None:
+            return self.value(node.body if truth_value else node.orelse)
         with self.doubt():
             one, other = self.value(node.body), self.value(node.orelse)
         return next((value for value in (one, other) if isinstance(value, TextValue)), UNKNOWN)
@@ -214,20 +231,20 @@ class Expressions:
         return UNKNOWN
 
     def _Subscript(self, node: ast.Subscript) -> object:
-        return self._part(self.value(node.value), self.value(node.slice))
+        return self._index(self.value(node.value), self.value(node.slice))
 
     def _Slice(self, node: ast.Slice) -> object:
         bounds = (self.value(node.lower), self.value(node.upper), self.value(node.step))
         usable = all(bound is None or isinstance(bound, int) for bound in bounds) and bounds[2] != 0
         return slice(*bounds) if usable else UNKNOWN
 
-    def _part(self, value: object, key: object) -> object:
+    def _index(self, value: object, key: object) -> object:
         """The value of `value[key]`."""
         if isinstance(value, TextValue | LineList) and isinstance(key, int):
             key = slice(key, key + 1 or None)
             if isinstance(value, LineList):
                 reads.line_slice(self.trace, value, key)
-                return Loaded()
+                return Loaded()  # one line is text, a slice of lines is a list
         match value, key:
             case TextValue(), slice():
                 return reads.text_slice(self.trace, value, key)
@@ -250,15 +267,10 @@ class Expressions:
             case TextValue() if node.attr == "lines":
                 return LineList(value, counted=True)
             case Module():
-                return module(f"{value.path}.{node.attr}")
+                return module_value(f"{value.path}.{node.attr}")
         return UNKNOWN
 
-    def consume(self, value: object) -> None:
-        """Record that a value is read to its end, if it is a text or made of one."""
-        if isinstance(value, TextValue | LineList | Pieces):
-            reads.whole(self.trace, value if isinstance(value, TextValue) else value.text)
-
-    # -- calls
+    # -- calls ---------------------------------------------------------------------------------------------------------
 
     def _Call(self, node: ast.Call) -> object:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -297,13 +309,6 @@ class Expressions:
             self.forget_changed(func)
         return values.method(receiver, name, arguments)
 
-    def forget_changed(self, node: ast.expr) -> None:
-        """Make a name unknown whose value `name.method(...)` or `name[...] = ...` has changed."""
-        while isinstance(node, ast.Attribute | ast.Subscript):
-            node = node.value
-        if isinstance(node, ast.Name):
-            self.forget([node.id])
-
     def _call_named(self, name: str, arguments: list[object], keywords: Names) -> object:
         """The value of a call of a builtin, of a function of a module, or of another function."""
         first = arguments[0] if arguments else None
@@ -333,7 +338,7 @@ def _counts_lines(node: ast.Call, arguments: list[object]) -> bool:
     return False
 
 
-def module(path: str) -> object:
+def module_value(path: str) -> object:
     """The value of a module, or of a name in it; flags of `re` are numbers."""
     owner, _, name = path.rpartition(".")
     return _FLAGS[name] if owner == "re" and name in _FLAGS else Module(path)

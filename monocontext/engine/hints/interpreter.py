@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
 from monocontext.engine.hints import values
-from monocontext.engine.hints.expressions import Names, module, restore
+from monocontext.engine.hints.expressions import Names, module_value, restore
 from monocontext.engine.hints.loops import Loops
 from monocontext.engine.hints.reads import Spent
 from monocontext.engine.hints.values import (
@@ -70,7 +70,7 @@ class Interpreter(Loops):
         return None
 
     def _other_statement(self, node: ast.stmt) -> None:
-        self._others(node)
+        self._other(node)
         self.forget(self._assigned(node))
 
     def _assigned(self, node: ast.stmt) -> list[str]:
@@ -122,7 +122,7 @@ class Interpreter(Loops):
         for alias in node.names:
             name, path = alias.name.partition(".")[0], owner + alias.name
             path = "re" if path in ("regex", "monocontext.regex") else path
-            self.names[alias.asname or name] = module(path if alias.asname or owner else path.partition(".")[0])
+            self.names[alias.asname or name] = module_value(path if alias.asname or owner else path.partition(".")[0])
 
     _ImportFrom = _Import
 

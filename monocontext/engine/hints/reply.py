@@ -32,8 +32,8 @@ class _Place(Enum):
     """In a fence with the tag of another language."""
 
 
-class Fences:
-    """Passes the lines of code in a reply to a `BlockSource`, without margin and without fences.
+class CodeFinder:
+    """Finds the lines of code in a reply and passes them to a `BlockSource`, without margin and without fences.
 
     `fenced=False`: replies are nothing but code; `True`: they never begin with code; None: their beginning decides.
     """
@@ -49,8 +49,8 @@ class Fences:
         """The pieces of the current line, which have `_size` characters."""
         self._size = 0
         self._may_begin_as_code = self._fenced is None
-        self._just_closed = False
-        """Whether a fence was closed, and only empty lines followed."""
+        self._is_closing_line = False
+        """Whether the current line began with a fence that closed a block; the rest of the line is still to come."""
         self._place = _Place.PROSE
         self._fence = "```"
         self._margin, self._is_margin_known = 0, False
@@ -67,24 +67,28 @@ class Fences:
         self._add(rest)
 
     def _add(self, part: str) -> None:
-        """Add a piece to the current line. A closing fence ends its line at once: a reply may end with it."""
+        """Add a piece to the current line. A closing fence ends its block at once: the line may have no end."""
         self._line.append(part[: MOST_LINE - self._size])
         self._size += len(self._line[-1])
-        may_close = self._place is _Place.CODE and self._size < 2 * len(self._fence) + self._margin
-        if may_close and not self._source.is_in_string and "".join(self._line).strip() == self._fence:
-            self._end_line()
+        # Only a short line can be a bare fence: long ones are not joined for each piece.
+        may_be_fence = self._place is _Place.CODE and self._size < 2 * len(self._fence) + self._margin
+        if may_be_fence and not self._source.is_in_string and "".join(self._line).strip() == self._fence:
+            self._close()
+            self._is_closing_line = True
 
     def end(self) -> None:
         """End the reply, and a block that is still open."""
         self._end_line()
         if self._place is _Place.CODE:
-            self._source.close()
-            self._place = _Place.PROSE
+            self._close()
 
     def _end_line(self) -> None:
         line = "".join(self._line).replace("\r", "")
         self._line, self._size = [], 0
-        if self._place is _Place.CODE:
+        if self._is_closing_line:
+            self._is_closing_line = False
+            self._read_closing_fence(line.lstrip())
+        elif self._place is _Place.CODE:
             self._read_code(line)
         elif self._place is _Place.PROSE:
             self._read_prose(line[:_MOST_PROSE])
@@ -100,21 +104,25 @@ class Fences:
         if code or not fence:
             self._source.push(code + "\n")
         if fence:
-            self._source.close()
-            self._place, self._just_closed = _Place.PROSE, self._fenced is not False
-            self._read_prose(fence)
+            self._close()
+            self._read_closing_fence(fence)
 
-    def _read_prose(self, line: str) -> None:
+    def _read_closing_fence(self, line: str) -> None:
+        """Read a fence that closed a block, with the rest of its line. With a tag it also opens the next block; in
+        replies of nothing but code, any fence does."""
+        self._read_prose(line[:_MOST_PROSE], just_closed=self._fenced is not False)
+
+    def _read_prose(self, line: str, *, just_closed: bool = False) -> None:
         opening = _OPENING.match(line)
-        just_closed, self._just_closed = self._just_closed, opening is None and self._just_closed and not line.strip()
         if opening is not None:
             self._may_begin_as_code = False
             found = _TAG.match(opening["info"])
             tag = found["tag"] if found else ""
-            if _CODE_TAG.fullmatch(tag) if tag else not just_closed:
+            is_code = _CODE_TAG.fullmatch(tag) is not None if tag else not just_closed
+            if is_code:
                 self._fence = opening["fence"]
                 self._open(len(opening["margin"]))
-            elif not just_closed:
+            elif tag:
                 self._fence, self._place = opening["fence"], _Place.OTHER
         elif self._may_begin_as_code and (code := line.strip()):
             is_tag = _CODE_TAG.fullmatch(code) is not None
@@ -131,6 +139,10 @@ class Fences:
         self._place = _Place.CODE
         self._source.open()
         self._margin, self._is_margin_known = margin, False
+
+    def _close(self) -> None:
+        self._source.close()
+        self._place = _Place.PROSE
 
 
 def _begins_as_code(line: str) -> bool:

@@ -295,7 +295,9 @@ class ServedReader:
             number: int | None = self._ask("document_named", name=name)[0]["number"] if refs else None
             return number
 
-        return DocumentTable(refs, load_pages, find, names=found.get("names", 0), doubled=found.get("doubled"))
+        return DocumentTable(
+            refs, load_pages, find, name_count=found.get("names", 0), first_duplicate=found.get("doubled")
+        )
 
     # -- lines -----------------------------------------------------------------------------------------------------
 

@@ -240,7 +240,7 @@ class ReaderServer:
         if not self._is_whole or not table.count:
             return wire.answer({"pages": []})
         rows = [wire.page_row(ref) for ref in table.refs]
-        return wire.answer({"pages": rows, "names": table.names, "doubled": table.doubled})
+        return wire.answer({"pages": rows, "names": table.name_count, "doubled": table.first_duplicate})
 
     def _document_page(self, fields: dict[str, Any]) -> bytes:
         table = self._reader.documents

@@ -65,14 +65,15 @@ class Pool:
 
     @property
     def lent(self) -> int:
-        return len(self._all) - self.idle
+        return len(self._open) - self.idle
 
     def _reset(self) -> None:
         # The lock is new too: a thread that did not survive the fork may have held it.
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._idle: defaultdict[Endpoint, deque[Connection]] = defaultdict(deque)
-        self._all: WeakSet[Connection] = WeakSet()
+        self._open: WeakSet[Connection] = WeakSet()
+        """The connections that are not closed, idle or lent."""
 
     def borrow(
         self, endpoint: Endpoint, timer: ExchangeTimer, *, fresh: bool = False, avoid: Address | None = None
@@ -90,7 +91,7 @@ class Pool:
             self.discard(found)
         connection = self._connector.open(endpoint, timer, avoid)
         with self._lock:
-            self._all.add(connection)
+            self._open.add(connection)
             self.opened += 1
         return connection
 
@@ -101,7 +102,7 @@ class Pool:
         closing: list[Connection] = []
         with self._lock:
             kept = self._idle[connection.endpoint]
-            if connection not in self._all or now - connection.opened > _AGE_SECONDS:
+            if connection not in self._open or now - connection.opened > _AGE_SECONDS:
                 closing.append(connection)
             else:
                 kept.append(connection)
@@ -114,7 +115,7 @@ class Pool:
     def discard(self, connection: Connection) -> None:
         """Close a borrowed connection."""
         with self._lock:
-            self._all.discard(connection)
+            self._open.discard(connection)
         connection.close()
 
     def _take_idle(self, endpoint: Endpoint) -> Connection | None:
@@ -138,13 +139,13 @@ class Pool:
         with self._lock:
             idle = [each for waiting in self._idle.values() for each in waiting]
             self._idle.clear()
-            self._all.clear()
+            self._open.clear()
         for each in idle:
             each.close()
 
     def _drop_inherited(self) -> None:
         """Close the copies of the parent's connections after a fork; nothing is sent on them."""
-        inherited = list(self._all)
+        inherited = list(self._open)
         self._reset()
         self._connector.reset()
         for each in inherited:

@@ -314,7 +314,7 @@ def find_origin(options: S3Options, bucket: str, learn: Learn) -> S3Origin | Non
 # -- routes ------------------------------------------------------------------------------------------------------------
 
 AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
-_GLOBAL = "us-east-1"
+_DEFAULT_REGION = "us-east-1"
 """The region of requests if none is configured. Its host name contains no region."""
 _AWS_SUFFIXES = (
     (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
@@ -324,7 +324,7 @@ _AWS_SUFFIXES = (
 _ANY_REGION = re.compile(r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _PLAIN_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _DOTTED_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*")
-_ALIASES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
+_SPECIAL_SUFFIXES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
 """Endings of the names of access points and of special buckets."""
 _ENDPOINT = re.compile(
     r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d{1,5}))?"
@@ -336,32 +336,35 @@ _HOST_NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
 def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
     """The route to a bucket, the same as that of botocore. Raises `UnsupportedBySigner`."""
     settings.check_for_s3()
-    if bucket.endswith(_ALIASES):
+    if bucket.endswith(_SPECIAL_SUFFIXES):
         raise UnsupportedBySigner(f"{bucket} is an access point or a special bucket")
-    region, given = options.region or settings.region(), options.endpoint or settings.endpoint("s3")
-    if given is None:
-        route = _to_aws(bucket, region or _GLOBAL, bool(options.path_style))
+    region = options.region or settings.region() or _DEFAULT_REGION
+    endpoint_url = options.endpoint or settings.endpoint("s3")
+    if endpoint_url is None:
+        route = _to_aws(bucket, region, bool(options.path_style))
     else:
-        route = _to_server(bucket, given, region or _GLOBAL, options.path_style is False)
+        route = _to_server(bucket, endpoint_url, region, options.path_style is False)
     if proxy := find_proxy(str(route.endpoint)):
         route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
     return replace(route, region="", signed=False) if options.anonymous else route
 
 
 def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
+    """The route to a bucket of AWS."""
     suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if regions.fullmatch(region)), None)
     if suffix is None:
         raise UnsupportedBySigner(f"the region {region}")
-    host = f"s3.{suffix}" if region == _GLOBAL else f"s3.{region}.{suffix}"
-    in_path = path_style or "." in bucket
-    if not (_DOTTED_BUCKET if in_path else _PLAIN_BUCKET).fullmatch(bucket):
+    host = f"s3.{suffix}" if region == _DEFAULT_REGION else f"s3.{region}.{suffix}"
+    bucket_in_host = not path_style and "." not in bucket
+    if not (_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET).fullmatch(bucket):
         raise UnsupportedBySigner(f"the bucket name {bucket}")
-    host, path = (host, f"/{bucket}/") if in_path else (f"{bucket}.{host}", "/")
+    host, path = (f"{bucket}.{host}", "/") if bucket_in_host else (host, f"/{bucket}/")
     return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
 
 
-def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
-    found = _ENDPOINT.fullmatch(url)
+def _to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
+    """The route to a bucket of another server."""
+    found = _ENDPOINT.fullmatch(endpoint_url)
     if found is None:
         raise UnsupportedBySigner("the endpoint has an unusual form")
     scheme, path = found["scheme"], found["path"]
@@ -373,7 +376,7 @@ def _to_server(bucket: str, url: str, region: str, virtual: bool) -> Route:
     port = int(found["port"] or DEFAULT_PORTS[scheme])
     if not 0 < port < 65536:
         raise UnsupportedBySigner("the endpoint has an unusual form")
-    if virtual:
+    if bucket_in_host:
         if not (_PLAIN_BUCKET.fullmatch(bucket) and _HOST_NAME.fullmatch(host)):
             raise UnsupportedBySigner(f"the bucket name {bucket} in front of {host}")
         host, path = f"{bucket}.{host}", f"{path}/"

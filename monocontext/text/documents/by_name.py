@@ -56,7 +56,7 @@ class Documents(Mapping[str, Text]):
 
         No GET where one upload wrote all documents and their names are distinct; else 1 GET for 4,096 documents, once.
         """
-        if self.table.names == self.count:
+        if self.table.name_count == self.count:
             return None
         if self._numbers is None:
             numbers: dict[str, int] = {}
@@ -67,8 +67,8 @@ class Documents(Mapping[str, Text]):
 
     def __len__(self) -> int:
         """The number of distinct names (no GET for documents of one upload; else the GETs of `numbers`)."""
-        if self.table.names is not None:
-            return self.table.names
+        if self.table.name_count is not None:
+            return self.table.name_count
         numbers = self.numbers
         return self.count if numbers is None else len(numbers)
 

@@ -95,7 +95,7 @@ class DocumentText(StrLike):
         return self.view._view(start, stop)
 
     def _holds_none(self, query: Query, within_line: bool) -> bool:
-        return self._text is None and self.source.holds_none(query, within_line, self.number)
+        return self._text is None and self.source.ruled_out_already(query, within_line, self.number)
 
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Any:
         return self.view._over(span, recipe)

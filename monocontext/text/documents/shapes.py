@@ -422,8 +422,8 @@ def shaped(text: WholeText, shape: str) -> DocumentList | DocumentDict:
         raise ValueError(f"{text.url} is one text without documents: open it without shape, or upload it as documents")
     if shape == "list":
         return DocumentList(text, found)
-    if found.table.doubled is not None:
-        name = found.table.document(found.table.doubled).name
+    if found.table.first_duplicate is not None:
+        name = found.table.document(found.table.first_duplicate).name
         raise ValueError(
             f"{text.url}: several documents are named {name!r}, so it cannot be a dict: open it with shape='list'"
         )

@@ -1,4 +1,4 @@
-"""The source of documents. It looks a query up in search filters once for all documents, and reads ahead of a loop."""
+"""The source of a text of documents: filters are asked once for all documents, and a loop is read ahead."""
 
 from __future__ import annotations
 
@@ -12,38 +12,31 @@ from monocontext.engine.candidates import Candidates
 from monocontext.engine.documents import DocumentTable
 from monocontext.engine.frame import FrameText
 from monocontext.format.filters.query import Literal, Query
-from monocontext.text.source import Stored
+from monocontext.text.source import StoredSource
 from monocontext.text.windows import Window
 
 if TYPE_CHECKING:
     from monocontext.engine.reader import Reader
     from monocontext.engine.remote.reader import ServedReader
 
-QUERIES = 4096
-"""Queries whose answers are remembered: a loop over documents may ask for each of a list of words."""
-IN_ORDER = 2
+_MOST_QUERIES = 4096
+"""Queries whose filters are remembered: a loop over documents may ask for each of a list of words."""
+_MIN_IN_ORDER = 2
 """Reading ahead starts with this many documents read in order."""
-FAR = 4 << 20
+_FAR_CHARACTERS = 4 << 20
 """If a loop jumps further than this many characters past what was read ahead, reading ahead starts over there."""
-LARGE = 1 << 20
+_LARGE_CHARACTERS = 1 << 20
 """A search in a document longer than this many characters reads ahead by itself."""
 
 
-class Answer:
-    """The documents in which filters allow a match of one query. Reads ahead of a loop over them."""
+class DocumentFilter:
+    """The documents in which search filters allow a match of one query."""
 
     def __init__(self, reader: Reader | ServedReader, table: DocumentTable, found: Candidates | None):
         self._reader = reader
         self._found = found
-        self._lock = threading.Lock()
-        self._ahead: Iterator[FrameText] | None = None
-        """The frames that are being read ahead."""
-        self._reached = 0
-        """The character up to which they have been taken."""
-        self._held: list[FrameText] = []
-        """Frames of the last document."""
-        self._at = self._in_order = 0
-        """The beginning of the last document, and the number of documents read in order up to it."""
+        self.loop = LoopReader(reader, found)
+        """Reads ahead of a loop over these documents."""
         if found is not None:
             regions = list(found.regions())
             self._starts, self._stops = [region.start for region in regions], [region.stop for region in regions]
@@ -72,6 +65,24 @@ class Answer:
             found.runs = [(a, b) for a, b in runs if a < b]
         return found
 
+
+class LoopReader:
+    """Reads ahead of a loop over documents."""
+
+    def __init__(self, reader: Reader | ServedReader, found: Candidates | None):
+        """`found`: the places to read; None means all of the text."""
+        self._reader = reader
+        self._found = found
+        self._lock = threading.Lock()
+        self._ahead: Iterator[FrameText] | None = None
+        """The frames that are being read ahead."""
+        self._read_up_to = 0
+        """The character up to which they have been taken."""
+        self._last_frames: list[FrameText] = []
+        """Frames of the last document."""
+        self._last_start = self._in_order = 0
+        """The beginning of the last document, and how many documents were read in order up to it."""
+
     def read_ahead(self, start: int, stop: int) -> list[FrameText]:
         """Fetch the frames of characters [start, stop), which are read next, and start to fetch those after them.
 
@@ -80,44 +91,47 @@ class Answer:
         if not self._lock.acquire(blocking=False):
             return []
         try:
-            self._in_order = self._in_order + 1 if start >= self._at and stop - start <= LARGE else 0
-            self._at = start
-            if self._in_order < IN_ORDER or start - self._reached > FAR:
-                self._ahead, self._held = None, []
-            if self._in_order < IN_ORDER:
+            self._in_order = (
+                self._in_order + 1 if start >= self._last_start and stop - start <= _LARGE_CHARACTERS else 0
+            )
+            self._last_start = start
+            if self._in_order < _MIN_IN_ORDER or start - self._read_up_to > _FAR_CHARACTERS:
+                self._ahead, self._last_frames = None, []
+            if self._in_order < _MIN_IN_ORDER:
                 return []
             if self._ahead is None:
                 self._ahead = self._reader.frames(start, self._reader.characters, only=self._found)
-                self._reached = start
-            while self._reached < stop:
+                self._read_up_to = start
+            while self._read_up_to < stop:
                 text = next(self._ahead, None)
-                self._reached = text.frame.stop if text else self._reader.characters
+                self._read_up_to = text.frame.stop if text else self._reader.characters
                 if text:
-                    self._held.append(text)
-            if self._held and self._held[0].frame.stop <= start:
-                self._held = [text for text in self._held if text.frame.stop > start]
-            return self._held
+                    self._last_frames.append(text)
+            if self._last_frames and self._last_frames[0].frame.stop <= start:
+                self._last_frames = [text for text in self._last_frames if text.frame.stop > start]
+            return self._last_frames
         finally:
             self._lock.release()
 
 
-class DocumentSource(Stored):
+class DocumentSource(StoredSource):
     """Stored text of which each document is a span. Safe for use by many threads."""
 
-    __slots__ = ("_answers", "_asked", "_held", "_literals", "table")
+    __slots__ = ("_filters", "_first_asker", "_frames_ahead", "_literal_filters", "table")
 
     def __init__(self, reader: Reader | ServedReader, table: DocumentTable):
         super().__init__(reader)
         self.table = table
-        self._answers: dict[Hashable, Answer] = {}
-        self._literals: dict[str, Answer] = {}
-        self._asked: dict[Hashable, int] = {}
-        self._held: list[FrameText] = []
+        self._filters: dict[Hashable, DocumentFilter] = {}
+        self._literal_filters: dict[str, DocumentFilter] = {}
+        self._first_asker: dict[Hashable, tuple[str, int]] = {}
+        """Who asked a query first: its filters are looked up when another asks."""
+        self._frames_ahead: list[FrameText] = []
         """Frames of the document that is read next; the cache may be too small to keep frames that were read ahead."""
 
     def read(self, start: int, stop: int) -> str:
         at, parts = start, []
-        for text in self._held:
+        for text in self._frames_ahead:
             frame = text.frame
             if frame.start <= at < frame.stop:
                 end = min(stop, frame.stop)
@@ -135,7 +149,7 @@ class DocumentSource(Stored):
         only: Candidates | None = None,
         needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
-        for text in self._held:
+        for text in self._frames_ahead:
             if text.frame.start <= start < stop <= text.frame.stop:
                 if only is not None:
                     only.looked_at()
@@ -147,50 +161,50 @@ class DocumentSource(Stored):
 
         False for the first document that is searched for a needle: blocks of filters are fetched with the second.
         """
-        answer = self._literals.get(needle)
-        if answer is None:
-            answer = self._answer(Literal(needle), False, number)
-            if answer is None:
+        matching = self._literal_filters.get(needle)
+        if matching is None:
+            matching = self._filter_of(Literal(needle), False, ("document", number))
+            if matching is None:
                 return False
-            if len(self._literals) >= QUERIES:
-                self._literals.clear()
-            self._literals[needle] = answer
-        return answer.rules_out(number)
+            if len(self._literal_filters) >= _MOST_QUERIES:
+                self._literal_filters.clear()
+            self._literal_filters[needle] = matching
+        return matching.rules_out(number)
 
-    def holds_none(self, query: Query, within_line: bool, number: int) -> bool:
+    def ruled_out_already(self, query: Query, within_line: bool, number: int) -> bool:
         """Whether filters rule out a match in a document. False if no earlier search asked the filters (no GET)."""
-        answer = self._answers.get((query, within_line))
-        return answer is not None and answer.rules_out(number)
+        matching = self._filters.get((query, within_line))
+        return matching is not None and matching.rules_out(number)
 
     def read_ahead(self, needle: str, start: int, stop: int) -> None:
         """Fetch the document at [start, stop), which is searched next, and start to fetch others that may contain
         `needle`."""
-        answer = self._literals.get(needle)
-        if answer is not None:
-            self._held = answer.read_ahead(start, stop)
+        matching = self._literal_filters.get(needle)
+        if matching is not None:
+            self._frames_ahead = matching.loop.read_ahead(start, stop)
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        answer = None if query is None or stop <= start else self._answer(query, within_line, -1 - start)
-        if answer is None:
+        matching = None if query is None or stop <= start else self._filter_of(query, within_line, ("range", start))
+        if matching is None:
             return None
-        found = answer.within(start, stop)
+        found = matching.within(start, stop)
         if found is None or found.runs:
-            self._held = answer.read_ahead(start, stop)
+            self._frames_ahead = matching.loop.read_ahead(start, stop)
         return found
 
-    def _answer(self, query: Query, within_line: bool, asker: int) -> Answer | None:
-        """The answer of the filters to a query; None at the first request. `asker` is the number of the document that
-        requests it, or -1 - start for a range of characters."""
+    def _filter_of(self, query: Query, within_line: bool, asker: tuple[str, int]) -> DocumentFilter | None:
+        """The documents that may match a query; None for the first that asks. `asker` is ("document", its number), or
+        ("range", its first character)."""
         key = query, within_line
-        answer = self._answers.get(key)
-        if answer is None:
-            if self._asked.setdefault(key, asker) == asker:
-                if len(self._asked) > QUERIES:
-                    self._asked.clear()
+        matching = self._filters.get(key)
+        if matching is None:
+            if self._first_asker.setdefault(key, asker) == asker:
+                if len(self._first_asker) > _MOST_QUERIES:
+                    self._first_asker.clear()
                 return None
             reader = self.reader
-            answer = Answer(reader, self.table, reader.candidates(query, 0, reader.characters, within_line))
-            if len(self._answers) >= QUERIES:
-                self._answers.clear()
-            self._answers[key] = answer
-        return answer
+            matching = DocumentFilter(reader, self.table, reader.candidates(query, 0, reader.characters, within_line))
+            if len(self._filters) >= _MOST_QUERIES:
+                self._filters.clear()
+            self._filters[key] = matching
+        return matching

@@ -13,7 +13,7 @@ from monocontext.engine.reader import Reader
 from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
 from monocontext.text.derived import Derived
 from monocontext.text.search.terms import parse
-from monocontext.text.source import Span, Stored
+from monocontext.text.source import Span, StoredSource
 
 _LITERAL_CHARACTERS = 60
 """The most characters of a literal that are shown."""
@@ -95,7 +95,7 @@ def explain(span: Span, query: Query | None, within_line: bool = True) -> Explan
     """
     needs = format_query(query)
     stored = _locate(span)
-    if stored is None and isinstance(span.source, Stored):
+    if stored is None and isinstance(span.source, StoredSource):
         return Explanation(needs, "the text is served by another process, which reads its filters by itself")
     if stored is None:
         return Explanation(needs, "the text is derived from others, which no search filter covers")
@@ -148,7 +148,7 @@ def _locate(span: Span) -> tuple[Reader, int, int] | None:
     if isinstance(source, Derived):
         base = source.filtered_base
         return None if base is None else _locate(base.between(span.start, span.stop))
-    if isinstance(source, Stored) and isinstance(source.reader, Reader):
+    if isinstance(source, StoredSource) and isinstance(source.reader, Reader):
         return source.reader, span.start, span.start + len(span)
     return None
 

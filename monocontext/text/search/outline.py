@@ -10,7 +10,7 @@ from monocontext.engine.candidates import Candidates
 from monocontext.engine.stats import SearchStats
 from monocontext.text.search.by_place import DocumentsByPlace
 from monocontext.text.search.headings import find_headings
-from monocontext.text.source import Span, Stored
+from monocontext.text.source import Span, StoredSource
 
 PLACES = 7
 """The number of frames that are read. With as many index pages, and one page of documents, these are 15 GETs."""
@@ -132,7 +132,7 @@ def _samples(span: Span) -> Iterator[_Sample]:
         return
     targets = [number * (len(span) - 1) // (PLACES - 1) for number in range(PLACES)]
     source = span.source
-    if not isinstance(source, Stored):
+    if not isinstance(source, StoredSource):
         for start in dict.fromkeys(max(min(target, len(span) - DERIVED_CHARACTERS), 0) for target in targets):
             text = span.read(start, min(start + DERIVED_CHARACTERS, len(span)))
             yield _Sample(start, 0 if start == 0 else None, text)

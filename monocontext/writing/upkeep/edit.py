@@ -34,7 +34,7 @@ from monocontext.writing.upkeep.commit_rewrite import commit_change, with_copies
 from monocontext.writing.upkeep.edited_documents import load_documents, write_documents
 from monocontext.writing.upkeep.edited_filters import keep_filters
 from monocontext.writing.upkeep.edited_index import changed_root
-from monocontext.writing.upkeep.edited_text import Change, group, spots_of, store_frames, with_neighbours
+from monocontext.writing.upkeep.edited_text import Change, group, places_of, store_frames, with_shared_objects
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, wants_filters
 
@@ -243,11 +243,11 @@ def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Ma
     wanted = changes(names)
     if not wanted:
         return None
-    spots = spots_of(pages, wanted, base.characters)
+    places = places_of(pages, wanted, base.characters)
     with work.text(base) as text:
-        stretches = group(text, spots)
+        stretches = group(text, places)
         if forget:
-            stretches = with_neighbours(text, stretches)
+            stretches = with_shared_objects(text, stretches)
         pieces = Pieces(work.store, SegmentLayout(base.frame_bytes, codec=base.codec))
         runs = store_frames(text, pieces, stretches)
         filters, is_lost = keep_filters(text, stretches)

@@ -29,7 +29,7 @@ from monocontext.format.refs import fresh_id
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.documents import load_document_page
-from monocontext.writing.upkeep.edited_text import Change, Spot, Stretch
+from monocontext.writing.upkeep.edited_text import Change, ChangedPlace, Stretch
 
 _REQUESTS = 8
 """The most requests at once."""
@@ -67,7 +67,7 @@ def write_documents(
     """
     old = base.documents
     assert old is not None
-    spots = {spot.number: spot for stretch in stretches for spot in stretch.spots}
+    places = {place.number: place for stretch in stretches for place in stretch.places}
     numbers = sorted(wanted)
     growth = _Growth()
     refs: list[DocumentPageRef] = []
@@ -81,7 +81,7 @@ def write_documents(
         if not is_touched and moved.start >= end and moved.start_newline >= end_newlines:
             refs.append(moved)
             continue
-        rows = _changed_rows(page, wanted, spots, growth, end, end_newlines)
+        rows = _changed_rows(page, wanted, places, growth, end, end_newlines)
         if rows:
             data = encode_page(rows)
             refs.append(replace(page_ref(data, rows, before, end, end_newlines), id=fresh_id()))
@@ -124,7 +124,7 @@ def _moved_page(
 def _changed_rows(
     page: DocumentPage,
     wanted: Mapping[int, Change],
-    spots: Mapping[int, Spot],
+    places: Mapping[int, ChangedPlace],
     growth: _Growth,
     end: int,
     end_newlines: int,
@@ -136,19 +136,19 @@ def _changed_rows(
     rows: list[DocumentRow] = []
     for i, row in enumerate(page.rows()):
         number = page.first + i
-        spot = spots.get(number)
-        if spot is not None and spot.change.text is None:
-            growth.characters -= spot.header + row.characters + spot.newline
-            growth.newlines -= int(spot.header > 0) + row.newlines + spot.newline
+        place = places.get(number)
+        if place is not None and place.change.text is None:
+            growth.characters -= place.header_characters + row.characters + place.drops_newline
+            growth.newlines -= int(place.header_characters > 0) + row.newlines + place.drops_newline
             continue
         start, line = page.starts[i] + growth.characters, page[i].first_line + growth.newlines
         if number in wanted:
             row = _changed_row(row, wanted[number])
         rows.append(row._replace(gap=start - end, gap_newlines=line - end_newlines))
         end, end_newlines = start + row.characters, line + row.newlines
-        if spot is not None:
-            growth.characters += len(spot.new_text) - (spot.stop - spot.start) - spot.newline
-            growth.newlines += spot.new_text.count("\n") - page.newlines[i] - spot.newline
+        if place is not None:
+            growth.characters += len(place.new_text) - (place.stop - place.start) - place.drops_newline
+            growth.newlines += place.new_text.count("\n") - page.newlines[i] - place.drops_newline
     return rows
 
 

@@ -27,7 +27,7 @@ def keep_filters(text: Reader, stretches: Sequence[Stretch]) -> tuple[tuple[Filt
     if not refs:
         return (), False
     margin = 3 * max(ref.reach_bytes for ref in refs)  # folding makes a third of some characters' bytes
-    touched = [(_first_touched(text, stretch.first, margin), stretch) for stretch in stretches]
+    touched = [(_first_touched(text, stretch.first_frame, margin), stretch) for stretch in stretches]
     found, is_lost = [], False
     for ref in refs:
         kept = _keep_filter(ref, touched)
@@ -52,15 +52,15 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
     `touched`: each stretch, and the first frame whose column may cover text of it.
     """
     grown = [stretch.grown for _, stretch in touched]
-    stops = [stretch.stop for _, stretch in touched]
+    stops = [stretch.stop_frame for _, stretch in touched]
 
     def moved(frame: int) -> int:
         """The new number of a frame that stays."""
         return frame + sum(grown[: bisect_right(stops, frame)])
 
-    near = [(low, stretch) for low, stretch in touched if low < ref.stop_frame and stretch.stop > ref.first_frame]
+    near = [(low, stretch) for low, stretch in touched if low < ref.stop_frame and stretch.stop_frame > ref.first_frame]
     border = ref.border_frames
-    if any(low < ref.first_frame and stretch.stop > ref.first_frame - border for low, stretch in touched):
+    if any(low < ref.first_frame and stretch.stop_frame > ref.first_frame - border for low, stretch in touched):
         border = 0
     if not near and border == ref.border_frames:
         return changed(ref, first_frame=moved(ref.first_frame))
@@ -69,8 +69,8 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
     for low, stretch in near:
         stale = max(low, at)
         columns.keep(ref, at, stale)
-        columns.add(UNKNOWN, max(stretch.first - stale, 0) + len(stretch.frames))
-        at = max(at, stretch.stop)
+        columns.add(UNKNOWN, max(stretch.first_frame - stale, 0) + len(stretch.frames))
+        at = max(at, stretch.stop_frame)
     columns.keep(ref, at, ref.stop_frame)
     runs = columns.runs
     is_cut = at >= ref.stop_frame

@@ -67,15 +67,15 @@ def _write_index(
         first = before.frames if before else 0
         is_last = page.frames == base.frames
         takes_more = is_last and page.frames - first < FRAMES_PER_PAGE  # frames added at the end go into a short page
-        if next_frame == first and not (left and left[0].first < page.frames + takes_more):
+        if next_frame == first and not (left and left[0].first_frame < page.frames + takes_more):
             index.keep(page, before, base.last_page if is_last else None)
             next_frame = page.frames
-        while left and left[0].first < page.frames:
+        while left and left[0].first_frame < page.frames:
             stretch = left.popleft()
-            index.add(*as_runs(records(text, next_frame, stretch.first)))
+            index.add(*as_runs(records(text, next_frame, stretch.first_frame)))
             index.add(islice(unused_runs, len(stretch.frames)), stretch.frames)
-            dropped_bytes += sum(frame.stored_bytes for frame in records(text, stretch.first, stretch.stop))
-            next_frame = stretch.stop
+            dropped_bytes += sum(frame.stored_bytes for frame in records(text, stretch.first_frame, stretch.stop_frame))
+            next_frame = stretch.stop_frame
         index.add(*as_runs(records(text, next_frame, page.frames)))
         next_frame = max(next_frame, page.frames)
         before = page

@@ -1,4 +1,5 @@
-"""Store again the frames that hold changed documents; all other frames keep their objects."""
+"""Rewrite the frames of a text with changed documents; other frames keep their objects, unless the old text must
+be forgotten."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ from monocontext.writing.pages import single_runs
 from monocontext.writing.tail import Pieces
 from monocontext.writing.upkeep.rewrite import first_byte, first_character, records
 
-_FRAMES_AT_ONCE = 32
-_AT_ONCE_BYTES = 4 << 20
-"""Changes in neighbouring frames share a stretch until that has so much text."""
-_REQUESTS = 8
+_MOST_STRETCH_FRAMES = 32
+"""Longest stretch of frames that do not change, but share an object with one that does."""
+_FULL_STRETCH_BYTES = 4 << 20
+"""A stretch with so much text takes in no change of the frame after it."""
+_STRETCHES_AT_ONCE = 8
 """The number of stretches that are made at once."""
 
 
@@ -39,34 +41,34 @@ class Change(NamedTuple):
 
 
 @dataclass(slots=True)
-class Spot:
+class ChangedPlace:
     """The place of a changed document in the old text, in characters."""
 
     number: int
     name: bytes
     change: Change
-    before: int
+    previous_stop: int
     """The end of the document before it."""
     start: int
     stop: int
-    has_more: bool
+    has_text_after: bool
     """Whether text that belongs to no document follows it."""
-    header: int = 0
+    header_characters: int = 0
     """The length of its header line, if that is deleted with it."""
-    newline: int = 0
-    """1 if the newline after it, which belongs to no document, is removed with it, else 0."""
+    drops_newline: bool = False
+    """Whether the newline after it, which belongs to no document, is removed with it."""
 
     @property
-    def low(self) -> int:
+    def first_affected(self) -> int:
         """The first character that may change: that of its header line, if that may be deleted."""
-        gap = self.start - self.before
+        gap = self.start - self.previous_stop
         is_headed = self.change.text is None and 0 < gap <= len(HEADER) + len(self.name) + 1
-        return self.before if is_headed else self.start
+        return self.previous_stop if is_headed else self.start
 
     @property
-    def high(self) -> int:
+    def stop_affected(self) -> int:
         """The end of the characters that may change: with the newline after it."""
-        return self.stop + (1 if self.has_more else 0)
+        return self.stop + (1 if self.has_text_after else 0)
 
     @property
     def new_text(self) -> str:
@@ -77,78 +79,92 @@ class Spot:
 
 @dataclass(slots=True)
 class Stretch:
-    """Neighbouring frames, `first` to `last`, that other frames replace."""
+    """Neighbouring frames that other frames replace."""
 
-    first: int
-    last: int
-    spots: list[Spot]
+    first_frame: int
+    last_frame: int
+    places: list[ChangedPlace]
     frames: list[FrameRecord]
     """The new frames."""
 
     @property
-    def stop(self) -> int:
-        return self.last + 1
+    def stop_frame(self) -> int:
+        return self.last_frame + 1
 
     @property
     def grown(self) -> int:
         """The change in the number of frames."""
-        return len(self.frames) - (self.stop - self.first)
+        return len(self.frames) - (self.stop_frame - self.first_frame)
 
 
-def spots_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], characters: int) -> list[Spot]:
+def places_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], characters: int) -> list[ChangedPlace]:
     """The places of the documents whose text changes, in a text of so many characters."""
-    found = list[Spot]()
-    before = 0
-    waiting: Spot | None = None
+    found = list[ChangedPlace]()
+    previous_stop = 0
+    waiting: ChangedPlace | None = None
     for page in pages:
         for i in range(len(page)):
             start, stop = page.starts[i], page.stops[i]
             if waiting:
-                waiting.has_more = start > waiting.stop
+                waiting.has_text_after = start > waiting.stop
                 waiting = None
             if (change := wanted.get(page.first + i)) is not None and not change.keeps_text:
-                waiting = Spot(page.first + i, page.raw_name(i), change, before, start, stop, False)
+                waiting = ChangedPlace(page.first + i, page.raw_name(i), change, previous_stop, start, stop, False)
                 found.append(waiting)
-            before = stop
+            previous_stop = stop
     if waiting:
-        waiting.has_more = characters > waiting.stop
+        waiting.has_text_after = characters > waiting.stop
     return found
 
 
-def group(text: Reader, spots: Iterable[Spot]) -> list[Stretch]:
+def group(text: Reader, places: Iterable[ChangedPlace]) -> list[Stretch]:
     """The ranges of frames that changes concern. Changes in the same or neighbouring frames share one."""
     found: list[Stretch] = []
     end = text.manifest.frames - 1
-    for spot in spots:
-        first = text.locate(spot.low).number if spot.low < text.characters else end
-        last = text.locate(spot.high - 1).number if spot.high > spot.low else first
+    for place in places:
+        first = text.locate(place.first_affected).number if place.first_affected < text.characters else end
+        last = text.locate(place.stop_affected - 1).number if place.stop_affected > place.first_affected else first
         first, last = max(first, 0), max(last, first)
         if end < 0:
             first, last = 0, -1  # a text of empty documents has no frames
-        near = found[-1] if found else None
-        if near and (first <= near.last or (first == near.stop and _bytes_of(text, near) < _AT_ONCE_BYTES)):
-            near.last = max(near.last, last)
-            near.spots.append(spot)
+        previous = found[-1] if found else None
+        if previous and (
+            first <= previous.last_frame
+            or (first == previous.stop_frame and _bytes_of(text, previous) < _FULL_STRETCH_BYTES)
+        ):
+            previous.last_frame = max(previous.last_frame, last)
+            previous.places.append(place)
         else:
-            found.append(Stretch(first, last, [spot], []))
+            found.append(Stretch(first, last, [place], []))
     return found
 
 
-def with_neighbours(text: Reader, stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Add to the stretches all other frames that are in an object with one of theirs."""
+def with_shared_objects(text: Reader, stretches: Sequence[Stretch]) -> list[Stretch]:
+    """Add all other frames that share an object with a changed one, so that no object with the old text stays in
+    use."""
     frames = text.manifest.frames
-    objects = {frame.object for stretch in stretches for frame in records(text, stretch.first, stretch.stop)}
+    objects = {
+        frame.object for stretch in stretches for frame in records(text, stretch.first_frame, stretch.stop_frame)
+    }
+    objects = {name for name in objects if "://" not in name}  # a foreign object is not ours to remove
     found: list[Stretch] = []
-    stops = [0, *(stretch.stop for stretch in stretches)]
-    for start, stretch in zip(stops, [*stretches, Stretch(frames, frames - 1, [], [])], strict=True):
-        for frame in records(text, start, max(stretch.first, start)):
-            if frame.object in objects and "://" not in frame.object:
-                last = found[-1] if found else None
-                if last and not last.spots and last.stop == frame.number and last.stop - last.first < _FRAMES_AT_ONCE:
-                    last.last = frame.number
-                else:
-                    found.append(Stretch(frame.number, frame.number, [], []))
-        if stretch.spots:
+    stops = [0, *(stretch.stop_frame for stretch in stretches)]
+    end = Stretch(frames, frames - 1, [], [])  # an empty one, so that the frames after the last stretch are visited
+    for start, stretch in zip(stops, [*stretches, end], strict=True):
+        for frame in records(text, start, max(stretch.first_frame, start)):
+            if frame.object not in objects:
+                continue
+            previous = found[-1] if found else None
+            if (
+                previous
+                and not previous.places
+                and previous.stop_frame == frame.number
+                and previous.stop_frame - previous.first_frame < _MOST_STRETCH_FRAMES
+            ):
+                previous.last_frame = frame.number
+            else:
+                found.append(Stretch(frame.number, frame.number, [], []))
+        if stretch.places:
             found.append(stretch)
     return found
 
@@ -158,36 +174,36 @@ def rewrite(text: Reader, stretch: Stretch) -> list[tuple[bytes, FrameRecord]]:
 
     Reads the whole text of the stretch, or of one above 8 MiB only the parts that stay.
     """
-    begin, stop = first_character(text, stretch.first), first_character(text, stretch.stop)
-    whole = text.read(begin, stop) if _bytes_of(text, stretch) < 2 * _AT_ONCE_BYTES else None
+    begin, end = first_character(text, stretch.first_frame), first_character(text, stretch.stop_frame)
+    whole = text.read(begin, end) if _bytes_of(text, stretch) < 2 * _FULL_STRETCH_BYTES else None
 
     def read(start: int, stop: int) -> str:
         return text.read(start, stop) if whole is None else whole[start - begin : stop - begin]
 
     at = begin
     parts: list[str] = []
-    for spot in stretch.spots:
-        _look_around(read, spot)
-        parts += [read(at, spot.start - spot.header), spot.new_text]
-        at = spot.stop + spot.newline
-    parts.append(read(at, stop))
+    for place in stretch.places:
+        _find_header_and_newline(read, place)
+        parts += [read(at, place.start - place.header_characters), place.new_text]
+        at = place.stop + place.drops_newline
+    parts.append(read(at, end))
     data = "".join(parts).encode()
     return [encode(frame, text.manifest.codec) for frame in _cut(data, text.manifest.frame_bytes)]
 
 
 def _bytes_of(text: Reader, stretch: Stretch) -> int:
     """The length of the old text of a stretch, in bytes."""
-    return first_byte(text, stretch.stop) - first_byte(text, stretch.first)
+    return first_byte(text, stretch.stop_frame) - first_byte(text, stretch.first_frame)
 
 
-def _look_around(read: Callable[[int, int], str], spot: Spot) -> None:
-    """Set `newline` of a document, and `header` if it is deleted."""
-    if spot.has_more and spot.stop > spot.start:
-        spot.newline = int(read(spot.stop - 1, spot.stop) != "\n" and read(spot.stop, spot.stop + 1) == "\n")
-    if spot.low < spot.start:
-        header = HEADER.replace("{path}", spot.name.decode())
-        if read(spot.low, spot.start).removeprefix("\n") == header:
-            spot.header = len(header)
+def _find_header_and_newline(read: Callable[[int, int], str], place: ChangedPlace) -> None:
+    """Set `drops_newline` of a changed document, and `header_characters` if it is deleted."""
+    if place.has_text_after and place.stop > place.start:
+        place.drops_newline = read(place.stop - 1, place.stop) != "\n" and read(place.stop, place.stop + 1) == "\n"
+    if place.first_affected < place.start:
+        header = HEADER.replace("{path}", place.name.decode())
+        if read(place.first_affected, place.start).removeprefix("\n") == header:
+            place.header_characters = len(header)
 
 
 def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
@@ -204,9 +220,9 @@ def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
 
 def store_frames(text: Reader, pieces: Pieces, stretches: Sequence[Stretch]) -> list[FrameRun]:
     """Rewrite the stretches, a few at once, and store their new frames. Returns one run for each of these."""
-    for at in range(0, len(stretches), _REQUESTS):
-        some = stretches[at : at + _REQUESTS]
-        rewritten = in_threads(lambda stretch: rewrite(text, stretch), some, _REQUESTS, "monocontext-edit")
+    for at in range(0, len(stretches), _STRETCHES_AT_ONCE):
+        some = stretches[at : at + _STRETCHES_AT_ONCE]
+        rewritten = in_threads(lambda stretch: rewrite(text, stretch), some, _STRETCHES_AT_ONCE, "monocontext-edit")
         for stretch, frames in zip(some, rewritten, strict=True):
             stretch.frames = [record for _, record in frames]
             for stored, record in frames:

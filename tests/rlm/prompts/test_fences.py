@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.engine.hints.reply import Fences
+from monocontext.engine.hints.reply import CodeFinder
 from monocontext.engine.hints.statements import BlockSource
 from rlm.prompts.replies import parse_reply
 
@@ -49,10 +49,10 @@ class Source(BlockSource):
 
 def hinted(reply: str, size: int) -> list[str]:
     source = Source()
-    fences = Fences(source, None)
+    finder = CodeFinder(source, None)
     for at in range(0, len(reply), size):
-        fences.push(reply[at : at + size])
-    fences.end()
+        finder.push(reply[at : at + size])
+    finder.end()
     return [block.rstrip("\n") for block in source.blocks if block.strip()]
 
 
@@ -68,3 +68,17 @@ def test_other_languages_neither_run_nor_hint(tag: str, mark: str) -> None:
     reply = f"I look:\n{mark}{tag}\n{CODE}\n{mark}\nand see"
     assert parse_reply(reply).blocks == ()
     assert hinted(reply, 3) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "blocks"),
+    [
+        ("```json", [CODE]),
+        ("``` and so on", [CODE]),
+        ("print(1) ```json", [f"{CODE}\nprint(1) "]),
+        ("```repl", [CODE, "inside(x)"]),
+    ],
+)
+def test_a_closing_fence_with_a_tag_opens_the_next_block(line: str, blocks: list[str]) -> None:
+    reply = f"```repl\n{CODE}\n{line}\ninside(x)\n```\nafter(x)\n"
+    assert [hinted(reply, size) for size in (1, 2, 3, 10**6)] == [blocks] * 4

@@ -230,7 +230,7 @@ def test_children_read_by_connections_of_their_own(filled: SeaweedServer) -> Non
                 wrong.append("parent")
 
     def reads_its_own() -> str:
-        before, inherited = sockets(), len(parents.pool._all)
+        before, inherited = sockets(), len(parents.pool._open)
         right = all(store.get_range("child", 0, 20_000).data == DATA[:-20_001:-1] for _ in range(10))
         # The parent's connections are closed here, and one is opened: the parent alone decides when its own end.
         return f"{right} {sockets() - 1 == before - inherited}"

@@ -42,7 +42,7 @@ def store() -> Iterator[MemoryStore]:
 @pytest.fixture
 def asks_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches ask filters in texts of any size, and edits of neighbouring frames are made apart."""
-    monkeypatch.setattr(edited_text, "_AT_ONCE_BYTES", 5_000)
+    monkeypatch.setattr(edited_text, "_FULL_STRETCH_BYTES", 5_000)
     monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
     monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 0)
     monkeypatch.setattr(inline, "MOST_GROWN_BYTES", 0)
@@ -86,11 +86,11 @@ def test_one_document_of_a_thousand(store: MemoryStore) -> None:
 
 def test_a_document_in_each_frame(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames side by side are read together, but not all of them at once."""
-    monkeypatch.setattr(edited_text, "_AT_ONCE_BYTES", 128 << 10)
+    monkeypatch.setattr(edited_text, "_FULL_STRETCH_BYTES", 128 << 10)
     at_once: list[int] = []
 
     def rewrite(text: Reader, stretch: edited_text.Stretch) -> Any:
-        at_once.append((stretch.stop - stretch.first) * text.manifest.frame_bytes)
+        at_once.append((stretch.stop_frame - stretch.first_frame) * text.manifest.frame_bytes)
         return rewritten(text, stretch)
 
     rewritten = edited_text.rewrite

@@ -25,7 +25,7 @@ from rlm.runners.confine import bubblewrap, seccomp
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import python_view
 from rlm.runners.remote import RemoteRunner
-from rlm.runners.values import MOST_SURROGATES, decode_value, encode_value, split_texts
+from rlm.runners.values import MOST_SURROGATES, decode_from_worker, encode_for_host, split_texts
 
 
 def framed(head: object, body: bytes = b"") -> bytes:
@@ -113,23 +113,23 @@ def test_descriptors_that_are_sent_along_do_not_arrive(ends: tuple[Channel, sock
 )
 def test_values_cross_as_they_are(value: object) -> None:
     texts: list[bytes] = []
-    tree = json.loads(json.dumps(encode_value(value, texts)))
-    assert decode_value(tree, split_texts([len(text) for text in texts], memoryview(b"".join(texts)))) == value
+    tree = json.loads(json.dumps(encode_for_host(value, texts)))
+    assert decode_from_worker(tree, split_texts([len(text) for text in texts], memoryview(b"".join(texts)))) == value
 
 
 def test_a_batch_of_texts_takes_little_room_beside_them() -> None:
     texts: list[bytes] = []
     batch = [f"prompt {i}" for i in range(20_000)]
-    tree = json.loads(json.dumps(encode_value([batch, ["é"]], texts)))
+    tree = json.loads(json.dumps(encode_for_host([batch, ["é"]], texts)))
     assert tree == [{"texts": [0, 20_000]}, [{"text": 20_000}]]
-    crossed = decode_value(tree, split_texts([len(text) for text in texts], memoryview(b"".join(texts))))
+    crossed = decode_from_worker(tree, split_texts([len(text) for text in texts], memoryview(b"".join(texts))))
     assert crossed == [batch, ["é"]]
 
 
 @pytest.mark.parametrize("value", [object(), open, {1: 2}, b"x", {1, 2}, 1 << 20_000], ids=type)
 def test_what_is_no_plain_data_does_not_leave(value: object) -> None:
     with pytest.raises(TypeError, match="cannot leave the sandbox"):
-        encode_value(value, [])
+        encode_for_host(value, [])
 
 
 @pytest.mark.parametrize(
@@ -139,18 +139,18 @@ def test_what_is_no_plain_data_does_not_leave(value: object) -> None:
 )  # fmt: skip
 def test_a_text_is_named_once_and_only_where_there_is_one(tree: object) -> None:
     with pytest.raises(ChannelAbuse):
-        decode_value(tree, ["a", "b"])
+        decode_from_worker(tree, ["a", "b"])
 
 
 @pytest.mark.parametrize("tree", [{"text": 0}, {"text": -1}, {"x": 1}, {"dict": [[1, 2]]}, {"dict": [["a"]]}, {}])
 def test_trees_that_no_worker_sends_are_abuse(tree: object) -> None:
     with pytest.raises(ChannelAbuse):
-        decode_value(tree, [])
+        decode_from_worker(tree, [])
     deep: Any = 1
     for _ in range(60):
         deep = [deep]
     with pytest.raises(ChannelAbuse):
-        decode_value(deep, [])
+        decode_from_worker(deep, [])
 
 
 @pytest.mark.parametrize("sizes", [None, "5", [5], [-1, 5], [True], [1.0], [2, 3]])
