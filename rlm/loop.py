@@ -248,7 +248,7 @@ class Loop:
                 break
 
     def _run(self, block: CodeBlock) -> Cell:
-        if not block.runs:
+        if not block.may_run:
             return Cell(block.code, CellResult(stderr=prompts.CUT_NOT_RUN), start_seconds=self.gate.elapsed())
         started, waited = self.gate.elapsed(), self.subcalls.waited_seconds
         before, (mark, _) = protocol.reading_cost(self.context), protocol.reads_since(self.context)

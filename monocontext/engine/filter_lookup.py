@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 LEAST_FRAMES = 8
 """A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
-FEW = 4
-"""The most candidates for which a part of the rows is enough: so few frames are requested at once."""
-IN_VAIN = 0.1
-"""The most candidates that such a part may name by chance: a round trip costs as much as half a frame."""
+FEW_CANDIDATES = 4
+"""The most candidates at which a look-up stops before all of its rows have arrived: so few frames are requested at
+once."""
+MOST_BY_CHANCE = 0.1
+"""It stops only if at most this many candidates are expected by chance: a round trip costs as much as half a frame."""
 PAGES_WITH_ROWS = 16
 """The most index pages that a search requests with its rows: 1.4 MB, the pages of 16 GB of text. Of more pages, the
 rows say which are needed."""
 SECTIONS_AT_ONCE = 64
 """Directories of filters that are fetched at once: 4 MB, for 64 TB of text."""
-DENSE = 0.4
+DENSE_SHARE = 0.4
 """The share of frames above which a search reads all of them: a pass without gaps is cheaper."""
 MOST_LISTED = 1 << 17
 """The most candidates that are listed if they are dense: 32 GB of text. Listing them takes 0.2 s."""
@@ -72,11 +73,12 @@ class _Section:
         return self.planner is not None or bool(self.parts)
 
     def item(self, frames: int) -> FetchItem:
-        """The directory to fetch, in a text of so many frames; decoding it opens the section."""
+        """The directory to fetch, in a text of so many frames."""
         directory = self.directory
         assert directory is not None
 
         def decode(body: memoryview) -> CachedBytes:
+            """Open the section: fill `parts` or set `planner`. Returns an empty marker for the cache."""
             from monocontext.format.directories import filters_in  # most texts have no directories
 
             entries = filters_in(directory, bytes(body))
@@ -122,275 +124,6 @@ def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: 
     return found
 
 
-class _RowLookup:
-    """The rows of filters that a query needs, and the stored blocks that contain them."""
-
-    def __init__(self, planner: Planner, query: Query):
-        self.rows: dict[FilterLayout, list[int]] = {}
-        for layout, row in planner.rows_to_read(query):
-            self.rows.setdefault(layout, []).append(row)
-        self.blocks: dict[tuple[FilterLayout, int], FetchItem] = {}
-        for layout, rows in self.rows.items():
-            for block, (key, offset) in layout.addresses(rows).items():
-                self.blocks[layout, block] = _block_item(layout, block, key, offset)
-
-    def rows_in(self, found: Mapping[Hashable, Any]) -> dict[tuple[FilterLayout, int], bytes]:
-        """The rows whose blocks were found; `found` has blocks by the keys of their items."""
-        by_layout: dict[FilterLayout, dict[int, bytes]] = {layout: {} for layout in self.rows}
-        for (layout, number), item in self.blocks.items():
-            if item.key in found:
-                by_layout[layout][number] = found[item.key].body
-        rows: dict[tuple[FilterLayout, int], bytes] = {}
-        for layout, numbers in self.rows.items():
-            rows |= layout.rows_in(by_layout[layout], numbers)
-        return rows
-
-
-class FilterLookup:
-    """The search filters of one text: which of their blocks a query needs, and the frames in which its matches begin.
-
-    Parameters of its methods: `within_line` says that a match, and what decides it, stays within a line. `records` has
-    the records of frames: the frame table, which fetches index pages, or `RecordsInMemory`.
-    """
-
-    elsewhere: Callable[[Query, bool], Runs | None] | None = None
-    """Looks up a query, and `within_line`, in filters outside of this text, with separate requests. Returns the
-    candidate frames; None if the filters cannot tell."""
-
-    def __init__(self, table: FrameTable, fetcher: Fetcher):
-        self._table = table
-        self._fetcher = fetcher
-        self._planned: list[_Section] = []
-        manifest = table.manifest
-        self._has_filters = bool(manifest.filters or manifest.filter_directories)
-
-    @property
-    def _sections(self) -> list[_Section]:
-        """All sections, planned by the first search."""
-        with self._fetcher.lock:
-            if not self._planned:
-                manifest, frames = self._table.manifest, self._table.frames
-                self._planned = _sections((*manifest.filter_directories, *manifest.filters), 0, frames, frames)
-        return self._planned
-
-    def narrow(
-        self, query: Query | None, start: int, stop: int, within_line: bool, records: Records, needs_text: bool
-    ) -> Finding[Narrowing | None]:
-        """Where matches may begin in characters [start, stop), a non-empty range.
-
-        `needs_text`: the text is read next, so filters are not worth a look-up if all of it is in memory. None if a
-        missing item cannot be fetched.
-        """
-        if reason := self._useless(query, self._table.frames):
-            return Narrowing(0, None, reason)
-        assert query is not None
-        if self.elsewhere is not None:
-            return (yield from self._narrow_elsewhere(query, start, stop, within_line))
-        if len(self._sections) > 1 or self._sections[0].planner is None:
-            return (yield from self._narrow_by_sections(query, start, stop, within_line, records))
-        [section] = self._sections
-        pages = self._pages_to_fetch_with_rows(start, stop)
-        if pages and (yield from self._hits(section, query, within_line, records, pages)) is None:
-            return None
-        within = yield from self._table.find_range(start, stop)
-        if within is None:
-            return None
-        if reason := self._useless(query, len(within)):
-            return Narrowing(0, None, reason)
-        hits = self._remembered(query, within_line)
-        if hits is None and needs_text:
-            with self._fetcher.lock:
-                if self._fetcher.cache.has_all(within):
-                    return Narrowing(0, None, "all of the text is in memory")
-        if hits is None:
-            hits = yield from self._hits(section, query, within_line, records)
-        return None if hits is None else _narrow_to(hits.runs, hits.has_rows, within)
-
-    def _narrow_by_sections(
-        self, query: Query, start: int, stop: int, within_line: bool, records: Records
-    ) -> Finding[Narrowing | None]:
-        """Like `narrow`, for a text with directories of filters: one section after the other, each in one wave, or two
-        if its directory is not in memory."""
-        within = yield from self._table.find_range(start, stop)
-        if within is None:
-            return None
-        while closed := [section for section in self._sections_of(within) if not section.is_open]:
-            some = closed[:SECTIONS_AT_ONCE]
-            yield Missing(tuple(section.item(self._table.frames) for section in some))
-            if not all(section.is_open for section in some):
-                return None
-        runs: list[tuple[int, int]] = []
-        has_rows = False
-        for section in self._sections_of(within):
-            hits = yield from self._hits(section, query, within_line, records)
-            if hits is None:
-                return None
-            has_rows = has_rows or hits.has_rows
-            runs += hits.runs
-        return _narrow_to(runs, has_rows, within)
-
-    def _narrow_elsewhere(self, query: Query, start: int, stop: int, within_line: bool) -> Finding[Narrowing | None]:
-        """Like `narrow`, with filters outside of this text, for any layout of its pages and filters."""
-        assert self.elsewhere is not None
-        hits = self._remembered(query, within_line)
-        if hits is None:
-            runs = self.elsewhere(query, within_line)
-            hits = _filter_hits(((0, self._table.frames),) if runs is None else runs, runs is not None)
-            self._remember(hits, query, within_line)
-        within = yield from self._table.find_range(start, stop)
-        if within is None:
-            return None
-        if reason := self._useless(query, len(within)):
-            return Narrowing(0, None, reason)
-        return _narrow_to(hits.runs, hits.has_rows, within)
-
-    def _sections_of(self, frames: range) -> list[_Section]:
-        return [part for section in self._sections for part in section.within(frames.start, frames.stop)]
-
-    def beginnings(self, frames: range) -> list[int]:
-        """The numbers of the frames, after the first, at which other filters begin to apply; none without
-        directories."""
-        return [section.first for section in self._sections_of(frames) if section.first > frames.start]
-
-    def _remembered(self, query: Query, within_line: bool, first: int = 0) -> FilterHits | None:
-        """The answer of the section that begins at frame `first`, if it is in memory."""
-        with self._fetcher.lock:
-            self._fetcher.check_open()
-            hits = self._fetcher.cache.get(("hits", query, within_line, first))
-        return hits if isinstance(hits, FilterHits) else None
-
-    def _remember(self, hits: FilterHits, query: Query, within_line: bool, first: int = 0) -> None:
-        with self._fetcher.lock:
-            self._fetcher.cache.put(("hits", query, within_line, first), hits)
-
-    def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
-        """Whether `narrow` would send its own requests. A thread that holds the lock may not wait for them."""
-        return self.elsewhere is not None and query is not None and self._remembered(query, within_line) is None
-
-    def _useless(self, query: Query | None, frames: int) -> str:
-        """The reason why filters do not help in this many frames; empty if they do."""
-        if query is None:
-            return "it has no text that every match holds"
-        if not self._has_filters and self.elsewhere is None:
-            return "the context has no search filters"
-        if frames < LEAST_FRAMES:
-            return f"filters are asked where a text has {LEAST_FRAMES} frames or more"
-        return ""
-
-    def _pages_to_fetch_with_rows(self, start: int, stop: int) -> list[FetchItem]:
-        """The index pages that a search in characters [start, stop) will need, if none of them is in memory.
-
-        They are requested together with the rows, so the offsets of candidates are known at once. None if there
-        are many or unknown pages, if round trips cost nothing, or if so short a search may use no filter.
-        """
-        frames = (stop - start) * self._table.frames // max(self._table.characters, 1)
-        if not self._fetcher.link.is_far or frames < 2 * LEAST_FRAMES:
-            return []
-        return self._table.pages_missing(start, stop, PAGES_WITH_ROWS)
-
-    def _hits(
-        self, section: _Section, query: Query, within_line: bool, records: Records, pages: Sequence[FetchItem] = ()
-    ) -> Finding[FilterHits | None]:
-        """The answer of a section's filters, remembered or looked up; a look-up also fetches `pages`."""
-        hits = self._remembered(query, within_line, section.first)
-        if hits is None:
-            assert section.planner is not None
-            hits = yield from self._look_up(section.planner, query, within_line, records, pages)
-            if hits is not None:
-                self._remember(hits, query, within_line, section.first)
-        return hits
-
-    def _look_up(
-        self, planner: Planner, query: Query, within_line: bool, records: Records, pages: Sequence[FetchItem]
-    ) -> Finding[FilterHits | None]:
-        """The answer of some filters. Only literals far after a match's beginning take records of frames."""
-        lookup = _RowLookup(planner, query)
-        if not pages and (early := self._look_in_memory(lookup, planner, query, within_line, records)) is not None:
-            return early
-        found: dict[Hashable, Any] = {}
-        missing = list(lookup.blocks.values())
-        brought = yield Missing((*missing, *pages), some_will_do=True)
-        while True:
-            with self._fetcher.lock:
-                for i, item in enumerate(missing):
-                    block = self._fetcher.cache.get(item.key) if brought is None else brought[i]
-                    if block is not None:
-                        found[item.key] = block
-            missing = [item for item in missing if item.key not in found]
-            if not missing:
-                break
-            # The slowest of many rows takes half as long again as most; often the others are enough.
-            if (early := self._look_in_memory(lookup, planner, query, within_line, records)) is not None:
-                return early
-            if brought is None and any(item.key not in self._fetcher.scheduler for item in missing):
-                return None
-            brought = yield Missing(tuple(missing), some_will_do=True)
-        rows = lookup.rows_in(found)
-        seen: set[Hashable] = set()
-        while True:
-            try:
-                frames = planner.candidates(query, rows, records, within_line)
-            except NotInMemory as error:
-                if error.item.key in seen:
-                    return None
-                seen.add(error.item.key)
-                yield Missing((error.item,))
-            else:
-                literal_bytes = sum([len(literal.text) for literal in literals(query)])
-                runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
-                return _filter_hits(runs, bool(lookup.rows), literal_bytes)
-
-    def _look_in_memory(
-        self, lookup: _RowLookup, planner: Planner, query: Query, within_line: bool, records: Records
-    ) -> FilterHits | None:
-        """The answer from the rows in memory if they leave few frames, hardly any by chance; else None.
-
-        A model looks for words that it has just read, or for another ending of a word that it found.
-        """
-        if not isinstance(query, Literal) or query.latest:
-            return None
-        with self._fetcher.lock:
-            entries = {item.key: self._fetcher.cache.peek(item.key) for item in lookup.blocks.values()}
-        found = {key: block for key, block in entries.items() if isinstance(block, CachedBytes)}
-        if not found or len(found) == len(entries):
-            return None
-        rows = lookup.rows_in(found)
-        try:
-            frames = planner.candidates(query, rows, records, within_line)
-        except NotInMemory:
-            return None
-        if frames is None or int(frames.sum()) > FEW or planner.expected_false_positives(rows) > IN_VAIN:
-            return None
-        return _filter_hits(_runs(frames, planner.first), bool(lookup.rows), len(query.text))
-
-    def cost_bytes(self, query: Query) -> int:
-        """The approximate bytes of the rows that a look-up fetches."""
-        last = self._sections[-1]
-        if last.planner is None:
-            return self._table.frames  # the filters are unknown: too much for a guess
-        read_bytes = sum(layout.block_bytes for layout, _ in last.planner.rows_to_read(query))
-        return read_bytes * self._table.frames // max(last.stop - last.first, 1)
-
-
-def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
-    """The answer of filters, restricted to a range of frames."""
-    first, last = within.start, within.stop
-    low = bisect_right(runs, first, key=lambda run: run[1])
-    high = bisect_left(runs, last, key=lambda run: run[0])
-    candidates = [(max(start, first), min(stop, last)) for start, stop in runs[low:high]]
-    frames, left = len(within), sum(stop - start for start, stop in candidates)
-    if left <= DENSE * frames:
-        return Narrowing(frames, candidates, "")
-    reason = f"{left:,} of {frames:,} frames may hold it"
-    if not has_rows:
-        reason = "filters know of texts of 5 bytes or more, of 3 letters"
-    return Narrowing(frames, None, reason, candidates if left <= MOST_LISTED else None)
-
-
-def _filter_hits(runs: Runs, has_rows: bool, query_bytes: int = 0) -> FilterHits:
-    return FilterHits(runs, has_rows, 150 * len(runs) + query_bytes + 200)
-
-
 class NotInMemory(Exception):
     """An index page, or its directory, has to be fetched before a frame's record is known."""
 
@@ -421,6 +154,290 @@ class RecordsInMemory:
         if not isinstance(page, Page):
             raise NotInMemory(page)
         return page
+
+
+class _RowLookup:
+    """The rows of filters that a query needs, and the stored blocks that contain them."""
+
+    def __init__(self, planner: Planner, query: Query):
+        self.rows: dict[FilterLayout, list[int]] = {}
+        for layout, row in planner.rows_to_read(query):
+            self.rows.setdefault(layout, []).append(row)
+        self.blocks: dict[tuple[FilterLayout, int], FetchItem] = {}
+        for layout, rows in self.rows.items():
+            for block, (key, offset) in layout.addresses(rows).items():
+                self.blocks[layout, block] = _block_item(layout, block, key, offset)
+
+    def rows_in(self, found: Mapping[Hashable, Any]) -> dict[tuple[FilterLayout, int], bytes]:
+        """The rows whose blocks were found; `found` has blocks by the keys of their items."""
+        by_layout: dict[FilterLayout, dict[int, bytes]] = {layout: {} for layout in self.rows}
+        for (layout, number), item in self.blocks.items():
+            if item.key in found:
+                by_layout[layout][number] = found[item.key].body
+        rows: dict[tuple[FilterLayout, int], bytes] = {}
+        for layout, numbers in self.rows.items():
+            rows |= layout.rows_in(by_layout[layout], numbers)
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The search for which filters are looked up."""
+
+    query: Query
+    within_line: bool
+    """Whether a match, and what decides it, stays within a line."""
+    records: Records
+    """The records of frames: the frame table, which fetches index pages, or `RecordsInMemory`."""
+
+
+class FilterLookup:
+    """The search filters of one text: which of their blocks a query needs, and the frames in which its matches
+    begin."""
+
+    elsewhere: Callable[[Query, bool], Runs | None] | None = None
+    """Looks up a query, and `within_line`, in filters outside of this text, with separate requests. Returns the
+    candidate frames; None if the filters cannot tell."""
+
+    def __init__(self, table: FrameTable, fetcher: Fetcher):
+        self._table = table
+        self._fetcher = fetcher
+        self._planned: list[_Section] = []
+        manifest = table.manifest
+        self._has_filters = bool(manifest.filters or manifest.filter_directories)
+
+    @property
+    def _sections(self) -> list[_Section]:
+        """All sections, planned by the first search."""
+        with self._fetcher.lock:
+            if not self._planned:
+                manifest, frames = self._table.manifest, self._table.frames
+                self._planned = _sections((*manifest.filter_directories, *manifest.filters), 0, frames, frames)
+        return self._planned
+
+    def narrow(
+        self, query: Query | None, start: int, stop: int, within_line: bool, records: Records, needs_text: bool
+    ) -> Finding[Narrowing | None]:
+        """Where matches may begin in characters [start, stop), a non-empty range.
+
+        `within_line` and `records`: see `_Search`.
+        `needs_text`: the text is read next, so filters are not worth a look-up if all of it is in memory. None if a
+        missing item cannot be fetched.
+        """
+        if reason := self._reason_against_filters(query, self._table.frames):
+            return Narrowing(0, None, reason)
+        assert query is not None
+        search = _Search(query, within_line, records)
+        if self.elsewhere is not None:
+            return (yield from self._narrow_elsewhere(search, start, stop))
+        if len(self._sections) > 1 or self._sections[0].planner is None:
+            return (yield from self._narrow_by_sections(search, start, stop))
+        [section] = self._sections
+        pages = self._pages_to_fetch_with_rows(start, stop)
+        if pages and (yield from self._hits(section, search, pages)) is None:
+            return None
+        within = yield from self._table.find_range(start, stop)
+        if within is None:
+            return None
+        if reason := self._reason_against_filters(query, len(within)):
+            return Narrowing(0, None, reason)
+        hits = self._remembered(query, within_line)
+        if hits is None and needs_text:
+            with self._fetcher.lock:
+                if self._fetcher.cache.has_all(within):
+                    return Narrowing(0, None, "all of the text is in memory")
+        if hits is None:
+            hits = yield from self._hits(section, search)
+        return None if hits is None else _narrow_to(hits.runs, hits.has_rows, within)
+
+    def _narrow_by_sections(self, search: _Search, start: int, stop: int) -> Finding[Narrowing | None]:
+        """Like `narrow`, for a text with directories of filters.
+
+        Sections are looked up one after the other: one round of requests each, after those for the directories that
+        are not in memory.
+        """
+        within = yield from self._table.find_range(start, stop)
+        if within is None:
+            return None
+        while closed := [section for section in self._sections_of(within) if not section.is_open]:
+            some = closed[:SECTIONS_AT_ONCE]
+            yield Missing(tuple(section.item(self._table.frames) for section in some))
+            if not all(section.is_open for section in some):
+                return None
+        runs: list[tuple[int, int]] = []
+        has_rows = False
+        for section in self._sections_of(within):
+            hits = yield from self._hits(section, search)
+            if hits is None:
+                return None
+            has_rows = has_rows or hits.has_rows
+            runs += hits.runs
+        return _narrow_to(runs, has_rows, within)
+
+    def _narrow_elsewhere(self, search: _Search, start: int, stop: int) -> Finding[Narrowing | None]:
+        """Like `narrow`, but the filters of another place answer (`elsewhere`)."""
+        assert self.elsewhere is not None
+        query, within_line = search.query, search.within_line
+        hits = self._remembered(query, within_line)
+        if hits is None:
+            runs = self.elsewhere(query, within_line)
+            hits = _filter_hits(((0, self._table.frames),) if runs is None else runs, runs is not None)
+            self._remember(hits, query, within_line)
+        within = yield from self._table.find_range(start, stop)
+        if within is None:
+            return None
+        if reason := self._reason_against_filters(query, len(within)):
+            return Narrowing(0, None, reason)
+        return _narrow_to(hits.runs, hits.has_rows, within)
+
+    def _sections_of(self, frames: range) -> list[_Section]:
+        return [part for section in self._sections for part in section.within(frames.start, frames.stop)]
+
+    def beginnings(self, frames: range) -> list[int]:
+        """The numbers of the frames, after the first, at which other filters begin to apply; none without
+        directories."""
+        return [section.first for section in self._sections_of(frames) if section.first > frames.start]
+
+    def _remembered(self, query: Query, within_line: bool, first: int = 0) -> FilterHits | None:
+        """The answer of the section that begins at frame `first`, if it is in memory."""
+        with self._fetcher.lock:
+            self._fetcher.check_open()
+            hits = self._fetcher.cache.get(("hits", query, within_line, first))
+        return hits if isinstance(hits, FilterHits) else None
+
+    def _remember(self, hits: FilterHits, query: Query, within_line: bool, first: int = 0) -> None:
+        with self._fetcher.lock:
+            self._fetcher.cache.put(("hits", query, within_line, first), hits)
+
+    def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
+        """Whether `narrow` would send its own requests. A thread that holds the lock may not wait for them."""
+        return self.elsewhere is not None and query is not None and self._remembered(query, within_line) is None
+
+    def _reason_against_filters(self, query: Query | None, frames: int) -> str:
+        """The reason why filters do not help in this many frames; empty if they do."""
+        if query is None:
+            return "it has no text that every match holds"
+        if not self._has_filters and self.elsewhere is None:
+            return "the context has no search filters"
+        if frames < LEAST_FRAMES:
+            return f"filters are asked where a text has {LEAST_FRAMES} frames or more"
+        return ""
+
+    def _pages_to_fetch_with_rows(self, start: int, stop: int) -> list[FetchItem]:
+        """The index pages that a search in characters [start, stop) will need, if none of them is in memory.
+
+        They are requested together with the rows, so the offsets of candidates are known at once. Empty if there
+        are too many pages or unknown ones, if round trips cost nothing, or if the range is so short that filters may
+        not be used.
+        """
+        frames = (stop - start) * self._table.frames // max(self._table.characters, 1)
+        if not self._fetcher.link.is_far or frames < 2 * LEAST_FRAMES:
+            return []
+        return self._table.pages_missing(start, stop, PAGES_WITH_ROWS)
+
+    def _hits(self, section: _Section, search: _Search, pages: Sequence[FetchItem] = ()) -> Finding[FilterHits | None]:
+        """The answer of a section's filters, remembered or looked up; a look-up also fetches `pages`."""
+        hits = self._remembered(search.query, search.within_line, section.first)
+        if hits is None:
+            assert section.planner is not None
+            hits = yield from self._look_up(section.planner, search, pages)
+            if hits is not None:
+                self._remember(hits, search.query, search.within_line, section.first)
+        return hits
+
+    def _look_up(self, planner: Planner, search: _Search, pages: Sequence[FetchItem]) -> Finding[FilterHits | None]:
+        """The answer of some filters. Records of frames are needed only if a literal may begin in a later frame than
+        its match."""
+        lookup = _RowLookup(planner, search.query)
+        if not pages and (early := self._try_rows_in_memory(lookup, planner, search)) is not None:
+            return early
+        found: dict[Hashable, Any] = {}
+        missing = list(lookup.blocks.values())
+        brought = yield Missing((*missing, *pages), some_will_do=True)
+        while True:
+            with self._fetcher.lock:
+                # `brought` is None if the read-ahead resumed this walk: then look in the cache (see `frame_table`).
+                for i, item in enumerate(missing):
+                    block = self._fetcher.cache.get(item.key) if brought is None else brought[i]
+                    if block is not None:
+                        found[item.key] = block
+            missing = [item for item in missing if item.key not in found]
+            if not missing:
+                break
+            # The slowest of many rows takes half as long again as most; often the others are enough.
+            if (early := self._try_rows_in_memory(lookup, planner, search)) is not None:
+                return early
+            if brought is None and any(item.key not in self._fetcher.scheduler for item in missing):
+                return None
+            brought = yield Missing(tuple(missing), some_will_do=True)
+        rows = lookup.rows_in(found)
+        seen: set[Hashable] = set()
+        while True:
+            try:
+                frames = planner.candidates(search.query, rows, search.records, search.within_line)
+            except NotInMemory as error:
+                if error.item.key in seen:
+                    return None
+                seen.add(error.item.key)
+                yield Missing((error.item,))
+            else:
+                literal_bytes = sum([len(literal.text) for literal in literals(search.query)])
+                runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
+                return _filter_hits(runs, bool(lookup.rows), literal_bytes)
+
+    def _try_rows_in_memory(self, lookup: _RowLookup, planner: Planner, search: _Search) -> FilterHits | None:
+        """The answer from the rows in memory if they leave few frames, hardly any by chance; else, or if all rows are
+        in memory, None.
+
+        A model looks for words that it has just read, or for another ending of a word that it found.
+        """
+        query = search.query
+        if not isinstance(query, Literal) or query.latest:
+            return None
+        with self._fetcher.lock:
+            entries = {item.key: self._fetcher.cache.peek(item.key) for item in lookup.blocks.values()}
+        found = {key: block for key, block in entries.items() if isinstance(block, CachedBytes)}
+        if not found or len(found) == len(entries):
+            return None
+        rows = lookup.rows_in(found)
+        try:
+            frames = planner.candidates(query, rows, search.records, search.within_line)
+        except NotInMemory:
+            return None
+        if (
+            frames is None
+            or int(frames.sum()) > FEW_CANDIDATES
+            or planner.expected_false_positives(rows) > MOST_BY_CHANCE
+        ):
+            return None
+        return _filter_hits(_runs(frames, planner.first), bool(lookup.rows), len(query.text))
+
+    def cost_bytes(self, query: Query) -> int:
+        """The approximate bytes of the rows that a look-up fetches."""
+        last = self._sections[-1]
+        if last.planner is None:
+            return self._table.frames  # the filters are unknown: too much for a guess
+        read_bytes = sum(layout.block_bytes for layout, _ in last.planner.rows_to_read(query))
+        return read_bytes * self._table.frames // max(last.stop - last.first, 1)
+
+
+def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
+    """The answer of filters, restricted to a range of frames."""
+    first, last = within.start, within.stop
+    low = bisect_right(runs, first, key=lambda run: run[1])
+    high = bisect_left(runs, last, key=lambda run: run[0])
+    candidates = [(max(start, first), min(stop, last)) for start, stop in runs[low:high]]
+    frames, left = len(within), sum(stop - start for start, stop in candidates)
+    if left <= DENSE_SHARE * frames:
+        return Narrowing(frames, candidates, "")
+    reason = f"{left:,} of {frames:,} frames may hold it"
+    if not has_rows:
+        reason = "the filters have no rows for so short a text; they need 5 bytes, or 3 letters"
+    return Narrowing(frames, None, reason, candidates if left <= MOST_LISTED else None)
+
+
+def _filter_hits(runs: Runs, has_rows: bool, query_bytes: int = 0) -> FilterHits:
+    return FilterHits(runs, has_rows, 150 * len(runs) + query_bytes + 200)
 
 
 def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> FetchItem:

@@ -60,7 +60,7 @@ class FramePass:
                 while (text := self._take()) is not None:
                     if self._on_text:
                         self._on_text(text)
-                    if text.spent:
+                    if text.decoding_work:
                         self._keep_decoded(text)
                     with self._fetcher.lock:  # cached frames need no lock: on an event loop, other tasks may run here
                         pass
@@ -79,7 +79,7 @@ class FramePass:
         fetcher = self._fetcher
         frame, found = self._ahead[0]
         text: FrameText = fetcher.wait(frame.number, found, self._token) if isinstance(found, Fetch) else found
-        if not text.used:
+        if not text.is_used:
             fetcher.use(text)
         self._ahead.popleft()
         size_bytes = self._memory_bytes(frame)

@@ -379,7 +379,7 @@ def frame_item(frame: Frame, needles: tuple[bytes, ...] = ()) -> FetchItem:
         def end() -> FrameText:
             text = FrameText(frame, fill())
             if needles:
-                text.scanned = needles, tuple([find_apart(text.data, needle) for needle in needles])
+                text.needles_found = needles, tuple([find_apart(text.data, needle) for needle in needles])
             return text
 
         return end

@@ -209,8 +209,8 @@ class Reader:
                 ahead.before_read(start, stop, number)
             text = fetcher.fetch_one(frame_item(page[i]))
             assert isinstance(text, FrameText)
-        elif text.used:
-            if text.spent:
+        elif text.is_used:
+            if text.decoding_work:
                 self._keep_decoded(text)
             return text
         fetcher.use(text, partial(ahead.read, Read(start, stop, number, number), late))
@@ -228,14 +228,14 @@ class Reader:
             self.fetcher.check_open()
             for number in range(page.first_frame + first, page.first_frame + last + 1):
                 text = cache.get(number) if number in cache else None
-                if not isinstance(text, FrameText) or not text.used:
+                if not isinstance(text, FrameText) or not text.is_used:
                     return None
                 texts.append(text)
             self.stats.hits += len(texts)
         if self.log:
             self.log.add(start, stop)
         for text in texts:
-            if text.spent:
+            if text.decoding_work:
                 self._keep_decoded(text)
         return texts
 
@@ -243,7 +243,7 @@ class Reader:
         """Keep the decoded text of a frame that is sliced again and again, if the cache has room for it."""
         if not text.is_worth_keeping:
             return
-        text.spent = 0
+        text.decoding_work = 0
         if self.cache.has_room_for_decoded(text.frame.characters):
             whole = text.text
             with self.fetcher.lock:
@@ -281,7 +281,7 @@ class Reader:
         return None
 
     def _use(self, text: FrameText) -> FrameText:
-        if not text.used:
+        if not text.is_used:
             self.fetcher.use(text)
         return text
 
@@ -472,7 +472,7 @@ class Reader:
         if not 0 <= newline < self.manifest.newlines:
             return None
         text = self._in_memory(self.table.newline_frame(newline).number)
-        return text if text is not None and text.used else None
+        return text if text is not None and text.is_used else None
 
     def line_of(self, character: int) -> int:
         r"""Number of newlines before a character: the line that holds it."""

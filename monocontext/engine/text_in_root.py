@@ -88,8 +88,8 @@ class Ends:
         counts = _counts(tail, last)
         before = last.characters - counts[2], last.bytes - counts[1], last.newlines - counts[3]
         end = Frame(last.frames - 1, ROOT_KEY, 0, *counts, "raw", None, *before)
-        self._head = FrameText(first, head, used=True) if head else None
-        self._tail = FrameText(end, tail, used=True) if tail else None
+        self._head = FrameText(first, head, is_used=True) if head else None
+        self._tail = FrameText(end, tail, is_used=True) if tail else None
         self.head_stop = first.characters
         """The character after the head."""
         self.tail_start = end.start

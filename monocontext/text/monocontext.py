@@ -393,8 +393,8 @@ class Monocontext(StrLike, Sequence[str]):
         if source.reader.log:
             return text.slice(start - low, stop - low)  # the log must see each read, so no read may bypass the reader
         # A frame read twice is worth keeping as bytes; to decode all of it pays where it is sliced again and again.
-        if text.whole is not None or (self._last_frame == frame.number and (text.is_ascii or text.is_worth_keeping)):
-            data = text.data if text.is_ascii and text.whole is None else text.text
+        if text.decoded is not None or (self._last_frame == frame.number and (text.is_ascii or text.is_worth_keeping)):
+            data = text.data if text.is_ascii and text.decoded is None else text.text
             self._hot = _clip_frame(low, high, len(self), data)
         if source.reader.is_closed:  # while this read was on its way
             self._hot = _COLD

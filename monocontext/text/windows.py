@@ -84,7 +84,7 @@ class Window:
         """The position in `data` of the first needle within [position, stop), or -1."""
         frame = self._frame
         if frame is not None and frame.data is self.data:
-            needles, firsts = frame.scanned  # by a thread that decoded it
+            needles, firsts = frame.needles_found  # by a thread that decoded it
             if units in needles:
                 first = firsts[needles.index(units)]
                 if first < 0 or position <= first:
@@ -113,8 +113,8 @@ class Window:
             return _decode(data)
         if len(data) == len(text.data):
             return text.read()
-        frame, whole = text.frame, text.whole
-        return _decode(data) if whole is None else whole[self.start - frame.start : self._stop - frame.start]
+        frame, decoded = text.frame, text.decoded
+        return _decode(data) if decoded is None else decoded[self.start - frame.start : self._stop - frame.start]
 
 
 class Joined(Window):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rlm.prompts.code import OPENING, RUNS, Fence
+from rlm.prompts.code import OPENING, PYTHON_TAGS, FencedBlock
 from rlm.runners.syntax import parse
 
 _CODE_LINE = re.compile(
@@ -17,7 +17,7 @@ _CODE_LINE = re.compile(
     r"|[A-Za-z_][\w.\[\]'\", ]*\s*[-+*/|]?=[^=]|[A-Za-z_][\w.]*\()"
 )
 _IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(.+\)")
-_BARE = re.compile(rf"\s*[`'\"*<\[]{{0,2}}({RUNS})[`'\"*>\]:]{{0,2}}\s*", re.IGNORECASE)
+_BARE = re.compile(rf"\s*[`'\"*<\[]{{0,2}}({PYTHON_TAGS})[`'\"*>\]:]{{0,2}}\s*", re.IGNORECASE)
 
 _TOOL_CALL = re.compile(
     r"<tool_call>|<function[=_ ]\S*|<\|python_(?:tag|start)\|>|\[TOOL_CALLS\]|<execute(?:_\w+)?>|<invoke \S*"
@@ -25,12 +25,12 @@ _TOOL_CALL = re.compile(
 )
 """Tool calls in text, in the forms of several models."""
 _INSIDE_LINE = re.compile(
-    rf"^[^`\n]*[^`\s][^`\n]*`{{3,}}[ \t]*{RUNS}[ \t]*$|`{{3,}}[ \t]*{RUNS}[ \t]+[^`\n]+`{{3,}}",
+    rf"^[^`\n]*[^`\s][^`\n]*`{{3,}}[ \t]*{PYTHON_TAGS}[ \t]*$|`{{3,}}[ \t]*{PYTHON_TAGS}[ \t]+[^`\n]+`{{3,}}",
     re.MULTILINE | re.IGNORECASE,
 )
 
 
-def explain(reply: str, fences: Sequence[Fence]) -> str:
+def explain(reply: str, fences: Sequence[FencedBlock]) -> str:
     """The reason why the code or the answer in a reply did not count; empty if the reply has neither."""
     lines = reply.strip().split("\n")
     code = "\n".join(line for line in lines if not OPENING.match(line))

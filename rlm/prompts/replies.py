@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from rlm.prompts.code import OPENING, Fence, acts, gives_answer, may_open, read_fence, whole_code
+from rlm.prompts.code import OPENING, FencedBlock, acts, gives_answer, may_open, read_fence, whole_code
 from rlm.prompts.code import CodeBlock as CodeBlock
 from rlm.prompts.faults import explain
 from rlm.prompts.finals import FINAL, FINALS_TRIED, read_finals
@@ -118,7 +118,7 @@ class _Sections:
 
     blocks: list[CodeBlock] = field(default_factory=list)
     """Blocks of Python."""
-    other_fences: list[Fence] = field(default_factory=list)
+    other_fences: list[FencedBlock] = field(default_factory=list)
     """Fenced blocks without a tag, or in another language."""
     prose: list[str] = field(default_factory=list)
     """Lines outside all fences, with an empty line in place of each fence."""
@@ -169,7 +169,7 @@ def _read_sections(lines: Sequence[str]) -> _Sections:
             found.words += lines[at : at + taken]
             at += taken
             continue
-        after_code = fence.closed and (fence.is_python or not fence.tag)
+        after_code = fence.is_closed and (fence.is_python or not fence.tag)
         if fence.is_python:
             found.blocks.append(fence.block)
         else:
@@ -182,7 +182,7 @@ def _read_sections(lines: Sequence[str]) -> _Sections:
 
 
 def _code_without_fence(
-    own_text: str, prose: str, others: Sequence[Fence], final: TextFinal | None
+    own_text: str, prose: str, others: Sequence[FencedBlock], final: TextFinal | None
 ) -> tuple[CodeBlock, ...]:
     """Code that is not in a fence of Python: the whole reply, or its blocks without a tag. Empty if none acts."""
     if not any(fence.tag for fence in others) and (block := whole_code(own_text)):
@@ -191,7 +191,8 @@ def _code_without_fence(
         match = FINAL.search(prose)
         before = prose[: match.start()] if match and not others else ""
         return (CodeBlock(before.strip("\n")),) if acts(before) else ()
-    if len(others) == 1 and not (others[0].tag or others[0].closed):  # the fence closes code that lacks an opening one
+    if len(others) == 1 and not (others[0].tag or others[0].is_closed):
+        # The fence closes code that lacks an opening one.
         before = re.split(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", own_text, maxsplit=1, flags=re.MULTILINE)[0]
         if block := whole_code(before):
             return (block,)

@@ -26,8 +26,8 @@ SCRIPTS = {
 class Piece:
     def __init__(self, size_bytes: int):
         self.size_bytes = size_bytes
-        self.whole: str | None = None
-        self.spent = 0
+        self.decoded: str | None = None
+        self.decoding_work = 0
 
 
 @given(
@@ -54,9 +54,9 @@ def test_no_sequence_leaves_a_text_without_its_frame_or_the_cache_too_full(
         assert cache.used_bytes <= capacity
         here = {id(cache._main.get(key)) for key in cache._main} | {id(one.entry) for one in cache._probation.values()}
         here |= {id(entry) for entry, _ in cache._expected.values()}
-        kept = [piece for piece in pieces if piece.whole is not None]
+        kept = [piece for piece in pieces if piece.decoded is not None]
         assert all(id(piece) in here for piece in kept)
-        assert sum(sys.getsizeof(piece.whole) for piece in kept) == cache._decoded.size_bytes
+        assert sum(sys.getsizeof(piece.decoded) for piece in kept) == cache._decoded.size_bytes
 
 
 @pytest.mark.parametrize("line", SCRIPTS.values(), ids=SCRIPTS)
@@ -71,8 +71,8 @@ def test_slices_are_equal_before_and_after_and_the_texts_are_counted(line: str) 
     assert (cache._decoded.size_bytes > len(text)) == (line is not SCRIPTS["ASCII"])
     for _ in range(12):  # long slices of ASCII decode as well
         assert context[100:5000] + context[5000:9999] == text[100:9999]
-    frames = [text for text in (cache.get(number) for number in range(5)) if text.whole is not None]
-    assert cache._decoded.size_bytes >= sum(sys.getsizeof(frame.whole) for frame in frames)
+    frames = [text for text in (cache.get(number) for number in range(5)) if text.decoded is not None]
+    assert cache._decoded.size_bytes >= sum(sys.getsizeof(frame.decoded) for frame in frames)
 
 
 def test_a_cache_without_room_keeps_frames_and_asks_for_nothing_again() -> None:
@@ -95,12 +95,12 @@ def test_a_served_text_keeps_them_as_well() -> None:
     shelf = FrameCache(10_000)
     shelf.put(frames[0])
     for _ in range(SHORT_SLICES):
-        assert frames[0].whole is None
+        assert frames[0].decoded is None
         assert frames[0].slice(1, 3) == "字\n"
         shelf.keep_decoded(frames[0])
-    assert frames[0].whole == "漢字\n" * 100
+    assert frames[0].decoded == "漢字\n" * 100
     other = frame_of("x" * 9000)
     other.frame = other.frame._replace(start=300, number=4, start_newline=100)
     shelf.put(other)
-    assert frames[0].whole is None
+    assert frames[0].decoded is None
     assert shelf.with_newline(99) is None, "the frame had to go as well" if shelf.at(0) is None else "is there"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from monocontext import Monocontext
 from monocontext.engine import frame as frametext
-from monocontext.engine.frame import MARK_EVERY, FrameText
+from monocontext.engine.frame import CHECKPOINT_EVERY, FrameText
 from monocontext.errors import DamagedData
 from monocontext.format.codec import describe
 from monocontext.format.index import Frame
@@ -29,10 +29,10 @@ def frame_of(text: str, **changes: int) -> FrameText:
 
 @settings(max_examples=examples(300))
 @given(texts, st.sampled_from([8, 16, 24, 1024]), st.data())
-def test_all_ways(text: str, mark_every: int, data: st.DataObject) -> None:
+def test_all_ways(text: str, checkpoint_every: int, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frametext, "MARK_EVERY", mark_every)
-        patch.setattr(frametext, "NEWLINES_EVERY", mark_every // 2)
+        patch.setattr(frametext, "CHECKPOINT_EVERY", checkpoint_every)
+        patch.setattr(frametext, "NEWLINES_EVERY", checkpoint_every // 2)
         frame = frame_of(text)
         assert frame.text == text
         for _ in range(5):
@@ -52,12 +52,16 @@ def test_all_ways(text: str, mark_every: int, data: st.DataObject) -> None:
             frame.nth_newline(len(newlines))
 
 
-@pytest.mark.parametrize("size", [MARK_EVERY - 1, MARK_EVERY, MARK_EVERY + 1, 3 * MARK_EVERY, 70 * MARK_EVERY + 5])
+@pytest.mark.parametrize(
+    "size",
+    [CHECKPOINT_EVERY - 1, CHECKPOINT_EVERY, CHECKPOINT_EVERY + 1, 3 * CHECKPOINT_EVERY, 70 * CHECKPOINT_EVERY + 5],
+)
 def test_around_the_checkpoints_of_a_real_frame(size: int) -> None:
     rng = random.Random(size)
     text = "".join(rng.choices("abc\né漢😀", k=size))
     frame = frame_of(text)
-    edges = {mark + d for mark in range(0, size + 1, MARK_EVERY) for d in (-1, 0, 1)} | {size - 1, size}
+    checkpoints = range(0, size + 1, CHECKPOINT_EVERY)
+    edges = {checkpoint + d for checkpoint in checkpoints for d in (-1, 0, 1)} | {size - 1, size}
     places = sorted(place for place in edges if 0 <= place <= size)
     starts = {place: len(text[:place].encode()) for place in places}
     for place in places:

@@ -12,7 +12,7 @@ import pytest
 from monocontext.format.filters.case_folding import fold
 from monocontext.format.filters.frame_column import set_column
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, shrink_rows
-from monocontext.format.filters.words import LEVELS, strip, word_rows
+from monocontext.format.filters.words import LEVELS, stem_of, word_rows
 from tests.budget import examples
 
 from .test_grams import rows_of_grams
@@ -68,7 +68,7 @@ def test_words_that_stand_seldom_have_no_rows() -> None:
     ],
 )
 def test_endings(word: str, stem: str) -> None:
-    assert strip(word.encode()) == stem.encode()
+    assert stem_of(word.encode()) == stem.encode()
 
 
 def rows_one_by_one(text: str) -> list[int]:
@@ -77,7 +77,7 @@ def rows_one_by_one(text: str) -> list[int]:
     rows = set(rows_of_grams(folded))
     runs = re.findall(rb"[a-z0-9_\x80-\xff]{3,}", folded)
     pairs = re.findall(rb"(?=([\xe3-\xe9][\x80-\xff]{2}[\xe3-\xe9][\x80-\xff]{2}))", folded)
-    counts = Counter(map(hash_of, [*map(strip, runs), *pairs]))
+    counts = Counter(map(hash_of, [*map(stem_of, runs), *pairs]))
     for level, least in enumerate(LEVELS):
         slots = (hashed % (1 << 14) for hashed, count in counts.items() if count >= least)
         rows |= {(1 << MAX_BITS) + level * (1 << 14) + slot for slot in slots}

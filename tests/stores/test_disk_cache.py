@@ -255,14 +255,14 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
 
 def test_the_folder_is_not_gone_through_at_each_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk, gone_through = DiskCache(tmp_path, 16 << 20), 0
-    plain = DiskCache._files
+    plain = DiskCache._scan
 
     def counted(self: DiskCache) -> object:
         nonlocal gone_through
         gone_through += 1
         return plain(self)
 
-    monkeypatch.setattr(DiskCache, "_files", counted)
+    monkeypatch.setattr(DiskCache, "_scan", counted)
     for number in range(600):
         disk.keep("object", number * 1000, Blob(bytes(1000), "etag", 10**6))
     assert gone_through <= 3  # a MiB of room each time

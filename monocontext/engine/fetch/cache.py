@@ -47,12 +47,12 @@ class DecodedTexts:
     """A `str` takes one, two or four bytes a character, depending on its largest character."""
     _kept: OrderedDict[Hashable, tuple[FrameText, int]] = field(default_factory=OrderedDict)
 
-    def keep(self, key: Hashable, frame: FrameText, whole: str) -> None:
+    def keep(self, key: Hashable, frame: FrameText, decoded: str) -> None:
         self.drop(key)
-        size_bytes = sys.getsizeof(whole)
+        size_bytes = sys.getsizeof(decoded)
         self._kept[key] = frame, size_bytes
         self.size_bytes += size_bytes
-        frame.whole = whole
+        frame.decoded = decoded
 
     def drop(self, key: Hashable) -> None:
         """Drop the text of a frame, if it is kept."""
@@ -60,7 +60,7 @@ class DecodedTexts:
         if found is not None:
             frame, size_bytes = found
             self.size_bytes -= size_bytes
-            frame.whole, frame.spent = None, 0
+            frame.decoded, frame.decoding_work = None, 0
 
     def drop_oldest(self) -> None:
         self.drop(next(iter(self._kept)))
@@ -238,10 +238,10 @@ class Cache:
         return self.used_bytes + MOST_BYTES * characters + 100 <= self.capacity_bytes
 
     @change
-    def keep_decoded(self, key: Hashable, frame: FrameText, whole: str) -> None:
+    def keep_decoded(self, key: Hashable, frame: FrameText, decoded: str) -> None:
         """Keep the decoded text of a frame, if the frame is in the cache."""
         if key in self:
-            self._decoded.keep(key, frame, whole)
+            self._decoded.keep(key, frame, decoded)
             self._make_room(0)
 
     @change

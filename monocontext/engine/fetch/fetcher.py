@@ -329,10 +329,10 @@ class Fetcher:
     @change
     def use(self, text: FrameText, step: Callable[[], None] | None = None) -> None:
         """Record that a caller looks at a frame, and run `step` as `act` does."""
-        if not text.used:
-            text.used = True
+        if not text.is_used:
+            text.is_used = True
             self.stats.bytes_used += text.frame.stored_bytes
-            if text.ahead:
+            if text.is_prefetched:
                 self.stats.prefetch.bytes_used += text.frame.stored_bytes
             for used in self.listeners.used:
                 used(text)
@@ -565,8 +565,8 @@ class Fetcher:
         elif error is None:
             for key, value in values.items():
                 if isinstance(value, FrameText):
-                    value.ahead = fetch.sent_ahead
-                    value.late = fetch.ahead is None or not fetch.speculative
+                    value.is_prefetched = fetch.sent_ahead
+                    value.was_awaited = fetch.ahead is None or not fetch.speculative
                 self.cache.put(key, value, used=key not in self.expected)
             if self.lock is LOCK:
                 keep_warm(self.cache)

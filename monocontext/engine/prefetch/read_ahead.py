@@ -235,12 +235,12 @@ class ReadAhead(Listener):
 
     def used(self, text: FrameText) -> None:
         self.fresh += 1
-        self.late += text.late
+        self.late += text.was_awaited
         self.used_bytes += text.frame.bytes
         number = text.frame.number
         if self._plans or self.follows_code:
             self._used.add(number)
-        if text.ahead:
+        if text.is_prefetched:
             self._cache.get(number)
             if self.ledger.settle(number):
                 self._walk()
@@ -324,7 +324,7 @@ class ReadAhead(Listener):
         """
         number, size = frame.number, frame.bytes
         found = self._cache.peek(number)
-        if number in self._unused or number in self._used or (isinstance(found, FrameText) and found.used):
+        if number in self._unused or number in self._used or (isinstance(found, FrameText) and found.is_used):
             return True
         assert plan.free_bytes is not None
         if plan.free_bytes < size and self._unused_bytes + size > self.used_bytes:

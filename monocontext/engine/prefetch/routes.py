@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from monocontext.engine.fetch.scheduler import Missing
-from monocontext.engine.filter_lookup import FEW, FilterLookup, RecordsInMemory
+from monocontext.engine.filter_lookup import FEW_CANDIDATES, FilterLookup, RecordsInMemory
 from monocontext.format.filters.query import Literal, Query
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Routes:
             query, 0, self.characters, False, RecordsInMemory(self._table), needs_text=False
         )
         runs = narrowed.runs if narrowed is not None else None
-        if runs is not None and sum(stop - start for start, stop in runs) <= FEW:
+        if runs is not None and sum(stop - start for start, stop in runs) <= FEW_CANDIDATES:
             yield from self.frames(number for run in runs for number in range(*run))
 
     def name_bytes(self, word: str) -> int:

@@ -120,7 +120,7 @@ class FrameCache:
     def keep_decoded(self, text: FrameText) -> None:
         """Keep the decoded text of a frame that is sliced again and again, if that needs no eviction."""
         if text.is_worth_keeping:
-            text.spent = 0
+            text.decoding_work = 0
             if self._texts.used_bytes + MOST_BYTES * text.frame.characters + 100 <= self.capacity_bytes:
                 self._put_decoded(text, text.text)
 

@@ -127,7 +127,7 @@ class ServedReader:
                 return None
             text = _texts_of(*self._ask("frame", character=start))[0]
             self._cache.put(text)
-        elif text.spent:
+        elif text.decoding_work:
             self._cache.keep_decoded(text)
         return text if stop <= text.frame.stop else None
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from monocontext.format.filters.byte_facts import EDGE, ByteFacts
 from monocontext.format.filters.case_folding import MAX_BYTES, fold
-from monocontext.format.filters.words import WORD_SHARE
+from monocontext.format.filters.words import GRAM_ROWS_PER_WORD_ROW
 from monocontext.format.refs import FILTER_KIND, FILTER_KINDS, LONGEST_GRAM
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _fifths(facts: ByteFacts) -> NDArray[np.uint8]:
 
 def height(bits: int, with_words: bool = True) -> int:
     """The total number of rows of a filter with 2 ** bits rows of grams."""
-    return (1 << bits) + ((1 << bits) // WORD_SHARE if with_words else 0)
+    return (1 << bits) + ((1 << bits) // GRAM_ROWS_PER_WORD_ROW if with_words else 0)
 
 
 HIGHEST = height(MAX_BITS)

@@ -1,11 +1,11 @@
 """Map words to rows, which record how often words occur in a frame, so that a search by words knows where to begin.
 
-After the rows of grams, a filter has 2 ** (bits - 4) rows of words for each of `LEVELS`. A word has the same place, its
-*slot*, at each level. A column has that bit if some word of the slot occurs in the frame at least that often. These
-rows rule no frame out: they order the frames that may contain the words.
+After the rows of grams, a filter has one row for each slot and level. A word belongs to one *slot*, by its hash. In the
+row of a slot and a level, the bit of a frame is set if some word of the slot occurs in it at least as often as the
+level says. These rows exclude no frame: they order the frames that may contain the words.
 
 A word is a run of three or more ASCII letters, digits, `_` and bytes of other scripts in folded UTF-8, without an
-English ending (`strip`). In CJK, any two neighbouring characters are a word too.
+English ending (`stem_of`). In CJK, any two neighbouring characters are a word too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEVELS = (3, 8, 24, 64)
 would give 0.01 more recall for twice the space (docs/decisions/005-search-filters.md)."""
 SLOT_BITS = 4
 """A filter has 2 ** (bits - SLOT_BITS) slots."""
-WORD_SHARE = (1 << SLOT_BITS) // len(LEVELS)
+GRAM_ROWS_PER_WORD_ROW = (1 << SLOT_BITS) // len(LEVELS)
 """The number of rows of grams for each row of words."""
 
 _TOP_BITS = 14
@@ -35,7 +35,9 @@ _HASH_BITS = 16
 """The hash of a word is the number of its group, then its slot: 2 ** _TOP_BITS * _GROUPS values."""
 _FIRST, _LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 """The factors of the first and the last 8 bytes of a word in its hash."""
-_MOST = 99
+_MIX = _LAST
+"""The factor that mixes the bits of both: the hash is the upper bits of the product."""
+_LONGEST = 99
 """Longer words count as words of this length."""
 _PAIR_BYTES = 6
 """The length of two CJK characters."""
@@ -45,7 +47,8 @@ _ENDINGS = (b"ed", b"er", b"or", b"ing", b"ion", b"e")
 
 
 def set_word_rows(rows: NDArray[np.uint8], facts: ByteFacts, size: int) -> None:
-    """Set the rows of words, in an array of zeros, of the first `size` bytes of a folded text (0.4 ms for 256 KiB)."""
+    """Set the rows of words of one frame in the highest filter: `rows` is zeros, `size` the bytes of the folded frame,
+    after which `facts` may go on (0.4 ms for 256 KiB)."""
     import numpy as np
 
     slots = len(rows) // len(LEVELS)
@@ -56,13 +59,15 @@ def set_word_rows(rows: NDArray[np.uint8], facts: ByteFacts, size: int) -> None:
 
 
 def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:
-    """The rows of folded words at a level: one is set for each frame with one of the words `LEVELS[level]` times."""
+    """The rows of folded words at a level: a frame with one of the words at least `LEVELS[level]` times has a bit in at
+    least one of them."""
     slots = (1 << bits) >> SLOT_BITS
     first = (1 << bits) + level * slots
-    return tuple({first + (_hash(word) % (1 << _TOP_BITS) * slots >> _TOP_BITS): None for word in words})
+    rows = (first + (_hash(word) % (1 << _TOP_BITS) * slots >> _TOP_BITS) for word in words)
+    return tuple(dict.fromkeys(rows))  # without duplicates, in order
 
 
-def strip(word: bytes) -> bytes:
+def stem_of(word: bytes) -> bytes:
     """A word without `s`, then without the first of `_ENDINGS` that it has, if that leaves 3 bytes."""
     if len(word) > 3 and word.endswith(b"s"):
         word = word[:-1]
@@ -72,10 +77,10 @@ def strip(word: bytes) -> bytes:
 
 @lru_cache(256)
 def _hash(word: str) -> int:
-    stem = strip(word.encode("utf-8", "surrogatepass"))
+    stem = stem_of(word.encode("utf-8", "surrogatepass"))
     last = int.from_bytes(stem[-EDGE:], "little") if len(stem) > EDGE else 0
     mixed = int.from_bytes(stem[:EDGE], "little") * _FIRST ^ last * _LAST
-    return mixed * _LAST % (1 << 64) >> (64 - _HASH_BITS)
+    return mixed * _MIX % (1 << 64) >> (64 - _HASH_BITS)
 
 
 def _hashes(facts: ByteFacts, size: int) -> NDArray[np.int64]:
@@ -85,13 +90,16 @@ def _hashes(facts: ByteFacts, size: int) -> NDArray[np.int64]:
     eights, end = facts.eights, EDGE + size
     count = int(np.searchsorted(facts.starts, end - LEAST_BYTES, "right"))
     starts, stops = facts.starts[:count], np.minimum(facts.stops[:count], end)
+    # 1. a final s
     stops = stops - ((facts.raw.take(stops - 1) == ord("s")) & (stops - starts > LEAST_BYTES))
+    # 2. an ending, by the last two bytes (and the one before, for `ing` and `ion`)
     cuts = _cuts().take(facts.raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | facts.raw.take(stops - 2))
     three = np.flatnonzero(cuts == 3)
     cuts[three] *= facts.raw.take(stops.take(three) - 3) == ord("i")
-    sizes = np.minimum(stops - starts, _MOST).astype(np.int8)
+    sizes = np.minimum(stops - starts, _LONGEST).astype(np.int8)
     cuts *= sizes - cuts >= 3
     sizes -= cuts
+    # 3. hash the first and the last eight bytes
     mixed = eights.take(starts)
     mixed &= _masks().take(sizes)
     mixed *= np.uint64(_FIRST)
@@ -101,7 +109,7 @@ def _hashes(facts: ByteFacts, size: int) -> NDArray[np.int64]:
         leads = facts.raw[:end] - np.uint8(_PAIRED.start) < len(_PAIRED)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
         mixed = np.concatenate([mixed, (eights.take(pairs) & _masks()[_PAIR_BYTES]) * np.uint64(_FIRST)])
-    mixed *= np.uint64(_LAST)
+    mixed *= np.uint64(_MIX)
     mixed >>= np.uint64(64 - _HASH_BITS)
     hashes: NDArray[np.int64] = mixed.view(np.int64)
     return hashes
@@ -124,4 +132,4 @@ def _masks() -> NDArray[np.uint64]:
     """The mask of the first 8 bytes of a word, by its length."""
     import numpy as np
 
-    return np.array([(1 << 8 * min(each, EDGE)) - 1 for each in range(_MOST + 1)], np.uint64)
+    return np.array([(1 << 8 * min(each, EDGE)) - 1 for each in range(_LONGEST + 1)], np.uint64)

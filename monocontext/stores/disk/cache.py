@@ -35,7 +35,8 @@ from monocontext.stores.protocol import Blob, RangeReader
 
 _FOLDER = "monocontext-1"
 """The folder of this version of the layout."""
-_NAMED_BY_CONTENT = ("segments/", "index/", "filters/")
+_NEVER_REUSED = ("segments/", "index/", "filters/")
+"""The folders of a context whose names are never used for other bytes."""
 _BATCHES = 16
 """The capacity has this many batches, and room is made for a batch at a time. With 10 GiB the folder is scanned once
 for 640 MiB of writes, which takes 0.2 s for 40,000 files. During the scan, other threads may write another batch, as an
@@ -59,25 +60,25 @@ class DiskCache:
         self.capacity_bytes = check_int("cache_dir_bytes", capacity_bytes, 0)
         self._root = os.path.join(self.folder, _FOLDER)
         self._is_ready = False
-        self._reads = self._writes = True
-        self._not_before = 0.0
-        self._reset()
+        self._may_read = self._may_write = True
+        self._no_writes_before = 0.0
+        self._begin_process()
 
     def __repr__(self) -> str:
-        state = "" if self._writes else ", nothing is added" if self._reads else ", off"
+        state = "" if self._may_write else ", nothing is added" if self._may_read else ", off"
         return f"<DiskCache {self.folder}, at most {self.capacity_bytes:,} bytes{state}>"
 
     def find(self, name: str, start: int, length: int) -> Blob | None:
         """Read bytes of the object `name` from one file or several; `None` if some are missing."""
-        if not self._reads:
+        if not self._may_read:
             return None
         folder, requested = self._folder(name), ByteRange(start, start + length)
         path = os.path.join(folder, requested.name)
         try:
-            self._check()
+            self._check_owner()
             return read_block(path, name, requested.offset, requested.stop)
         except NotABlock:
-            self._drop(path)
+            self._remove_damaged(path)
             return None
         except FileNotFoundError:
             pass
@@ -95,12 +96,12 @@ class DiskCache:
         A scan caches 8 MiB at a time, and a later slice may need one frame of these.
         """
         parts, at, found = [], requested.offset, None
-        for stretch in _cover(_list_ranges(folder), requested):
-            path, stop = os.path.join(folder, stretch.name), min(stretch.stop, requested.stop)
+        for cached in _cover(_list_ranges(folder), requested):
+            path, stop = os.path.join(folder, cached.name), min(cached.stop, requested.stop)
             try:
                 found = read_block(path, name, at, stop)
             except NotABlock:
-                self._drop(path)
+                self._remove_damaged(path)
                 return None
             parts.append(found.data)
             at = stop
@@ -110,23 +111,23 @@ class DiskCache:
 
     def keep(self, name: str, start: int, blob: Blob) -> None:
         """Cache bytes of the object `name` that begin at `start`. Never raises `OSError`."""
-        if not self._writes:
+        if not self._may_write:
             return
-        folder, stretch = self._folder(name), ByteRange(start, start + len(blob.data))
+        folder, added = self._folder(name), ByteRange(start, start + len(blob.data))
         try:
             if not self._is_ready:
                 os.makedirs(self.folder, mode=0o700, exist_ok=True)
                 _make_folder(self._root)
-                self._check()
+                self._check_owner()
             if not self._reserve_room(len(blob.data)):
                 return
             for parent in (os.path.dirname(folder), folder):
                 _make_folder(parent)
-            before = _list_ranges(folder)
+            cached_before = _list_ranges(folder)
             write_block(folder, name, start, blob)
-            for other in before:
-                if other != stretch and stretch.offset <= other.offset and other.stop <= stretch.stop:
-                    _remove(os.path.join(folder, other.name))
+            for cached in cached_before:
+                if cached != added and added.offset <= cached.offset and cached.stop <= added.stop:
+                    _remove(os.path.join(folder, cached.name))
         except FileNotFoundError:
             self._is_ready = False  # another process made room or removed the cache
         except OSError as error:
@@ -135,11 +136,11 @@ class DiskCache:
     def forget(self, name: str, start: int, length: int) -> None:
         """Remove the files with any of these bytes of the object `name`."""
         folder = self._folder(name)
-        for stretch in _list_ranges(folder):
-            if stretch.offset < start + length and stretch.stop > start:
-                _remove(os.path.join(folder, stretch.name))
+        for cached in _list_ranges(folder):
+            if cached.offset < start + length and cached.stop > start:
+                _remove(os.path.join(folder, cached.name))
 
-    def _drop(self, path: str) -> None:
+    def _remove_damaged(self, path: str) -> None:
         """Remove a damaged file."""
         log.note(log.INFO, "%s is damaged: it is removed, and the store is read", path)
         _remove(path)
@@ -157,21 +158,23 @@ class DiskCache:
 
     def files(self) -> list[str]:
         """The paths of all files, temporary ones included."""
-        return [path for _, _, path in self._files()]
+        return [path for _, _, path in self._scan()]
 
     def _folder(self, name: str) -> str:
+        """The folder of an object."""
         if self._pid != os.getpid():
-            self._reset()
+            self._begin_process()
         digest = hashlib.sha256(name.encode()).hexdigest()[:40]
         return os.path.join(self._root, digest[:2], digest[2:])
 
-    def _reset(self) -> None:
+    def _begin_process(self) -> None:
+        """Reset what a fork must not share."""
         # The locks are new too: a thread that did not survive a fork may have held the old ones.
         self._lock, self._making_room = threading.Lock(), threading.Lock()
         self._room_bytes = 0
         self._pid = os.getpid()
 
-    def _check(self) -> None:
+    def _check_owner(self) -> None:
         """Raise `PermissionError` if others can write to the folder: checksums detect accidents, not forgeries."""
         if self._is_ready:
             return
@@ -184,9 +187,9 @@ class DiskCache:
     def _turn_off(self, error: OSError, *, reads: bool = False) -> None:
         """Stop writing, and with `reads` also reading; warn once."""
         with self._lock:
-            is_new = self._writes
-            self._writes = False
-            self._reads = self._reads and not reads
+            is_new = self._may_write
+            self._may_write = False
+            self._may_read = self._may_read and not reads
         if is_new:
             log.note(log.WARNING, "nothing is cached in %s from now on: %s", self.folder, _reason(error))
             try:
@@ -205,11 +208,21 @@ class DiskCache:
         spare_bytes = disk.free - int(disk.total * _FREE_SHARE)
         if spare_bytes >= size_bytes and self._reserve(size_bytes, 0):
             return True
-        now = time.monotonic()
-        if now < self._not_before:
+        if time.monotonic() < self._no_writes_before:
             return False
-        if self._making_room.locked():  # another thread is making room
+        if self._making_room.locked():  # by another thread; meanwhile others may overdraw by a batch
             return spare_bytes >= size_bytes and self._reserve(size_bytes, self._batch_bytes)
+        if self._make_room_and_reserve(size_bytes, spare_bytes):
+            return True
+        log.note(log.INFO, "no room in %s: nothing is cached there for %d s", self.folder, _RETRY_SECONDS)
+        return False
+
+    def _make_room_and_reserve(self, size_bytes: int, spare_bytes: int) -> bool:
+        """Make room for a batch of files, or for one larger file, and reserve that of a file of this size.
+
+        `spare_bytes` are free on the disk. If it fails, nothing is written for `_RETRY_SECONDS`.
+        """
+        began = time.monotonic()
         with self._making_room:  # not `acquire` and `try`: an interrupt between them would keep it locked
             with self._lock:
                 before = self._room_bytes
@@ -219,9 +232,8 @@ class DiskCache:
                 self._room_bytes += new_bytes - before  # other threads may have reserved some meanwhile
             if self._reserve(size_bytes, self._batch_bytes):
                 return True
-            self._not_before = now + _RETRY_SECONDS
-        log.note(log.INFO, "no room in %s: nothing is cached there for %d s", self.folder, _RETRY_SECONDS)
-        return False
+            self._no_writes_before = began + _RETRY_SECONDS
+            return False
 
     def _reserve(self, size_bytes: int, overdraft_bytes: int) -> bool:
         """Reserve room for a file if enough is left, or at most `overdraft_bytes` are missing."""
@@ -236,7 +248,7 @@ class DiskCache:
 
     def _make_room(self, ahead_bytes: int, spare_bytes: int) -> int:
         """Remove the least recently used files until `ahead_bytes` fit; returns the number of bytes that fit."""
-        files = sorted(self._files())
+        files = sorted(self._scan())
         used_bytes = sum(size for _, size, _ in files)
         most_bytes = min(self.capacity_bytes - self._batch_bytes, used_bytes + spare_bytes)
         for _, size, path in files:
@@ -250,7 +262,7 @@ class DiskCache:
                 pass  # files of other ranges are left
         return most_bytes - used_bytes
 
-    def _files(self) -> Iterator[tuple[float, int, str]]:
+    def _scan(self) -> Iterator[tuple[float, int, str]]:
         """Yield the time of last use, the size and the path of each file; removes abandoned temporary files."""
         now = time.time()
         folders = [self._root]
@@ -274,6 +286,8 @@ class DiskCachedReader:
     """A range reader over a store: it reads from the disk cache if possible, and caches bytes of the store."""
 
     def __init__(self, store: RangeReader, disk: DiskCache, place: str, *, is_own: bool) -> None:
+        """`place` distinguishes stores in the names of the cache. `is_own`: the store is that of the context itself,
+        whose names are never reused; objects of other places are cached by ETag only."""
         self.store = store
         """The store below."""
         self._disk = disk
@@ -304,15 +318,15 @@ class DiskCachedReader:
     def _name(self, key: str, etag: str | None) -> str | None:
         """The name under which ranges of an object are cached; `None` if the object may change and is not cached."""
         if self._is_own:
-            return f"{self._place} {key}" if key.startswith(_NAMED_BY_CONTENT) else None
+            return f"{self._place} {key}" if key.startswith(_NEVER_REUSED) else None
         return f"{self._place} {key} {etag}" if etag is not None else None
 
 
-def _cover(stretches: list[ByteRange], requested: ByteRange) -> list[ByteRange]:
+def _cover(cached: list[ByteRange], requested: ByteRange) -> list[ByteRange]:
     """The fewest cached ranges that cover the requested one, in order; none if a part is missing."""
     chosen, at = [], requested.offset
     while at < requested.stop:
-        furthest = max((each for each in stretches if each.offset <= at), key=lambda each: each.stop, default=None)
+        furthest = max((found for found in cached if found.offset <= at), key=lambda found: found.stop, default=None)
         if furthest is None or furthest.stop <= at:
             return []
         chosen.append(furthest)
@@ -325,7 +339,7 @@ def _list_ranges(folder: str) -> list[ByteRange]:
         names = os.listdir(folder)
     except OSError:
         return []
-    return [stretch for name in names if (stretch := parse_name(name))]
+    return [cached for name in names if (cached := parse_name(name))]
 
 
 def _reason(error: OSError) -> str:

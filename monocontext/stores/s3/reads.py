@@ -4,7 +4,8 @@ Invariants, also after retries:
 
 - all bytes are of one version: the ETag that the caller names, or else that of the first response, is sent and compared
 - a body is received only after status, Content-Range, length and ETag of its response agree with the request
-- our transport never requests bytes again that have arrived; boto3 reads the whole range again
+- after a fault our transport requests only the bytes that are missing, except for a body of unknown length, which
+  begins again; boto3 reads the whole range again
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from monocontext.stores.s3.errors import error_for_response, is_cut
 _BODY_ATTEMPTS = 4
 """Attempts of boto3 to read a body. botocore itself repeats a request only if it fails before its body."""
 _PAUSE_SECONDS = 0.05
+"""Half the longest pause after the first cut body; it doubles after each."""
 # Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 _PIECE_BYTES = 64 << 10
@@ -68,7 +70,8 @@ def read_by_boto3(
     most_bytes: int | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Blob:
-    """Read the same by boto3 (1 GET, and 1 for the whole span after each body that breaks off and a `pause`)."""
+    """Like `read_by_transport`, by boto3 (1 GET, and after each body that breaks off and a `pause` 1 for the whole
+    span)."""
     request = dict(target)
     if span is not None:
         request["Range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
@@ -82,7 +85,7 @@ def read_by_boto3(
     if len(data) != expected:
         raise DamagedData(f"{url}: expected {expected} bytes, found {len(data):,}")
     modified = answer["LastModified"].timestamp() if answer.get("LastModified") else 0.0
-    now, whole = response_seconds(answer), len(data) if total_bytes is None else total_bytes
+    now, whole = server_clock_seconds(answer), len(data) if total_bytes is None else total_bytes
     return Blob(data, found, whole, refusals=throttles.take(), modified_seconds=modified, now_seconds=now)
 
 
@@ -131,13 +134,14 @@ class Download:
         self.etag = etag
         """The version that is read; `None` while it is unknown."""
         self.refusals = 0
+        """Throttling responses, such as 503; the client counts them."""
         self._url = url
         self._span = span
         self._most_bytes = most_bytes
         self._total_bytes: int | None = None
         self._memory = BytesIO()
         self._length: int | None = None
-        """The size of `_memory`; `None` before the first head, and for a whole body of unknown length."""
+        """The size of `_memory`; `None` before the first response, and for a whole body of unknown length."""
         self._received_bytes = 0
         self._modified: str | None = None
         self._date: str | None = None
@@ -162,20 +166,23 @@ class Download:
     def receive(self, head: ResponseHead, body: Body) -> None:
         self._check(head)
         body.is_accepted = True
-        piece = memoryview(bytearray(_PIECE_BYTES if self._length is None else 1))
         if self._length is None:
-            while count := body.read_into(piece):
-                self._memory.write(piece[:count])
-                self._received_bytes += count
-                check_size(self._url, self._most_bytes, self._received_bytes)
-            self._total_bytes = self._received_bytes
+            self._receive_unknown_length(body)
             return
         while self._received_bytes < self._length and self._fill(body):
             pass
         if self._received_bytes < self._length:
             raise DamagedData(f"{self._url}: expected {self._length:,} bytes, found {self._received_bytes:,}")
-        if body.left_bytes != 0 and body.read_into(piece):
+        if body.left_bytes != 0 and body.read_into(memoryview(bytearray(1))):
             raise DamagedData(f"{self._url}: expected {self._length:,} bytes, found more")
+
+    def _receive_unknown_length(self, body: Body) -> None:
+        piece = memoryview(bytearray(_PIECE_BYTES))
+        while count := body.read_into(piece):
+            self._memory.write(piece[:count])
+            self._received_bytes += count
+            check_size(self._url, self._most_bytes, self._received_bytes)
+        self._total_bytes = self._received_bytes
 
     def _check(self, head: ResponseHead) -> None:
         span = self._missing()
@@ -217,8 +224,8 @@ class Download:
             self.etag,
             self._total_bytes,
             refusals=self.refusals,
-            modified_seconds=seconds_of(self._modified),
-            now_seconds=seconds_of(self._date),
+            modified_seconds=parse_http_date(self._modified),
+            now_seconds=parse_http_date(self._date),
         )
 
 
@@ -256,7 +263,7 @@ def modified_seconds(answer: dict[str, Any], url: str) -> float:
     return float(answer["LastModified"].timestamp())
 
 
-def seconds_of(date: str | None) -> float:
+def parse_http_date(date: str | None) -> float:
     """An HTTP date in seconds since 1970; 0 for a missing or invalid date."""
     if not date:
         return 0.0
@@ -273,9 +280,9 @@ def seconds_of(date: str | None) -> float:
         return 0.0
 
 
-def response_seconds(answer: Any) -> float:
+def server_clock_seconds(answer: Any) -> float:
     """The time of an answer of boto3 by the clock of the server, in seconds since 1970; 0 if it is missing."""
-    return seconds_of(answer["ResponseMetadata"].get("HTTPHeaders", {}).get("date"))
+    return parse_http_date(answer["ResponseMetadata"].get("HTTPHeaders", {}).get("date"))
 
 
 def bare_etag(etag: Any, url: str) -> str:

@@ -27,7 +27,7 @@ from monocontext.stores.s3.reads import (
     modified_seconds,
     read_by_boto3,
     read_by_transport,
-    response_seconds,
+    server_clock_seconds,
 )
 
 _THRESHOLD_BYTES = 16 << 20
@@ -150,7 +150,7 @@ class S3Store:
                 page = next(pages, None)
             if page is None:
                 return
-            now = response_seconds(page)
+            now = server_clock_seconds(page)
             for each in page.get("Contents", ()):
                 key = str(each["Key"]).removeprefix(self._root)
                 if not _is_usable(key):
@@ -164,7 +164,7 @@ class S3Store:
         with self._client(url) as client:
             answer = client.head_object(**self._target(key))
         etag, modified = bare_etag(answer.get("ETag"), url), modified_seconds(answer, url)
-        return ObjectInfo(key, int(answer["ContentLength"]), etag, modified, response_seconds(answer))
+        return ObjectInfo(key, int(answer["ContentLength"]), etag, modified, server_clock_seconds(answer))
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         url, condition = self._url(key), {} if if_match is None else {"IfMatch": f'"{if_match}"'}

@@ -14,7 +14,7 @@ from functools import lru_cache
 from monocontext.format.filters import case_folding as filters_fold
 from monocontext.format.filters.byte_facts import LEAST_BYTES
 from monocontext.format.filters.query import All, Any, Literal, Query
-from monocontext.format.filters.words import strip
+from monocontext.format.filters.words import stem_of
 from monocontext.text.windows import overlap
 
 _STOP_WORDS = """
@@ -196,7 +196,7 @@ def _folded(*tokens: str) -> tuple[str, ...]:
     ]
     by_stem: dict[bytes, str] = {}
     for word in (*map(filters_fold.fold, tokens), *forms):
-        by_stem.setdefault(strip(word.encode("utf-8", "surrogatepass")), word)
+        by_stem.setdefault(stem_of(word.encode("utf-8", "surrogatepass")), word)
     return tuple(word for stem, word in by_stem.items() if len(stem) >= LEAST_BYTES)
 
 

@@ -221,7 +221,7 @@ CASES: dict[str, tuple[str, list[str], tuple[str, bool] | None]] = {
 def test_reply(name: str) -> None:
     reply, codes, final = CASES[name]
     parsed = parse_reply(reply)
-    shown = [f"{'CUT' if b.cut else ''}{'' if b.runs else '!'}{' ' if b.cut else ''}{b.code}" for b in parsed.blocks]
+    shown = [f"{'CUT' if b.cut else ''}{'' if b.may_run else '!'}{' ' if b.cut else ''}{b.code}" for b in parsed.blocks]
     assert shown == codes
     assert parsed.final == (TextFinal(*final) if final else None)
 
@@ -231,8 +231,8 @@ def test_there_are_at_least_forty_cases() -> None:
 
 
 def test_a_block_that_is_not_cut_runs_even_when_it_is_wrong() -> None:
-    assert CodeBlock("a = (").runs
-    assert not CodeBlock("a = (", cut=True).runs
+    assert CodeBlock("a = (").may_run
+    assert not CodeBlock("a = (", cut=True).may_run
 
 
 def test_a_reply_of_broken_blocks_costs_little() -> None:

@@ -73,7 +73,7 @@ def test_it_prints_in_a_few_lines() -> None:
     [
         (r"\d+", "", "it has no text that every match holds"),
         ("user-4711|x*", "", "it has no text that every match holds"),
-        ("di", "'di'", "filters know of texts of 5 bytes or more, of 3 letters"),
+        ("di", "'di'", "the filters have no rows for so short a text; they need 5 bytes, or 3 letters"),
         ("quick brown", "'quick brown'", "frames may hold it"),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, documents
-from monocontext.format.filters.words import strip
+from monocontext.format.filters.words import stem_of
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.text import served_text
@@ -349,8 +349,8 @@ def test_weights_are_near_the_true_ones() -> None:
 
 def test_a_form_of_a_word_is_counted_as_the_word() -> None:
     for query, forms in {"rotates": "rotate rotated rotating rotation", "cities": "city cities"}.items():
-        stems = {strip(word.encode()) for word in parse(query).scoring[0].words}
-        assert {strip(word.encode()) for word in forms.split()} <= stems
+        stems = {stem_of(word.encode()) for word in parse(query).scoring[0].words}
+        assert {stem_of(word.encode()) for word in forms.split()} <= stems
     assert parse("東京都").scoring[0].words == ("東京",)
 
 
