@@ -122,7 +122,7 @@ def test_a_pattern_has_a_length(tmp_path: Path, options: dict[str, bool]) -> Non
     """To take a pattern of a million letters apart held the server for a minute and a half."""
     publish("h" * 10_000 + "\n", tmp_path)
     tools = Tools(Served({"t": str(tmp_path)}))
-    with pytest.raises(ToolRefusal, match=r"^a pattern has at most 10,000 characters, this one has 1,000,000$"):
+    with pytest.raises(ToolRefusal, match=r"^a query has at most 10,000 characters, this one has 1,000,000$"):
         tools.context_search("h" * 1_000_000, **options)  # type: ignore[arg-type]
     if "words" not in options:
         assert "1 line matches" in tools.context_search("h" * 10_000, **options)  # type: ignore[arg-type]
