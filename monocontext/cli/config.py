@@ -8,7 +8,7 @@ import os
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import AsJson
 from monocontext.cli.printing import say, say_row
-from monocontext.cli.settings import KEYS, SETTINGS, config_path, hide_secrets, read_config
+from monocontext.cli.settings import IDENTITY_VARIABLES, SETTINGS, config_path, hide_secrets, read_config
 
 
 def show(as_json: AsJson = False) -> None:
@@ -20,7 +20,7 @@ def show(as_json: AsJson = False) -> None:
             value = file.get(key)
             origin = str(config_path()) if key in file else None
         else:
-            value = None if origin in KEYS else os.environ[origin]
+            value = None if origin in IDENTITY_VARIABLES else os.environ[origin]
         value = hide_secrets(value) if value and setting.is_url else value
         if as_json:
             print(json.dumps({"key": key, "value": value, "from": origin}))

@@ -13,7 +13,7 @@ from typing import Annotated, Any, cast
 import click
 
 from monocontext.cli.parameters import Option
-from monocontext.cli.settings import from_file
+from monocontext.cli.settings import setting_from_file
 from monocontext.errors import InvalidUrl
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
@@ -40,9 +40,9 @@ def s3_options(
 ) -> S3:
     """The options of an S3 store that the command line or the configuration file sets."""
     given = StoreOptions(
-        endpoint=endpoint or from_file("s3.endpoint"),
-        region=region or from_file("s3.region"),
-        profile=profile or (None if anonymous else from_file("s3.profile")),
+        endpoint=endpoint or setting_from_file("s3.endpoint"),
+        region=region or setting_from_file("s3.region"),
+        profile=profile or (None if anonymous else setting_from_file("s3.profile")),
         anonymous=anonymous or None,
     )
     return cast(StoreOptions, {name: value for name, value in given.items() if value is not None})

@@ -17,7 +17,7 @@ from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls, fail, say, say_row
-from monocontext.cli.settings import from_file
+from monocontext.cli.settings import setting_from_file
 from monocontext.errors import MonocontextError
 from monocontext.sessions.names import key_part
 
@@ -230,7 +230,7 @@ def status(place: Place = None, to: To = None, project: ProjectName = None, *, s
 
 def place_of(given: str | None) -> str:
     """The URL of the archive, by default from MONOCONTEXT_URL, then from the configuration file."""
-    url = given or os.environ.get("MONOCONTEXT_URL") or from_file("sessions.url")
+    url = given or os.environ.get("MONOCONTEXT_URL") or setting_from_file("sessions.url")
     if not url:
         raise MonocontextError("which archive? Give its URL as the last argument, with --to, or in MONOCONTEXT_URL")
     return url

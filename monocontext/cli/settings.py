@@ -47,14 +47,18 @@ class Setting:
         return next((name for name in self.variables if os.environ.get(name)), None)
 
 
-KEYS = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE")
-"""Variables that name an identity. A profile from the file would hide them."""
+IDENTITY_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE")
+"""Variables that name an identity. If one is set, the profile in the file is ignored."""
 SETTINGS = {
     setting.key: setting
     for setting in (
         Setting("s3.endpoint", "S3 server other than AWS", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")),
         Setting("s3.region", "its region", ("AWS_DEFAULT_REGION",)),
-        Setting("s3.profile", "profile of the AWS configuration", ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", *KEYS)),
+        Setting(
+            "s3.profile",
+            "profile of the AWS configuration",
+            ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", *IDENTITY_VARIABLES),
+        ),
         Setting("sessions.url", "the archive of sessions", ("MONOCONTEXT_URL",)),
         Setting("volumes.url", "the URL of volumes", ("MONOCONTEXT_VOLUMES",)),
         Setting("models.model", "the root model of `rlm`, as MAKER:NAME or NAME"),
@@ -71,7 +75,8 @@ SETTINGS = {
 """All settings by key, including those of `rlm`: both programs read one file."""
 
 _SECRET = re.compile(r"(?!max_).*(key|token|secret|password|credential|authorization)", re.IGNORECASE)
-_LOGIN = re.compile(r"^(?![A-Za-z]:[\\/])(?:((?:[^/@:]*:)?//)[^/]*@|[^/@]*:/?[^/]*@)")
+"""Names of settings that look like credentials; `max_tokens` does not."""
+_LOGIN_IN_URL = re.compile(r"^(?![A-Za-z]:[\\/])(?:((?:[^/@:]*:)?//)[^/]*@|[^/@]*:/?[^/]*@)")
 """`https://user:password@`, also without `https://`, but not a drive of Windows."""
 
 
@@ -86,7 +91,7 @@ def config_path() -> Path:
     return Path(folder) / "config.toml"
 
 
-def from_file(key: str) -> Any:
+def setting_from_file(key: str) -> Any:
     """The value of a setting in the file, or None if it is missing or an environment variable overrides it.
 
     Raises `MonocontextError` for a file with a forbidden setting.
@@ -101,7 +106,7 @@ def read_config() -> Mapping[str, Any]:
     if not path.is_absolute():
         return {}
     try:
-        return _checked(path, path.read_bytes())
+        return _parse(path, path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
@@ -110,11 +115,12 @@ def read_config() -> Mapping[str, Any]:
 
 def hide_secrets(url: str) -> str:
     """A URL without its user, password and query."""
-    return _LOGIN.sub(lambda found: found[1] or "", re.split("[?#]", url)[0])
+    return _LOGIN_IN_URL.sub(lambda found: found[1] or "", re.split("[?#]", url)[0])
 
 
 @lru_cache(1)
-def _checked(path: Path, data: bytes) -> Mapping[str, Any]:
+def _parse(path: Path, data: bytes) -> Mapping[str, Any]:
+    """The values of a file by key, checked. Kept while the bytes are the same."""
     import tomllib
 
     try:
@@ -125,15 +131,15 @@ def _checked(path: Path, data: bytes) -> Mapping[str, Any]:
     for table, values in tables.items():
         for name, value in values.items() if isinstance(values, dict) else [("", values)]:
             key = f"{table}.{name}" if name else table
-            _check(path, key, value)
+            _check_setting(path, key, value)
             found[key] = SETTINGS[key].kind(value)
     return found
 
 
-def _check(path: Path, key: str, value: object) -> None:
+def _check_setting(path: Path, key: str, value: object) -> None:
     name = key.rpartition(".")[2]
     if _SECRET.match(name):
-        raise MonocontextError(f"{path}: {key}: this file may not hold keys; see `monocontext help credentials`")
+        raise MonocontextError(f"{path}: {key}: this file may not hold credentials; see `monocontext help credentials`")
     if key not in SETTINGS:
         whole = next((known for known in SETTINGS if known.endswith(f".{name}")), None)
         near = (
@@ -148,7 +154,7 @@ def _check(path: Path, key: str, value: object) -> None:
     if isinstance(value, str):
         if not value:
             raise MonocontextError(f"{path}: {key} is empty")
-        if setting.is_url and (_LOGIN.match(value) or "?" in value):
+        if setting.is_url and (_LOGIN_IN_URL.match(value) or "?" in value):
             raise MonocontextError(
                 f"{path}: {key}: this file may not hold passwords or queries; see `monocontext help credentials`"
             )

@@ -18,7 +18,7 @@ from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row, write_bytes
-from monocontext.cli.settings import from_file
+from monocontext.cli.settings import setting_from_file
 from monocontext.cli.writing import FollowLinks
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.stores import open_store, split_object
@@ -46,7 +46,7 @@ def _open_store(url: str, s3: S3) -> Iterator[Store]:
 
 def _volumes() -> str:
     """The URL below which volumes are, from the environment or the configuration file."""
-    return volumes_url(from_file("volumes.url"))
+    return volumes_url(setting_from_file("volumes.url"))
 
 
 def _place(word: str, s3: S3) -> str:

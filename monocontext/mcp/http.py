@@ -7,7 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from monocontext.memory.access import EXPECTED, choose_token, holds_token
+from monocontext.memory.access import EXPECTED_HEADER, choose_token, holds_token
 from monocontext.page.loopback import server_url
 
 PATH = "/mcp"
@@ -63,7 +63,7 @@ def _require_token(app: Any, token: str) -> _App:
         if token and is_http and not holds_token(dict(scope["headers"]).get(b"authorization", b""), token):
             headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
             await send({"type": "http.response.start", "status": 401, "headers": headers})
-            body = json.dumps({"error": EXPECTED}).encode()
+            body = json.dumps({"error": EXPECTED_HEADER}).encode()
             await send({"type": "http.response.body", "body": body})
             return
         await app(scope, receive, send)

@@ -12,7 +12,7 @@ import secrets
 from monocontext.errors import AccessDenied
 from monocontext.page.loopback import is_loopback
 
-EXPECTED = "expected the header Authorization: Bearer <token>"
+EXPECTED_HEADER = "expected the header Authorization: Bearer <token>"
 
 
 def choose_token(token: str | None, host: str) -> str:

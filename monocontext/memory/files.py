@@ -1,7 +1,7 @@
 """Carry out the file commands of Anthropic's memory tool: a memory is a folder `/memories` of text files.
 
-A file is an entry whose key is its path; a folder exists while it holds one. Commands that create are create-only, and
-edits are compare-and-swaps that are repeated on a conflict, so agents that share a memory lose no edit. A rename stores
+A file is an entry whose key is its path; a folder exists while it holds one. `create` and `rename` never overwrite a
+file; an edit is a compare-and-swap, repeated on a conflict. So agents that share a memory lose no edit. A rename stores
 under the new path first: if it is killed half way, both paths exist.
 """
 
@@ -20,9 +20,12 @@ from monocontext.stores import log
 T = TypeVar("T")
 
 ROOT = "/memories"
-_WIDTH = 6
+_NUMBER_WIDTH = 6
+"""Characters of a line number, as in Anthropic's own tool."""
 _MAX_LINES = 999_999
-_LEVELS = 2
+"""The most lines of a file that `view` shows: their numbers fit in `_NUMBER_WIDTH`."""
+_LEVELS_SHOWN = 2
+"""Levels below a listed folder that `view` shows."""
 
 
 class MemoryFiles:
@@ -59,12 +62,7 @@ class MemoryFiles:
             raise ToolRefusal(f"File {path} exceeds maximum line limit of 999,999 lines.")
         first, last = 0, len(lines)
         if view_range is not None:
-            if (
-                not isinstance(view_range, Sequence)
-                or len(view_range) != 2
-                or not all(type(each) is int for each in view_range)
-            ):
-                raise ToolRefusal(f"Invalid `view_range` parameter: {view_range}. It should be two line numbers.")
+            _check_range(view_range)
             first, last = max(1, view_range[0]) - 1, len(lines) if view_range[1] == -1 else view_range[1]
         return f"Here's the content of {path} with line numbers:\n" + _number_lines(lines, first, last)
 
@@ -84,10 +82,11 @@ class MemoryFiles:
 
     def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
         """Replace the one occurrence of a text by another."""
-        path, at = _normalize_path(path), 0
+        path = _normalize_path(path)
+        line_of_change = 0
 
         def edit(text: str) -> str:
-            nonlocal at
+            nonlocal line_of_change
             count = text.count(old_str) if old_str else 0
             if count == 0:
                 raise ToolRefusal(
@@ -100,12 +99,12 @@ class MemoryFiles:
                     f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {numbers}. "
                     "Please ensure it is unique"
                 )
-            at = text.count("\n", 0, text.find(old_str))
+            line_of_change = text.count("\n", 0, text.find(old_str))
             return text.replace(old_str, new_str)
 
         lines = self._edit(path, edit).split("\n")
-        about = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-        return about + _number_lines(lines, max(0, at - 2), at + 3)
+        heading = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+        return heading + _number_lines(lines, max(0, line_of_change - 2), line_of_change + 3)
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """Insert text after a line; 0 is before the first."""
@@ -156,7 +155,7 @@ class MemoryFiles:
         self.memory.clear(ROOT + "/")
         return "All memory cleared"
 
-    # -- parts -----------------------------------------------------------------------------------------------------
+    # -- steps of the commands -------------------------------------------------------------------------------------
 
     def _read_file(self, path: str) -> Entry | None:
         try:
@@ -174,19 +173,20 @@ class MemoryFiles:
                 raise ToolRefusal(f"The path {path} does not exist. Please provide a valid path.")
             text = edit(entry.value or "")
             try:
-                self._put_copy(entry, path, text, if_match=entry.etag)
+                self._put_like(entry, path, text, if_match=entry.etag)
             except (AlreadyExists, NotFound):
                 log.note(log.INFO, "%s was written in between; edited again", path)
                 continue
             return text
 
     def _move(self, old: str, new: str) -> None:
+        """Move one file. If it is written meanwhile, the copy is removed, and the move begins again."""
         while True:
             entry = self._read_file(old)
             if entry is None:
                 return
             try:
-                self._put_copy(entry, new, entry.value or "", create=True)
+                self._put_like(entry, new, entry.value or "", create=True)
             except AlreadyExists:
                 raise ToolRefusal(f"The destination {new} already exists") from None
             try:
@@ -196,7 +196,8 @@ class MemoryFiles:
                 continue
             return
 
-    def _put_copy(self, entry: Entry, path: str, text: str, **condition: Any) -> None:
+    def _put_like(self, entry: Entry, path: str, text: str, **condition: Any) -> None:
+        """Write a text with the lifetime and metadata of an entry."""
         self._refuse_invalid(
             lambda: self.memory.put(path, text, entry.ttl_seconds, metadata=entry.metadata, **condition)
         )
@@ -215,17 +216,19 @@ class MemoryFiles:
         sizes: dict[str, int] = {}
         for entry in entries:
             parts = entry.key.removeprefix(path + "/").split("/")
-            if any(part.startswith(".") for part in parts[:_LEVELS]):
+            if any(part.startswith(".") for part in parts[:_LEVELS_SHOWN]):
                 continue
-            for level in range(1, min(len(parts), _LEVELS) + 1):
+            for level in range(1, min(len(parts), _LEVELS_SHOWN) + 1):
                 name = "/".join(parts[:level]) + ("/" if level < len(parts) else "")
                 sizes[name] = sizes.get(name, 0) + entry.value_bytes
         rows = [f"{_format_size(sum(entry.value_bytes for entry in entries))}\t{path}"]
         rows += [
             f"{_format_size(sizes[name])}\t{path}/{name}" for name in sorted(sizes, key=lambda name: name.split("/"))
         ]
-        about = f"Here're the files and directories up to {_LEVELS} levels deep in {path}, excluding hidden items:\n"
-        return about + "\n".join(rows)
+        heading = (
+            f"Here're the files and directories up to {_LEVELS_SHOWN} levels deep in {path}, excluding hidden items:\n"
+        )
+        return heading + "\n".join(rows)
 
 
 def _normalize_path(path: str) -> str:
@@ -238,6 +241,13 @@ def _normalize_path(path: str) -> str:
     return "/".join([ROOT, *parts])
 
 
+def _check_range(view_range: Sequence[int]) -> None:
+    """Raise `ToolRefusal` unless this is two line numbers."""
+    is_pair = isinstance(view_range, Sequence) and len(view_range) == 2
+    if not is_pair or not all(type(each) is int for each in view_range):
+        raise ToolRefusal(f"Invalid `view_range` parameter: {view_range}. It should be two line numbers.")
+
+
 def _parent_folders(path: str) -> list[str]:
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(3, len(parts))]
@@ -245,7 +255,7 @@ def _parent_folders(path: str) -> list[str]:
 
 def _number_lines(lines: list[str], first: int, last: int) -> str:
     rows = enumerate(lines[first:last], first + 1)
-    return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in rows)
+    return "\n".join(f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in rows)
 
 
 def _format_size(count: int) -> str:

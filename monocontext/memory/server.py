@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from monocontext.errors import AccessDenied, InvalidParameters, UnknownTool
-from monocontext.memory.access import EXPECTED, choose_token, holds_token
+from monocontext.memory.access import EXPECTED_HEADER, choose_token, holds_token
 from monocontext.memory.grants import Granted
 from monocontext.memory.memory import Memory
 from monocontext.memory.tool import MemoryTool
@@ -142,7 +142,7 @@ class _MemoryHandler(BaseHTTPRequestHandler):
             return self.server.tool
         tool = self.server.granted.tool_of(header) if self.server.granted else None
         if tool is None:
-            raise _Refusal(HTTPStatus.UNAUTHORIZED, EXPECTED)
+            raise _Refusal(HTTPStatus.UNAUTHORIZED, EXPECTED_HEADER)
         return tool
 
     def _read_body(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from monocontext.errors import MonocontextError, NotFound, StoreFailure
+from monocontext.errors import DamagedData, MonocontextError, NotFound, StoreFailure
 from monocontext.sessions.names import BRIEF, COMPILED, key_part
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.spool import complain, home, word
@@ -17,10 +17,12 @@ from monocontext.stores.regular_file import open_file
 MOST_CHARACTERS = 9_000
 """Longest output. Claude Code puts an output of more than 10,000 characters, in UTF-16, into a file."""
 MOST_BYTES = 1 << 20
-"""The most that is read of a brief."""
+"""The most that is read of a brief. A longer one is cut anyway, at `MOST_CHARACTERS`."""
 TIMEOUT_SECONDS = 1.5
 """The longest wait for a store: the user cannot write a prompt meanwhile."""
 _CUT = "[cut here; the rest is in the bucket]"
+_LINE_END = 2
+"""The length of a newline in JSON."""
 
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> None:
@@ -34,7 +36,7 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> Non
 
 
 def get_brief(url: str, project: str, options: dict[str, object]) -> tuple[str | None, str]:
-    """The brief or None, and a note if it is an old copy (1 GET)."""
+    """The brief, or None, and a note for the model if it is an old copy (1 GET)."""
     copy = os.path.join(home(), "briefs", f"{word(project)}-{_checksum(url, project):08x}.md")
     key = f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}"
     try:
@@ -53,28 +55,39 @@ def get_brief(url: str, project: str, options: dict[str, object]) -> tuple[str |
 
 
 def hook_output(text: str, project: str, url: str, note: str = "") -> str:
-    """The JSON of a SessionStart hook with a brief, which is cut after a line to fit in `MOST_CHARACTERS`.
+    """The JSON of a SessionStart hook with a brief, cut at the end of a line so that it fits in `MOST_CHARACTERS`.
+
+    Raises `ValueError` if the names alone are too long.
 
     A brief contains text of other users and of their tools. So it is fenced, and the model is told that it is data.
     """
     text = text.replace("</team-brief", "<\\/team-brief")
-    lines = text.rstrip("\n").split("\n")
-    if len(text) > 2 * MOST_CHARACTERS:
-        lines = [*text[: 2 * MOST_CHARACTERS].split("\n")[:-1], _CUT]
-    while True:
-        context = _fence("\n".join(lines), project, url, note)
-        output = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}
-        line = json.dumps(output, ensure_ascii=False)
-        excess = _utf16_length(line) - MOST_CHARACTERS
-        if excess <= 0:
-            return line
-        if lines and lines[-1] == _CUT:
-            lines.pop()
-        if not lines:
-            raise ValueError(f"the names of project and place alone take more than {MOST_CHARACTERS:,} characters")
-        while lines and excess > -len(_CUT) - 2:  # until the mark fits, too
-            excess -= _utf16_length(json.dumps(lines.pop(), ensure_ascii=False))
-        lines.append(_CUT)
+    room = MOST_CHARACTERS - _utf16_length(_hook_json(_fence("", project, url, note)))
+    lines = _cut_lines(text.rstrip("\n").split("\n"), room)
+    return _hook_json(_fence("\n".join(lines), project, url, note))
+
+
+def _hook_json(context: str) -> str:
+    output = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}
+    return json.dumps(output, ensure_ascii=False)
+
+
+def _cut_lines(lines: list[str], room: int) -> list[str]:
+    """The lines, if their JSON fits in `room` characters of UTF-16, or else the first ones that do, and a mark."""
+    room += _LINE_END  # the last line has none
+    mark = _json_length(_CUT)
+    used = fitting = 0
+    for number, line in enumerate(lines, 1):
+        used += _json_length(line)
+        if used > room:
+            break
+        if used + mark <= room:
+            fitting = number
+    else:
+        return lines
+    if mark > room:
+        raise ValueError(f"the names of project and place alone take more than {MOST_CHARACTERS:,} characters")
+    return [*lines[:fitting], _CUT]
 
 
 def _fence(text: str, project: str, url: str, note: str) -> str:
@@ -98,14 +111,15 @@ def _read_copy(copy: str) -> tuple[str | None, str]:
 
 
 def _read_object(url: str, key: str, options: dict[str, object]) -> bytes | None:
-    """The object, or None if there is none (1 GET). Raises `StoreFailure` after about `TIMEOUT_SECONDS`."""
+    """The object, or None if there is none (1 GET). Raises `StoreFailure` after about `TIMEOUT_SECONDS`, twice that
+    with the full client."""
     if "://" in url:
         from monocontext.sessions.fast_get import NeedsFullClient, get_once
 
         try:
             return get_once(url, key, options, TIMEOUT_SECONDS, MOST_BYTES)
         except NeedsFullClient:
-            return _read_with_boto3(url, key, options)
+            return _read_with_full_client(url, key, options)
     try:
         with open_file(os.path.join(url, key)) as file:
             return file.read(MOST_BYTES)
@@ -115,8 +129,11 @@ def _read_object(url: str, key: str, options: dict[str, object]) -> bytes | None
         raise StoreFailure(str(error)) from None
 
 
-def _read_with_boto3(url: str, key: str, options: dict[str, Any]) -> bytes | None:
-    """The object, read by the full client; in a thread, since its timeouts are longer than a session should wait."""
+def _read_with_full_client(url: str, key: str, options: dict[str, Any]) -> bytes | None:
+    """The first `MOST_BYTES` of the object, read by the full client (1 GET, or 2 if the object is larger).
+
+    It runs in a thread, since its timeouts are longer than a session should wait.
+    """
     import threading
 
     from monocontext.stores import open_store
@@ -128,7 +145,10 @@ def _read_with_boto3(url: str, key: str, options: dict[str, Any]) -> bytes | Non
         names = ("endpoint", "region", "profile", "anonymous")
         try:
             store = open_store(url, **{name: options[name] for name in names if name in options})
-            found.append(store.get(key, most_bytes=MOST_BYTES).data)
+            try:
+                found.append(store.get(key, most_bytes=MOST_BYTES).data)
+            except DamagedData:  # it is larger
+                found.append(store.get_range(key, 0, MOST_BYTES).data)
         except NotFound:
             found.append(None)
         except MonocontextError as error:
@@ -146,6 +166,11 @@ def _checksum(*parts: str) -> int:
     import zlib
 
     return zlib.crc32("\0".join(parts).encode("utf-8", "replace"))
+
+
+def _json_length(line: str) -> int:
+    """The length of a line with its end, in characters of UTF-16, in a JSON text."""
+    return _utf16_length(json.dumps(line, ensure_ascii=False)) - 2 + _LINE_END  # without the quotes
 
 
 def _utf16_length(text: str) -> int:

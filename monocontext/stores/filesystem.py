@@ -5,7 +5,7 @@ Invariants:
 - an ETag names one version: it is a hash of the facts that the filesystem reports about a file, such as its own ETag,
   or its size and time
 - the ETag is checked again after bytes are read, which takes one more request than in other stores: a file that
-  changed meanwhile is an error
+  changed meanwhile is an error, or is read again if no ETag was asked for
 - local files and fsspec's memory can be written, under a lock that all writers share. All other filesystems are read
   only, since fsspec does not promise that exactly one of two writers wins
 
@@ -47,7 +47,8 @@ _VERSIONS = ("ETag", "etag", "e_tag", "version_id", "generation", "blob_id", "md
 """The names under which filesystems report the version of a file."""
 _TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
 """The names under which filesystems report the time of its last write."""
-_ATTEMPTS = 20
+_READ_ATTEMPTS = 20
+"""Reads of a file that keeps changing."""
 _HIDDEN = ".monocontext-"
 """The prefix of the names of temporary files and of the lock, which are not objects."""
 _memory_lock = threading.RLock()
@@ -83,49 +84,50 @@ class FilesystemStore:
 
     def _read_newest(self, key: str, start: int, length: int | None, most_bytes: int | None = None) -> Blob:
         """Read bytes of the newest version; repeats the read if the file changes in between."""
-        for attempt in reversed(range(_ATTEMPTS)):
+        for attempt in range(1, _READ_ATTEMPTS + 1):
             before = self.head(key)
-            check_size(self._name(key), most_bytes, before.size_bytes)
+            check_size(self._url_of(key), most_bytes, before.size_bytes)
             try:
                 wanted = before.size_bytes if length is None else length
                 return self.get_range(key, start, wanted, etag=before.etag)
             except ContextChanged:
-                if not attempt:
+                if attempt == _READ_ATTEMPTS:
                     raise
         raise AssertionError("unreachable")
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
-        name, path = self._name(key), self._path(key)
+        url, path = self._url_of(key), self._path(key)
         if etag is None:
             return self._read_newest(key, start, length)
-        with self._translated(name):
+        with self._translating_errors(url):
             try:
                 data = bytes(self._fs.cat_file(path, start=start, end=start + length)) if length else b""
             except FileNotFoundError:
                 raise
             except Exception:
                 found = self.head(key)  # each filesystem has an error of its own for a range beyond the end
-                check_part(name, etag, found.etag, start, length, found.size_bytes)
+                check_part(url, etag, found.etag, start, length, found.size_bytes)
                 raise
         found = self.head(key)
-        check_part(name, etag, found.etag, start, length, found.size_bytes)
+        # The bytes are of this version only if it has not changed since.
+        check_part(url, etag, found.etag, start, length, found.size_bytes)
         if len(data) != length:
-            raise StoreFailure(f"{name}: expected {length:,} bytes, found {len(data):,}")
+            raise StoreFailure(f"{url}: expected {length:,} bytes, found {len(data):,}")
         return Blob(data, found.etag, found.size_bytes, modified_seconds=found.modified_seconds)
 
     def head(self, key: str) -> ObjectInfo:
-        name, path = self._name(key), self._path(key)
-        with self._translated(name):
+        url, path = self._url_of(key), self._path(key)
+        with self._translating_errors(url):
             self._fs.invalidate_cache()  # cached lists would show old versions
-            return self._info(key, self._fs.info(path), name)
+            return self._info(key, self._fs.info(path), url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         folder = prefix.rpartition("/")[0]
         if folder and any(part in ("", ".", "..") for part in folder.split("/")):
             return
         below = f"{self._root}/{folder}".rstrip("/")
-        with self._translated(f"{self.url}/{prefix}"):
+        with self._translating_errors(f"{self.url}/{prefix}"):
             self._fs.invalidate_cache()
             try:
                 found = self._fs.find(below or "/", detail=True)
@@ -134,18 +136,18 @@ class FilesystemStore:
             rows = sorted((str(path)[len(self._root) :].lstrip("/"), info) for path, info in found.items())
         for key, info in rows:
             if key.startswith(prefix) and not key.rpartition("/")[2].startswith(_HIDDEN):
-                yield self._info(key, info, self._name(key))
+                yield self._info(key, info, self._url_of(key))
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
-        name, path = self._name(key), self._path(key)
-        with self._writing(name, path):
+        url, path = self._url_of(key), self._path(key)
+        with self._locked(url, path):
             if if_match is not None and (found := self.head(key).etag) != if_match:
-                raise conflict_error(name, if_match, found)
+                raise conflict_error(url, if_match, found)
             if if_absent and self._fs.exists(path):
-                raise conflict_error(name, None, self.head(key).etag)
+                raise conflict_error(url, None, self.head(key).etag)
             if self._is_memory:
                 self._fs.pipe_file(path, data)
                 return self.head(key).etag
@@ -155,18 +157,18 @@ class FilesystemStore:
                 etag = self._etag(self._fs.info(temporary))
                 self._fs.link(temporary, path) if if_absent else self._fs.mv(temporary, path)
             except FileExistsError:  # made by a writer of `file://`, which creates files without the lock
-                raise conflict_error(name, None, self.head(key).etag) from None
+                raise conflict_error(url, None, self.head(key).etag) from None
             finally:
                 with suppress(FileNotFoundError):
                     self._fs.rm_file(temporary)
             return etag
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        name, path = self._name(key), self._path(key)
+        url, path = self._url_of(key), self._path(key)
         missing = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
-        with self._writing(name, path), suppress(*missing):
+        with self._locked(url, path), suppress(*missing):
             if if_match is not None and self._fs.exists(path) and (found := self.head(key).etag) != if_match:
-                raise conflict_error(name, if_match, found)
+                raise conflict_error(url, if_match, found)
             self._fs.rm_file(path)
 
     def close(self) -> None:
@@ -174,18 +176,18 @@ class FilesystemStore:
 
     # -- helpers ---------------------------------------------------------------------------------------------------
 
-    def _name(self, key: str) -> str:
+    def _url_of(self, key: str) -> str:
         return f"{self.url}/{key}"
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{check_key(key)}"
 
     @contextmanager
-    def _writing(self, name: str, path: str) -> Iterator[None]:
+    def _locked(self, url: str, path: str) -> Iterator[None]:
         """Hold the lock of the folder, which `file://` uses too. Raises `AccessDenied` for a read-only filesystem."""
         if not self._is_memory and not isinstance(self._fs, LocalFileSystem):
             raise AccessDenied(f"{self.url} is read only: write to a directory, s3://, gs:// or az://")
-        with self._translated(name):
+        with self._translating_errors(url):
             if self._is_memory:
                 with _memory_lock:
                     yield
@@ -197,9 +199,9 @@ class FilesystemStore:
                 with FileLock(f"{folder}/{_HIDDEN}lock", poll_interval=0.002):
                     yield
 
-    def _info(self, key: str, info: Any, name: str) -> ObjectInfo:
+    def _info(self, key: str, info: Any, url: str) -> ObjectInfo:
         if info["type"] != "file" or info.get("size") is None:
-            raise not_found_error(name)
+            raise not_found_error(url)
         return ObjectInfo(key, int(info["size"]), self._etag(info), _seconds(info))
 
     def _etag(self, info: Any) -> str:
@@ -211,18 +213,18 @@ class FilesystemStore:
         return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
 
     @contextmanager
-    def _translated(self, name: str) -> Iterator[None]:
+    def _translating_errors(self, url: str) -> Iterator[None]:
         """Translate errors of a filesystem, which may be of any type, into errors of monocontext."""
         try:
             yield
         except MonocontextError:
             raise
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            raise not_found_error(name) from None
+            raise not_found_error(url) from None
         except PermissionError as error:
-            raise AccessDenied(f"no permission for {name}: {one_line(error)[:500]}") from error
+            raise AccessDenied(f"no permission for {url}: {one_line(error)[:500]}") from error
         except Exception as error:
-            raise StoreFailure(f"{name}: {one_line(error)[:500]}") from error
+            raise StoreFailure(f"{url}: {one_line(error)[:500]}") from error
 
 
 def _seconds(info: Any) -> float:

@@ -34,8 +34,8 @@ from monocontext.text_tools.replies import (
 
 _HEAD_CHARACTERS = 500
 """The length, in characters, of the head and the tail that `describe` shows."""
-_MOST_QUERY = 10_000
-"""The longest pattern, in characters. To parse a longer one could take more time than a search may."""
+_MOST_QUERY_CHARACTERS = 10_000
+"""The longest query, in characters. To parse a longer pattern could take more time than a search may."""
 _MOST_HITS = 1000
 """The most hits of one `grep`."""
 MOST_PASSAGES = 10
@@ -44,7 +44,7 @@ MOST_PASSAGES = 10
 
 class TextTools:
     """The tools over one text. Each public method is a tool, and raises `ToolRefusal` for arguments that the caller can
-    correct. `name` is the name of the text in the reply of `describe`."""
+    correct. `name`: how `describe` calls the text; its URL if empty."""
 
     def __init__(self, text: Monocontext, name: str = "") -> None:
         self._text = text
@@ -70,7 +70,8 @@ class TextTools:
     def read(
         self, start: int = 0, stop: int | None = None, unit: str = "characters", document: str = ""
     ) -> Reply[Slice]:
-        """Read a part of the text: characters [start, stop), negative ones count from the end, as in Python.
+        """Read a part of the text: characters start to stop, like a slice in Python: stop is not included, and negative
+        numbers count from the end.
 
         At most about 20,000 bytes at once: a longer part is cut, and its last line states the range to go on with.
 
@@ -181,19 +182,20 @@ def tools(
     if isinstance(context, Monocontext) and options:
         raise TypeError(f"an open text takes no options: {', '.join(options)}")
     text = context if isinstance(context, Monocontext) else Monocontext.open(context, **options)
-    own = TextTools(text)
-    works: tuple[Callable[..., Reply[Any]], ...] = (
-        own.describe, own.read, own.grep, own.search, own.list_documents, own.outline,
+    text_tools = TextTools(text)
+    methods: tuple[Callable[..., Reply[Any]], ...] = (
+        text_tools.describe, text_tools.read, text_tools.grep, text_tools.search, text_tools.list_documents,
+        text_tools.outline,
     )  # fmt: skip
-    return [_as_function(work, prefix + work.__name__) for work in works]
+    return [_as_function(method, prefix + method.__name__) for method in methods]
 
 
 def check_query(query: str, max_hits: int) -> None:
     """Raise `ToolRefusal` for a query that is too long, or an invalid `max_hits`."""
     if not 0 < max_hits <= _MOST_HITS:
         raise ToolRefusal(f"max_hits must be 1 to {_MOST_HITS}, not {max_hits}")
-    if len(query) > _MOST_QUERY:
-        raise ToolRefusal(f"a query has at most {_MOST_QUERY:,} characters, this one has {len(query):,}")
+    if len(query) > _MOST_QUERY_CHARACTERS:
+        raise ToolRefusal(f"a query has at most {_MOST_QUERY_CHARACTERS:,} characters, this one has {len(query):,}")
 
 
 def search_words(text: Monocontext, words: str, most: int, *, per_document: bool = False) -> Reply[Matches]:
@@ -209,19 +211,19 @@ def search_words(text: Monocontext, words: str, most: int, *, per_document: bool
         raise ToolRefusal(str(error)) from None
 
 
-def _as_function(work: Callable[..., Reply[Any]], name: str) -> Callable[..., str]:
+def _as_function(method: Callable[..., Reply[Any]], name: str) -> Callable[..., str]:
     """Make a plain function of a tool. It returns a `str`, also for an error that the caller can correct."""
-    signature = inspect.signature(work).replace(return_annotation=str)
+    signature = inspect.signature(method).replace(return_annotation=str)
 
     def tool(*arguments: Any, **given: Any) -> str:
         named = dict(signature.bind_partial(*arguments).arguments)
         try:
-            return str(work(**check_arguments(name, work, named | given)))
+            return str(method(**check_arguments(name, method, named | given)))
         except (ToolRefusal, InvalidParameters, NotFound, *NOT_A_PATTERN) as error:
             return f"error: {fit_error(str(error))}"
 
     tool.__name__ = tool.__qualname__ = name
-    tool.__doc__ = inspect.getdoc(work)
+    tool.__doc__ = inspect.getdoc(method)
     tool.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()} | {"return": str}
     tool.__signature__ = signature  # type: ignore[attr-defined]
     return tool
@@ -229,7 +231,7 @@ def _as_function(work: Callable[..., Reply[Any]], name: str) -> Callable[..., st
 
 def _character_range(text: Monocontext, start: int, stop: int | None, unit: str) -> tuple[int, int]:
     """Convert a range in characters or lines to characters [first, last)."""
-    if unit in ("characters", "chars"):
+    if unit in ("characters", "chars"):  # models write it so
         first, last, _ = slice(start, stop).indices(len(text))
         return first, last
     if unit != "lines":

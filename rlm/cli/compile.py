@@ -17,7 +17,7 @@ from monocontext.cli import options as storing
 from monocontext.cli.options import parse_seconds, with_options
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, remark, say
-from monocontext.cli.settings import from_file
+from monocontext.cli.settings import setting_from_file
 from monocontext.options import StoreOptions
 from rlm.cli.options import Limits, ModelOptions, choose_models, limits, model_flags, with_settings
 from rlm.cli.reporting import one_line_errors
@@ -72,7 +72,7 @@ def compile_command(
     """
     from rlm.compile import compile_sessions
 
-    url = to or place or os.environ.get("MONOCONTEXT_URL") or from_file("sessions.url")
+    url = to or place or os.environ.get("MONOCONTEXT_URL") or setting_from_file("sessions.url")
     if not url:
         raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
     models = choose_models(with_settings(model_options)) if _has_model(model_options, extractive) else {}
@@ -138,7 +138,7 @@ def _has_model(flags: ModelOptions, extractive: bool) -> bool:
     if extractive:
         return False
     given = flags["model"], flags["preset"], flags["backend"], flags["base_url"]
-    if from_file("models.model") or any(value is not None for value in given):
+    if setting_from_file("models.model") or any(value is not None for value in given):
         return True
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
         flags |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}

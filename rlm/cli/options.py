@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from monocontext.cli.options import one_of, with_options
 from monocontext.cli.parameters import Option
-from monocontext.cli.settings import SETTINGS, from_file
+from monocontext.cli.settings import SETTINGS, setting_from_file
 from rlm.calls.budget import Budget
 from rlm.errors import UnknownOption
 from rlm.models import registry as backends
@@ -76,7 +76,7 @@ def complete_model_flags(**flags: Any) -> ModelOptions:
 
 def with_settings(flags: ModelOptions) -> ModelOptions:
     """Complete options from the configuration file. Its models and base_url apply only to the maker that it names."""
-    model, sub_model = from_file("models.model"), from_file("models.sub_model")
+    model, sub_model = setting_from_file("models.model"), setting_from_file("models.sub_model")
     maker_in_file = _maker(model) or "openai"
     maker = maker_of(flags) if flags["model"] else flags["backend"]
     if not flags["preset"] and flags["base_url"] is None and maker in (None, maker_in_file):
@@ -89,7 +89,7 @@ def with_settings(flags: ModelOptions) -> ModelOptions:
 
 def _base_url(maker: str) -> str | None:
     key = f"{maker}.base_url"
-    return str(found) if key in SETTINGS and (found := from_file(key)) else None
+    return str(found) if key in SETTINGS and (found := setting_from_file(key)) else None
 
 
 def _maker(model: str | None) -> str | None:
@@ -163,12 +163,12 @@ def limits(
 def complete_budget(budget: Budget) -> Budget:
     """The budget with the limits that it lacks from the configuration file."""
     missing = [name for name in ("calls", "tokens", "dollars", "seconds") if getattr(budget, name) is None]
-    return replace(budget, **{name: from_file(f"limits.max_{name}") for name in missing})
+    return replace(budget, **{name: setting_from_file(f"limits.max_{name}") for name in missing})
 
 
 def cache_folder(given: str | None) -> str | None:
     """The given folder, or else that of the configuration file, in which `~` is the home folder."""
-    in_file = from_file("models.cache_dir") if given is None else None
+    in_file = setting_from_file("models.cache_dir") if given is None else None
     return os.path.expanduser(in_file) if in_file else given
 
 

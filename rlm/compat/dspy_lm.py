@@ -34,8 +34,10 @@ class FromDSPy:
 
     def __init__(self, lm: dspy.LM) -> None:
         self._lm, self.model = lm, str(lm.model)
-        unsent = CLIENT_KEYS | {"rollout_id"}
-        self.sampling = {name: each for name, each in lm.kwargs.items() if each is not None and name not in unsent}
+        options_of_dspy = CLIENT_KEYS | {"rollout_id"}
+        self.sampling = {
+            name: each for name, each in lm.kwargs.items() if each is not None and name not in options_of_dspy
+        }
         self.secrets = (key,) if (key := str(lm.kwargs.get("api_key") or "")) else ()
 
     def with_sampling(self, options: Sampling) -> FromDSPy:
@@ -51,18 +53,19 @@ class FromDSPy:
         try:
             response = lm(lm15.request_from_openai_chat(body), rollout_id=lm.kwargs.get("rollout_id"))
         except dspy.LMError as error:
-            raise _as_ours(error) from error
+            raise _to_llm_error(error) from error
         entry = lm.history[-1] if lm.history else {"usage": {}, "cost": None}  # it is empty with `disable_history`
         usage, recorded = response.usage, entry["usage"]
-        read = recorded.get("prompt_tokens") or usage.input_tokens or 0
-        written = recorded.get("completion_tokens") or usage.output_tokens or 0
+        input_tokens = recorded.get("prompt_tokens") or usage.input_tokens or 0
+        output_tokens = recorded.get("completion_tokens") or usage.output_tokens or 0
+        # DSPy records no usage for an answer from its cache.
         is_cached = bool(lm.history and not recorded and usage.input_tokens)
         text = response.text or ""
         if on_delta:
             on_delta(text)
         return Reply(
-            text, read, written, lm.model, 0.0 if is_cached else entry["cost"],
-            details=read_details(read, written, cache_read=usage.cache_read_tokens or 0,
+            text, input_tokens, output_tokens, lm.model, 0.0 if is_cached else entry["cost"],
+            details=read_details(input_tokens, output_tokens, cache_read=usage.cache_read_tokens or 0,
                                  cache_write=usage.cache_write_tokens or 0, reasoning=usage.reasoning_tokens or 0),
             thinking="".join(part.text for part in response.message.parts_of(lm15.ThinkingPart)),
             cut=response.finish_reason == "length", called=response.tool_calls[0].name if response.tool_calls else "",
@@ -73,10 +76,10 @@ def to_dspy(lm: LM, **options: Any) -> dspy.LM:
     """Make a `dspy.LM` of an `LM`. DSPy caches by the model's name: pass `cache=False` for scripted replies."""
     engine = _Engine(lm)
     name = options.pop("model", None) or str(getattr(lm, "model", None) or type(lm).__name__)
-    return _Priced(name, engine=engine, async_engine=_AsyncEngine(engine), **options)
+    return _PricedLM(name, engine=engine, async_engine=_AsyncEngine(engine), **options)
 
 
-class _Priced(dspy.LM):  # type: ignore[misc]
+class _PricedLM(dspy.LM):  # type: ignore[misc]
     """A `dspy.LM` whose history has the cost of our replies. DSPy knows the prices of its own providers only."""
 
     def update_history(self, entry: dict[str, Any]) -> None:
@@ -101,7 +104,7 @@ class _Engine:
         try:
             reply = self._with_options(request.config).complete(messages)
         except RLMError as error:
-            raise _as_theirs(error) from error
+            raise _to_dspy_error(error) from error
         thinking = [lm15.ThinkingPart(reply.thinking)] if reply.thinking else []
         details = reply.details
         usage = lm15.Usage(
@@ -139,7 +142,7 @@ class _AsyncEngine:
         return await asyncio.to_thread(self._engine.complete, request)
 
 
-def _as_ours(error: dspy.LMError) -> LLMError:
+def _to_llm_error(error: dspy.LMError) -> LLMError:
     if isinstance(error, dspy.ContextWindowExceededError):
         return PromptTooLong(one_line(error))
     if isinstance(error, dspy.LMRateLimitError):
@@ -147,7 +150,7 @@ def _as_ours(error: dspy.LMError) -> LLMError:
     return LLMError(one_line(error), transient=is_retryable_lm_error(error))
 
 
-def _as_theirs(error: RLMError) -> lm15.LM15Error:
+def _to_dspy_error(error: RLMError) -> lm15.LM15Error:
     if isinstance(error, PromptTooLong):
         return lm15.ContextLengthError(str(error))
     if isinstance(error, RateLimited):

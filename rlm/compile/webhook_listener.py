@@ -6,7 +6,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
-from monocontext.memory.access import EXPECTED, choose_token, holds_token
+from monocontext.memory.access import EXPECTED_HEADER, choose_token, holds_token
 from monocontext.page.loopback import server_url
 
 
@@ -27,7 +27,7 @@ class WebhookListener:
             def do_POST(self) -> None:
                 given = self.headers.get("authorization", "").encode("latin-1", "replace")
                 if token_expected and not holds_token(given, token_expected):
-                    self.send_error(401, EXPECTED)
+                    self.send_error(401, EXPECTED_HEADER)
                     return
                 wake.set()
                 self.send_response(204)
@@ -38,7 +38,7 @@ class WebhookListener:
 
         self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="rlm-notices", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="rlm-webhook", daemon=True)
         self.url = server_url(host, self._server.server_port)
 
     def __enter__(self) -> Self:

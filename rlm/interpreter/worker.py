@@ -42,9 +42,9 @@ class _Preview:
         self._stream = stream
         self.start = ""
 
-    def write(self, text: str) -> int:
-        count = int(self._stream.write(text))
-        self.start += text[: _PREVIEW_CHARACTERS - len(self.start)]
+    def write(self, written: str) -> int:
+        count = int(self._stream.write(written))
+        self.start += written[: _PREVIEW_CHARACTERS - len(self.start)]
         return count
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -56,22 +56,27 @@ class _Preview:
 
 
 class WorkerNamespace:
-    """One namespace over one volume. `host`: functions of the host, by name."""
+    """One namespace over one volume.
+
+    `host`: functions of the host, by name: those with `_interpreter_` (see `Interpreter`) serve this class, the others
+    are for the code.
+    """
 
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, mount_path: str | None) -> None:
         self._host = host
         self._mount: Mount | None = None
-        self._known: dict[str, tuple[int, int]] = {}
+        self._synced: dict[str, tuple[int, int]] = {}
+        """Time and size of each file at the last load or save."""
         self._buffers: dict[str, list[Any]] = {}
         self._history: list[dict[str, Any]] = []
-        names = dict(given_builtins if isinstance(given_builtins, dict) else vars(given_builtins))
+        builtin_names = dict(given_builtins if isinstance(given_builtins, dict) else vars(given_builtins))
         if mount_path:
             self._mount = Mount(mount_path, _make_folder(mount_path))
             self.load()
-            names |= self._mount.install()
+            builtin_names |= self._mount.install()
         self.namespace: dict[str, Any] = {
             "__name__": "__main__",
-            "__builtins__": names,
+            "__builtins__": builtin_names,
             **{each.__name__: each for each in text.FUNCTIONS},
             **{name.removeprefix("_in_"): getattr(self, name) for name in dir(self) if name.startswith("_in_")},
             **{name: call for name, call in host.items() if not name.startswith("_")},
@@ -85,7 +90,10 @@ class WorkerNamespace:
             self.namespace |= {name: value for name, value in kit.names.items() if not hasattr(builtins, name)}
 
     def run(self) -> None:
-        """Run the host's code, then send the files that it changed."""
+        """Run the code that the host sent, then send back the files that the code changed.
+
+        The result is what the code passed to `SUBMIT`, or a dict that it assigned to `Final`.
+        """
         code, variables = self._host["_interpreter_code"]()
         self.namespace.update(variables)
         self.namespace.pop("Final", None)
@@ -132,18 +140,18 @@ class WorkerNamespace:
             os.makedirs(os.path.dirname(full), exist_ok=True)
             with _open(full, "wb") as file:
                 file.write(base64.b64decode(self._host["_interpreter_get"](path)))
-        self._known = self._files()
+        self._synced = self._files()
 
     def save(self) -> None:
         """Send changes since the last load or save to the host."""
         current = self._files()
         for path, state in current.items():
-            if self._mount and self._known.get(path) != state:
+            if self._mount and self._synced.get(path) != state:
                 with _open(f"{self._mount.folder}/{path}", "rb") as file:
                     self._host["_interpreter_put"](path, base64.b64encode(file.read()).decode())
-        for path in self._known.keys() - current.keys():
+        for path in self._synced.keys() - current.keys():
             self._host["_interpreter_drop"](path)
-        self._known = current
+        self._synced = current
 
     def _files(self) -> dict[str, tuple[int, int]]:
         return self._mount.files(_scandir) if self._mount else {}
@@ -205,7 +213,7 @@ class WorkerNamespace:
         """The record of the last execution."""
         return dict(self._history[-1]) if self._history else None
 
-    def _paths(self, kind: str, path: str) -> tuple[str, str]:
+    def _resolve(self, kind: str, path: str) -> tuple[str, str]:
         """The full path, as the code knows it, and the real one. Raises ValueError for a path outside."""
         if self._mount is None:
             raise ValueError("no volume mounted at /data")
@@ -219,7 +227,7 @@ class WorkerNamespace:
 
     def _write(self, kind: str, path: str, content: str, mode: str) -> str:
         try:
-            full, real = self._paths(kind, path)
+            full, real = self._resolve(kind, path)
         except ValueError as error:
             return f"[error: {error}]"
         os.makedirs(os.path.dirname(real), exist_ok=True)
@@ -229,7 +237,7 @@ class WorkerNamespace:
 
     def _read(self, kind: str, path: str, default: str | None, strict: bool) -> str:
         try:
-            full, real = self._paths(kind, path)
+            full, real = self._resolve(kind, path)
         except ValueError as error:
             problem = str(error)
         else:

@@ -130,21 +130,21 @@ def _add_usage(usage: object, builder: ReplyBuilder) -> None:
 
 def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, TokenDetails, Any]:
     """Input and output tokens including those of the cache, and details; no dollars."""
-    kept, found = (get(usage, f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
-    read = sum_tokens(get(usage, "input_tokens"), kept or 0, found or 0)
-    written = sum_tokens(get(usage, "output_tokens"))
+    cache_write, cache_read = (get(usage, f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
+    input_tokens = sum_tokens(get(usage, "input_tokens"), cache_write or 0, cache_read or 0)
+    output_tokens = sum_tokens(get(usage, "output_tokens"))
     speed = get(usage, "speed")
     details = read_details(
-        read,
-        written,
-        cache_read=found,
-        cache_write=kept,
+        input_tokens,
+        output_tokens,
+        cache_read=cache_read,
+        cache_write=cache_write,
         cache_write_1h=get(usage, "cache_creation", "ephemeral_1h_input_tokens"),
         reasoning=get(usage, "output_tokens_details", "thinking_tokens"),
         tier=speed if speed == "fast" else get(usage, "service_tier"),
         endpoint=endpoint,
     )
-    return read, written, details, None
+    return input_tokens, output_tokens, details, None
 
 
 def _connect(api_key: str | None, options: Mapping[str, Any]) -> Any:

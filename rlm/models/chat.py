@@ -44,18 +44,18 @@ def count_usage(
 
     Only OpenRouter reports dollars. DeepSeek has its own name for the tokens of its cache.
     """
-    read, written = (sum_tokens(get(usage, f"{kind}_tokens")) for kind in kinds)
+    input_tokens, output_tokens = (sum_tokens(get(usage, f"{kind}_tokens")) for kind in kinds)
     into, out = (get(usage, f"{kind}_tokens_details") for kind in kinds)
     details = read_details(
-        read,
-        written,
+        input_tokens,
+        output_tokens,
         cache_read=get(into, "cached_tokens") or get(usage, "prompt_cache_hit_tokens"),
         cache_write=get(into, "cache_write_tokens"),
         reasoning=get(out, "reasoning_tokens"),
         tier=tier,
         endpoint=endpoint,
     )
-    return read, written, details, get(usage, "cost")
+    return input_tokens, output_tokens, details, get(usage, "cost")
 
 
 def _choice(value: object) -> Any:

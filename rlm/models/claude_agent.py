@@ -55,10 +55,11 @@ class ClaudeAgentLM:
         except Exception as exc:
             if exc is listener.raised:
                 raise
-            kind = "" if isinstance(exc, sdk.ClaudeSDKError) else f"{type(exc).__name__}: "
-            raise LLMError(f"{CallTarget(name, 'Claude Code')}: {kind}{one_line(exc)}") from exc
+            prefix = "" if isinstance(exc, sdk.ClaudeSDKError) else f"{type(exc).__name__}: "
+            raise LLMError(f"{CallTarget(name, 'Claude Code')}: {prefix}{one_line(exc)}") from exc
 
-    async def _ask(self, sdk: Any, messages: Sequence[Message], model: str, on_delta: Listener) -> Reply:
+    async def _ask(self, sdk: Any, messages: Sequence[Message], model: str, listener: Listener) -> Reply:
+        """Ask in a session of its own; the reply, with usage and dollars from its result message."""
         options = sdk.ClaudeAgentOptions(
             model=model,
             system_prompt="\n\n".join(m["content"] for m in messages if m["role"] == "system") or None,
@@ -72,8 +73,8 @@ class ClaudeAgentLM:
             async for answer in answers:
                 if isinstance(answer, sdk.AssistantMessage):
                     for block in answer.content if isinstance(answer.content, list) else []:
-                        builder.add_thinking(getattr(block, "thinking", None), on_delta)
-                        builder.add_text(getattr(block, "text", None), on_delta)
+                        builder.add_thinking(getattr(block, "thinking", None), listener)
+                        builder.add_text(getattr(block, "text", None), listener)
                 elif isinstance(answer, sdk.ResultMessage):
                     builder.usage = answer.usage if isinstance(answer.usage, dict) else {}
                     dollars = answer.total_cost_usd
@@ -82,13 +83,15 @@ class ClaudeAgentLM:
                         report = ErrorReport(one_line(answer.result), status=getattr(answer, "api_error_status", None))
                         raise make_error(report, target)
         used = builder.usage or {}
-        kept, found = (used.get(f"cache_{kind}_input_tokens") or 0 for kind in ("creation", "read"))
-        read, written = sum_tokens(used.get("input_tokens"), kept, found), sum_tokens(used.get("output_tokens"))
-        details = read_details(read, written, cache_read=found, cache_write=kept)
-        return builder.build(model, target, lambda *_: (read, written, details, dollars), streamed=False)
+        cache_write, cache_read = (used.get(f"cache_{kind}_input_tokens") or 0 for kind in ("creation", "read"))
+        input_tokens = sum_tokens(used.get("input_tokens"), cache_write, cache_read)
+        output_tokens = sum_tokens(used.get("output_tokens"))
+        details = read_details(input_tokens, output_tokens, cache_read=cache_read, cache_write=cache_write)
+        return builder.build(model, target, lambda *_: (input_tokens, output_tokens, details, dollars), streamed=False)
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:
+    """One prompt of all turns, with a tag for each role; a single turn as it is."""
     turns = [message for message in messages if message["role"] != "system"]
     if len(turns) == 1:
         return turns[0]["content"]

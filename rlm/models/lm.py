@@ -180,11 +180,11 @@ def read_details(
 
     `input_tokens` and `output_tokens` include the tokens of the details.
     """
-    read, written, hour, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
-    if read + written > input_tokens or hour > written:
-        read = written = hour = 0
+    from_cache, to_cache, to_cache_1h, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
+    if from_cache + to_cache > input_tokens or to_cache_1h > to_cache:
+        from_cache = to_cache = to_cache_1h = 0
     return TokenDetails(
-        read, written, hour, thought if thought <= output_tokens else 0,
+        from_cache, to_cache, to_cache_1h, thought if thought <= output_tokens else 0,
         tier if isinstance(tier, str) and tier not in ("default", "standard", "auto") else "",
         "" if endpoint is None else strip_url(str(endpoint)),
     )  # fmt: skip
@@ -204,14 +204,20 @@ def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
     Unknown tokens are counted as the bytes of the text, an upper bound: English has about a quarter as many tokens.
     Invalid dollars become unknown.
     """
-    read, written = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
-    estimated = reply.estimated or not read or not (written or (_is_count(reply.output_tokens) and not reply.text))
-    read = read or sum(map(_bytes, (message["content"] for message in messages)))
-    written = written or _bytes(reply.text) + _bytes(reply.thinking)
+    input_tokens, output_tokens = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
+    is_empty_reply = _is_count(reply.output_tokens) and not reply.text
+    estimated = reply.estimated or not input_tokens or not (output_tokens or is_empty_reply)
+    input_tokens = input_tokens or sum(map(_bytes, (message["content"] for message in messages)))
+    output_tokens = output_tokens or _bytes(reply.text) + _bytes(reply.thinking)
     dollars = reply.dollars if is_amount(reply.dollars) else None
     details = TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details
     return replace(
-        reply, input_tokens=read, output_tokens=written, dollars=dollars, estimated=estimated, details=details
+        reply,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        dollars=dollars,
+        estimated=estimated,
+        details=details,
     )
 
 

@@ -89,11 +89,11 @@ class ReplyBuilder:
         `count` takes the usage and the tier, and returns input and output tokens, details and dollars.
         """
         text = join_surrogates("".join(self.text))
-        read, written, details, dollars = count(self.usage, self.tier)
+        input_tokens, output_tokens, details, dollars = count(self.usage, self.tier)
         reason = self.end_reason.lower()
         refusal = " ".join("".join(self.refusal).split())
         reply = Reply(
-            text, read, written, model, dollars, details=details,
+            text, input_tokens, output_tokens, model, dollars, details=details,
             thinking=join_surrogates("".join(self.thinking)), cut=_has(reason, _CUT),
             called=self.tool or ("unnamed" if _has(reason, _CALLED) else ""),
         )  # fmt: skip

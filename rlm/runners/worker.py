@@ -1,4 +1,4 @@
-"""Run cells in the confined process itself: the worker's side, which asks the host for the context and functions."""
+"""Run cells inside the confined process; the context and functions of the host are reached over a link."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ from rlm.runners.runner import CellResult
 from rlm.runners.values import MOST_SURROGATES, count_lone_surrogates, encode_for_host, unpack_from_host
 
 _MOST_VARIABLES = 1000
+"""The most variables that a result lists: the last ones, so that the message stays small."""
 _SHIELDED_SECONDS = 0.02
+"""The wait before the next try to interrupt, while the link moves bytes."""
 _INTERRUPT_AGAIN_SECONDS = 1.0
+"""The wait before the next interrupt, if the code caught the last one and went on."""
 _POLL_SECONDS = 0.2
 """The interval at which a running cell checks whether the host wants it to end."""
 
 
 def prepare() -> None:
-    """Import modules that read files, while the confinement still allows it."""
+    """Prepare modules for confinement: import those that read files, and choose `/tmp` and `poll`."""
     import selectors
     import tempfile
 
@@ -80,27 +83,27 @@ def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: me
 
 def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: bool) -> None:
     answer, stderr = result.final_answer, result.stderr
-    if answer is not None and (excess := _find_surrogate_excess([_encode(answer)])):
+    if answer is not None and (excess := _surrogate_error([_encode(answer)])):
         answer, stderr = None, f"{stderr}Answer refused: {excess}\n"
     fields, texts = _encode_result(result, answer, stderr, str)
-    if _find_surrogate_excess(texts):
+    if _surrogate_error(texts):
         fields, texts = _encode_result(result, answer, stderr, _escape_surrogates)
     sizes = [len(text) for text in texts]
     link.send({"op": "done", "id": number, "result": fields, "texts": sizes, "broken": is_broken}, texts)
 
 
 def _encode_result(
-    result: CellResult, answer: str | None, stderr: str, show: Callable[[str], str]
+    result: CellResult, answer: str | None, stderr: str, convert: Callable[[str], str]
 ) -> tuple[Any, list[bytes]]:
-    """The fields of a message and its texts; `show` is applied to all of them but the answer."""
+    """The fields of a message and its texts; `convert` is applied to all of them but the answer."""
     texts: list[bytes] = []
     last_variables = list(result.variables.items())[-_MOST_VARIABLES:]
     fields = {
-        "stdout": show(result.stdout),
-        "stderr": show(stderr),
-        "variables": [[show(name[:200]), show(text)] for name, text in last_variables],
+        "stdout": convert(result.stdout),
+        "stderr": convert(stderr),
+        "variables": [[convert(name[:200]), convert(text)] for name, text in last_variables],
         "final_answer": answer,
-        "claims": [show(claim) if isinstance(claim, str) else claim and list(claim) for claim in result.claims],
+        "claims": [convert(claim) if isinstance(claim, str) else claim and list(claim) for claim in result.claims],
     }
     return encode_for_host(fields, texts), texts
 
@@ -108,7 +111,7 @@ def _encode_result(
 def _send_variable(link: WorkerLink, runner: LocalRunner, command: dict[str, Any]) -> None:
     try:
         op, data = "text", _encode(runner.variable(command["name"]))
-        if excess := _find_surrogate_excess([data]):
+        if excess := _surrogate_error([data]):
             raise AnswerRefused(excess)
     except AnswerRefused as exc:
         op, data = "refused", _encode(str(exc)[:10_000])
@@ -119,7 +122,7 @@ def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _find_surrogate_excess(texts: list[bytes]) -> str:
+def _surrogate_error(texts: list[bytes]) -> str:
     """An error message if texts have more lone surrogates than the host accepts, or else an empty text."""
     count = count_lone_surrogates(texts)
     if count <= MOST_SURROGATES:
@@ -189,7 +192,7 @@ class RemoteCalls:
     def __init__(self, link: WorkerLink) -> None:
         self._link = link
         self.context: object = None
-        """As an argument of a call, only its name crosses."""
+        """Code may pass the context to a function: then only the name of the context is sent."""
         self._run_ends_at = math.inf
         self._waited = WaitClock()
 
@@ -224,10 +227,10 @@ class RemoteCalls:
         """The result of the host's function of this name. Raises its error."""
         texts: list[bytes] = []
         given = encode_for_host([list(args), options], texts, context=self.context)
-        if excess := _find_surrogate_excess(texts):
+        if excess := _surrogate_error(texts):
             raise ValueError(excess)
         sizes = [len(text) for text in texts]
-        with (mine := threading.Lock()), self._waited.running(mine):
+        with (call_lock := threading.Lock()), self._waited.running(call_lock):
             head, body = _call_host(self._link, {"op": "call", "name": name, "given": given, "texts": sizes}, texts)
         value = unpack_from_host(body)
         for at, error in head.get("errors", []):
@@ -263,7 +266,8 @@ class MainThread:
         """Repaired as soon as the code of a cell has ended, since the rest needs it."""
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """Run `work`; past its time interrupt it, again and again. Returns True."""
+        """Run `work`, and interrupt it repeatedly once its time is up. Returns True: it has ended (see
+        `CellRunner.run`)."""
         self._seconds_left = seconds_left
         self._is_running = True
         self._link.begin_cell()

@@ -140,11 +140,11 @@ def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
                 continue  # nothing was paid
             for model, sums in call["usage_summary"]["model_usage_summaries"].items():
                 cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
-                calls, read, written = (
+                calls, input_tokens, output_tokens = (
                     _count(sums.get(f"total_{kind}")) for kind in ("calls", "input_tokens", "output_tokens")
                 )
                 own = {kind: _count(sums.get(kind)) for kind in OWN_COUNTS}
-                usage.count(model, ModelUsage(calls, read, written, cost, **own))
+                usage.count(model, ModelUsage(calls, input_tokens, output_tokens, cost, **own))
 
 
 def _sub_calls(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -194,10 +194,8 @@ def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
 
 def _details(record: Mapping[str, Any]) -> TokenDetails:
     recorded = record.get("token_details") or {}
-    read, write, hour, thought = (
-        _count(recorded.get(kind)) for kind in ("cache_read", "cache_write", "cache_write_1h", "reasoning")
-    )
-    return TokenDetails(read, write, hour, thought, str(recorded.get("tier", "")), str(recorded.get("endpoint", "")))
+    counts = {kind: _count(recorded.get(kind)) for kind in ("cache_read", "cache_write", "cache_write_1h", "reasoning")}
+    return TokenDetails(**counts, tier=str(recorded.get("tier", "")), endpoint=str(recorded.get("endpoint", "")))
 
 
 def _call_key_of(record: Mapping[str, Any]) -> str:

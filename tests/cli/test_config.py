@@ -11,7 +11,7 @@ import pytest
 from ran import Cli
 
 from monocontext.cli import settings
-from monocontext.cli.settings import SETTINGS, config_path, from_file
+from monocontext.cli.settings import SETTINGS, config_path, setting_from_file
 from monocontext.cli.topics import TOPICS
 from monocontext.testing import S3StandIn
 
@@ -51,9 +51,9 @@ def test_no_file_of_the_working_directory(folder: str, home: Path, monkeypatch: 
     monkeypatch.chdir(home / "clone")
     monkeypatch.setenv("XDG_CONFIG_HOME", folder)
     assert config_path().is_relative_to(home)
-    assert from_file("s3.region") is None
+    assert setting_from_file("s3.region") is None
     monkeypatch.setenv("HOME", ".")
-    assert from_file("s3.region") is None
+    assert setting_from_file("s3.region") is None
 
 
 def test_flag_then_variable_then_file(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,9 +76,9 @@ def test_a_profile_of_the_file_hides_no_identity_of_the_environment(
     variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write('[s3]\nprofile = "mine"\n')
-    assert from_file("s3.profile") == "mine"
+    assert setting_from_file("s3.profile") == "mine"
     monkeypatch.setenv(variable, "x")
-    assert from_file("s3.profile") is None
+    assert setting_from_file("s3.profile") is None
 
 
 def test_archive_and_volumes(cli: Cli, home: Path) -> None:
@@ -114,10 +114,10 @@ def test_show_says_where_each_value_comes_from(cli: Cli, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[openai]\napi_key = "sk-hunter2"\n', ["openai.api_key: this file may not hold keys"]),
-        ('api_key = "sk-hunter2"\n', ["api_key: this file may not hold keys"]),
-        ('[s3]\naws_secret_access_key = "hunter2"\n', ["this file may not hold keys"]),
-        ('[mcp]\ntoken = "hunter2"\n', ["this file may not hold keys"]),
+        ('[openai]\napi_key = "sk-hunter2"\n', ["openai.api_key: this file may not hold credentials"]),
+        ('api_key = "sk-hunter2"\n', ["api_key: this file may not hold credentials"]),
+        ('[s3]\naws_secret_access_key = "hunter2"\n', ["this file may not hold credentials"]),
+        ('[mcp]\ntoken = "hunter2"\n', ["this file may not hold credentials"]),
         ('[openai]\nbase_url = "https://me:hunter2@x/v1"\n', ["openai.base_url: this file may not hold passwords"]),
         ('[openai]\nbase_url = "me:hunter2@x/v1"\n', ["openai.base_url: this file may not hold passwords"]),
         ('[s3]\nendpoint = "https://x/?token=hunter2"\n', ["s3.endpoint: this file may not hold passwords"]),

@@ -326,6 +326,12 @@ def test_a_pipe_in_the_place_of_the_brief_is_not_waited_for(tmp_path: Path, kind
     assert (said, b"brief.md is a named pipe, not a file" in done.stderr) == ("", True)
 
 
+def test_the_full_client_cuts_a_brief_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_store(tmp_path).put("brief.md", b"0123456789abc")
+    monkeypatch.setattr(brief, "MOST_BYTES", 10)
+    assert brief._read_with_full_client(str(tmp_path), "brief.md", {}) == b"0123456789"
+
+
 @pytest.mark.parametrize(
     "line", ["- a statement [s:1]", '"' * 100, "\U0001f600" * 50, "\x01" * 50, "x" * 20_000, "\\" * 99]
 )

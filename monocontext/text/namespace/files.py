@@ -1,4 +1,4 @@
-"""`open` whose text files take lazy texts."""
+"""Replace `open` in a namespace, so that its text files accept lazy texts in `write`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monocontext.text.namespace.lazy_values import is_text, pieces, read_whole
 
 
 class TextFile(io.TextIOWrapper):
-    """A text file that writes a lazy text window by window (1 GET for about 8 MiB stored), never as one `str`."""
+    """A text file that writes a lazy text window by window, never as one `str` (1 GET for about 8 MiB stored)."""
 
     def write(self, text: Any, /) -> int:
         """Write a `str` or a lazy text of any size; returns its characters."""
@@ -40,19 +40,20 @@ def open_file(
     closefd: bool = True,
     opener: Any = None,
 ) -> Any:
-    """`open` for a namespace. A lazy text is a path, up to its limit. A text file open for writing is a `TextFile`; any
-    other is what `open` gives."""
+    """`open` for a namespace. A lazy text given as the path is read into a `str` first, if it is small enough. A text
+    file opened for writing is a `TextFile`; any other file is what `open` returns."""
     if is_text(file):
-        file = read_whole(file, "open(context)", "a path is short: is it what the file is to hold?")
+        file = read_whole(file, "open(context)", "a path is short; to save the text: open(path, 'w').write(context)")
     opened = builtins.open(file, mode, buffering, encoding, errors, newline, closefd, opener)  # noqa: SIM115
     if type(opened) is not io.TextIOWrapper or not opened.writable():
         return opened
+    # The same buffer and settings, in the class that accepts lazy texts.
     settings: dict[str, Any] = {
         "encoding": opened.encoding,
         "errors": opened.errors,
         "newline": newline,
         "line_buffering": opened.line_buffering,
     }
-    text = TextFile(opened.detach(), **settings)
-    text.mode = mode  # type: ignore[misc]
-    return text
+    text_file = TextFile(opened.detach(), **settings)
+    text_file.mode = mode  # type: ignore[misc]
+    return text_file

@@ -20,7 +20,7 @@ from monocontext.writing.input_options import InputOptions
 from monocontext.writing.inputs import is_text
 from monocontext.writing.place import open_store_at
 from monocontext.writing.upkeep.git_files import commit_files, not_ignored
-from monocontext.writing.upkeep.sync_source import Source, decode_source
+from monocontext.writing.upkeep.sync_source import SyncSource, decode_source
 from monocontext.writing.upkeep.web_pages import WebPage
 
 _REQUESTS = 8
@@ -37,7 +37,7 @@ def find_sources(
     own: str,
     store_options: StoreOptions | None,
     stack: ExitStack,
-) -> Iterator[Source]:
+) -> Iterator[SyncSource]:
     """Yield the sources that `given` names: files and folders by path, places in stores by URL, pages by web address.
 
     `options` select by name. Objects of the context at `own` are left out, and files that git ignores unless `ignored`.
@@ -78,7 +78,7 @@ def find_sources(
 class _File:
     """A file, in a folder or named by itself."""
 
-    is_certain = True
+    facts_are_certain = True
 
     def __init__(self, name: str, path: str, folder: Folder | None, relative: str) -> None:
         self.name = name
@@ -99,7 +99,7 @@ class _File:
 class _Object:
     """An object of a store."""
 
-    is_certain = True
+    facts_are_certain = True
 
     def __init__(self, store: Store, info: ObjectInfo) -> None:
         self.name = info.key

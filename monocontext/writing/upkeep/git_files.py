@@ -140,7 +140,7 @@ def _read_blob(output: IO[bytes]) -> bytes:
 class GitFile:
     """A file at a commit."""
 
-    is_certain = True
+    facts_are_certain = True
 
     def __init__(self, name: str, blobs: _BlobReader, blob: str, size_bytes: int, url: str | None) -> None:
         self.name = name

@@ -31,7 +31,7 @@ from monocontext.writing.upkeep.edit import edit
 from monocontext.writing.upkeep.edited_documents import load_documents
 from monocontext.writing.upkeep.edited_text import Change
 from monocontext.writing.upkeep.find_sources import find_sources
-from monocontext.writing.upkeep.sync_source import Source
+from monocontext.writing.upkeep.sync_source import SyncSource
 
 _REQUESTS = 8
 """The most files that are read at once."""
@@ -125,7 +125,7 @@ class _Differences:
     """The differences between sources and the documents of a generation. `touched` counts files with another time but
     the same text, `binary` files that are no longer text."""
 
-    new: list[Source]
+    new: list[SyncSource]
     changes: dict[bytes, Change]
     changed: list[str]
     gone: list[str]
@@ -136,7 +136,7 @@ class _Differences:
 def _compare(
     store: Store,
     base: Manifest | None,
-    files: dict[str, Source],
+    files: dict[str, SyncSource],
     options: InputOptions,
     delete: bool,
     store_options: StoreOptions | None,
@@ -148,7 +148,7 @@ def _compare(
             raise NotFound(f"no file in the sources: `delete` would remove all {len(stored.numbers):,} documents")
         new = [file for file in files.values() if stored.facts(file.name) is None]
         known = (file for file in files.values() if stored.facts(file.name) is not None)
-        unsure = [f for f in known if not f.is_certain or stored.file_facts(f.name) != f.facts["file"]]
+        unsure = [f for f in known if not f.facts_are_certain or stored.file_facts(f.name) != f.facts["file"]]
         changes: dict[bytes, Change] = {}
         changed: list[str] = []
         binary: set[str] = set()
@@ -172,7 +172,9 @@ def _compare(
         return _Differences(new, changes, changed, gone, touched, len(binary))
 
 
-def _inputs(new: list[Source], options: InputOptions, added: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _inputs(
+    new: list[SyncSource], options: InputOptions, added: list[str]
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield new documents, each read when it is stored. Appends their names to `added`."""
     for file in new:
         text = file.text(options)

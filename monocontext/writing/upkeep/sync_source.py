@@ -10,18 +10,18 @@ from monocontext.writing.decoding import HEAD_BYTES, is_binary, read_stream
 from monocontext.writing.input_options import InputOptions
 
 
-class Source(Protocol):
+class SyncSource(Protocol):
     """A file, an object or a page that is to be a document."""
 
     name: str
     facts: dict[str, Any]
-    """Fields of the document's metadata: `file`, which differs if the file has changed, and `url`, a web address if the
-    name is not one. For a page, `text` updates them."""
-    is_certain: bool
+    """What `sync` records in the document's metadata. `file`: values that change when the file changes, such as size
+    and time. `url`: the web address, if it is not the name itself. `text` updates the facts of a page."""
+    facts_are_certain: bool
     """Whether equal facts mean an equal text."""
 
     def is_text(self, options: InputOptions) -> bool:
-        """Whether it is text, and so is not left out of an upload."""
+        """Whether an upload would include it: it is text, not binary."""
         ...
 
     def text(self, options: InputOptions) -> str | None:

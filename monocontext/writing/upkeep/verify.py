@@ -24,7 +24,7 @@ from monocontext.writing.batches import PARTS_AHEAD
 from monocontext.writing.pages import load_page
 from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.upkeep.document_check import DocumentCheck
-from monocontext.writing.upkeep.verify_frames import Checks, Report, by_object, check_object
+from monocontext.writing.upkeep.verify_frames import Checks, Report, check_object, group_by_object
 from monocontext.writing.upkeep.verify_parts import (
     Part,
     PartResult,
@@ -77,7 +77,7 @@ def verify(
             pages = _load_pages(store, manifest, report)
             if executor is None:
                 for _, page in pages:
-                    for frames in by_object(page):
+                    for frames in group_by_object(page):
                         check_object(store, context, manifest, frames, checks, report)
                         if progress:
                             progress(report)

@@ -39,7 +39,7 @@ class Report:
     final_newline: bool = False
     """Whether the frame that was read last ends in a newline."""
     flags: int = OF_TEXT
-    """The flags of `index.OF_TEXT` that all these frames have."""
+    """The flags among `index.OF_TEXT` that every frame read so far has."""
     problems: list[str] = field(default_factory=list)
     """One line each: the object, the expected value, the found value."""
 
@@ -64,9 +64,10 @@ class Checks:
     filters: Checker
     documents: DocumentCheck
     filter_problems: list[str]
+    """Problems of filters so far. Kept apart: parts of a text that are checked in parallel may find the same ones."""
 
 
-def by_object(page: Page, start: int = 0, stop: int | None = None) -> Iterator[list[Frame]]:
+def group_by_object(page: Page, start: int = 0, stop: int | None = None) -> Iterator[list[Frame]]:
     """Yield neighbouring frames of one object, from the frames [start, stop) of a page."""
     frames = (page[i] for i in range(start, len(page) if stop is None else stop))
     for _, group in groupby(frames, key=lambda frame: frame.object):
@@ -76,7 +77,8 @@ def by_object(page: Page, start: int = 0, stop: int | None = None) -> Iterator[l
 def check_object(
     store: Store, context: ContextHandle, manifest: Manifest, frames: list[Frame], checks: Checks, report: Report
 ) -> None:
-    """Check neighbouring frames of one object, and the name of a segment if these are all of its bytes."""
+    """Check neighbouring frames of one object. If they are a whole segment, its name is compared with the hash of its
+    bytes."""
     name = frames[0].object
     try:
         reader, key = context.place(name, manifest.sources) if "://" in name else (store, name)
@@ -98,7 +100,7 @@ def check_object(
         read_bytes += len(blob.data)
         for frame in batch:
             is_sound &= _check_frame(frame, blob.data[frame.offset - start :][: frame.stored_bytes], checks, report)
-        # If a segment has random bytes besides its frames, or reaches into another page, only its frames are checked.
+        # If a segment ends in a salt (see `writing.reuse`), or reaches into another page, only its frames are checked.
         if stop == blob.total_bytes == read_bytes and is_sound and "://" not in name:
             found = segment_key(digest.hexdigest())
             if found != name:

@@ -22,7 +22,7 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.pages import load_page
 from monocontext.writing.place import open_store_at
 from monocontext.writing.upkeep.document_check import Counted, DocumentCheck
-from monocontext.writing.upkeep.verify_frames import Checks, Report, by_object, check_object
+from monocontext.writing.upkeep.verify_frames import Checks, Report, check_object, group_by_object
 
 PART_BYTES = 64 << 20
 """The least stored bytes in a part."""
@@ -87,7 +87,7 @@ def cut_parts(pages: Iterable[tuple[int, Page]], filters: Sequence[FilterRef]) -
     """Yield parts of neighbouring segments of one page: some 64 MiB stored, and an eighth of the frames of a filter."""
     for number, page in pages:
         start = stop = size = 0
-        for frames in by_object(page):
+        for frames in group_by_object(page):
             stop += len(frames)
             size += sum(frame.stored_bytes for frame in frames)
             first = page.first_frame + start
@@ -130,7 +130,7 @@ def check_part(
                 for number, data in reversed(list(_texts(text, range(first - 1, -1, -1), reach))):
                     result.filter_problems += checker.feed(number, data)
             checks = Checks(checker, documents, result.filter_problems)
-            for frames in by_object(page, part.start, part.stop):
+            for frames in group_by_object(page, part.start, part.stop):
                 check_object(store, context, manifest, frames, checks, report)
             for number, data in _texts(text, range(stop, manifest.frames), sys.maxsize):
                 if not checker.waits:

@@ -34,7 +34,7 @@ class WebPage:
     def _set_facts(self, headers: http.client.HTTPMessage) -> None:
         known = {"etag": headers["ETag"], "modified": headers["Last-Modified"], "bytes": headers["Content-Length"]}
         self.facts: dict[str, Any] = {"file": {name: value for name, value in known.items() if value}}
-        self.is_certain = bool(known["etag"] or known["modified"])
+        self.facts_are_certain = bool(known["etag"] or known["modified"])
 
     def is_text(self, options: InputOptions) -> bool:
         return self.text(options) is not None
