@@ -524,6 +524,7 @@ def test_utf_16_that_is_cut_off() -> None:
 def test_lone_surrogates_are_refused(before: str, surrogate: str) -> None:
     message = must_refuse(before + surrogate + "after")
     assert f"a lone surrogate U+{ord(surrogate[0]):04X} at character {len(before)};" in message
+    assert message.endswith("errors='replace' stores U+FFFD in its place")
     assert read_back(before + surrogate, errors="replace") == before + "\ufffd" * len(surrogate)
 
 
