@@ -158,7 +158,7 @@ def test_a_url_with_a_password_is_named_as_such() -> None:
     with pytest.raises(InvalidUrl) as caught:
         open_store("fsspec+sftp://me:secret@host/x")
     assert str(caught.value) == "the URL must not contain a password: give it to fsspec in its own configuration"
-    with pytest.raises(InvalidUrl, match="^the URL must not contain a user or a password"):
+    with pytest.raises(InvalidUrl, match=r"^the URL must not contain a user or a password"):
         open_store("https://me:secret@host/x")
 
 
