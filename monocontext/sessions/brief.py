@@ -71,7 +71,10 @@ def hook_output(text: str, project: str, url: str, note: str = "") -> str:
         if lines and lines[-1] == _CUT:
             lines.pop()
         if not lines:
-            raise ValueError(f"the names of project and place alone take more than {MOST_CHARACTERS:,} characters")
+            raise ValueError(
+                f"the brief cannot be made: the project name and the URL alone exceed its limit of "
+                f"{MOST_CHARACTERS:,} characters"
+            )
         while lines and excess > -len(_CUT) - 2:  # until the mark fits, too
             excess -= _utf16_length(json.dumps(lines.pop(), ensure_ascii=False))
         lines.append(_CUT)
