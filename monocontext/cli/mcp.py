@@ -110,6 +110,6 @@ def parse_contexts(contexts: list[str]) -> dict[str, str]:
         if not equals or "/" in name or ":" in name:
             name, url = each.rstrip("/").rpartition("/")[2], each
         if not name or name in ("memory", "sessions") or name in found:
-            raise click.BadParameter(f"{each!r} needs another name: write NAME={url}")
+            raise click.BadParameter(f"the name of {each!r} is empty, reserved or already used: write NAME={url}")
         found[name] = url
     return found

@@ -49,8 +49,8 @@ def _open_memory(url: str, s3: S3, *, first: str = "", create: bool = False) -> 
         )
     if not is_there and not create:
         raise NotFound(
-            f"no directory {url!r} for a memory: give a URL or an existing directory; put, exec and serve create it "
-            f"with --create"
+            f"no directory {url!r} for a memory: give a URL, or create it with --create (an option of put, exec and "
+            f"serve)"
         )
     with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory

@@ -112,7 +112,7 @@ def cat(
     from monocontext.text.monocontext import Monocontext
 
     if chars is not None and not (lines is None and document is None):
-        raise click.BadParameter("--chars goes with neither --lines nor --document")
+        raise click.BadParameter("--chars cannot be combined with --lines or --document")
     part, wanted = parse_range(chars or ":"), _line_range(lines)
     options = options_of(url, s3)
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:

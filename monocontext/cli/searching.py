@@ -150,7 +150,7 @@ def grep(
             hits = documents.lines_without_match(pattern)
         elif globs:
             if executor is not None:
-                raise click.BadParameter("--glob does not go with --dask")
+                raise click.BadParameter("--glob and --dask cannot be combined")
             hits = documents.hits(pattern)
         else:
             limit = most if documents.are_one else None
@@ -191,7 +191,7 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
     expected = 1 if patterns else 2
     if len(places) != expected:
         arguments = "one argument with -e, the URL" if patterns else "two arguments, PATTERN and URL"
-        several = "; a folder is one URL" if len(places) > expected else ""
+        several = "; to search a folder, name the folder rather than its files" if len(places) > expected else ""
         raise click.BadParameter(f"expected {arguments}, got {len(places)}{several}")
     if not patterns:
         check_order("grep", places, places[1], places[0], "last")

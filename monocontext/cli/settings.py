@@ -139,7 +139,9 @@ def _parse(path: Path, data: bytes) -> Mapping[str, Any]:
 def _check_setting(path: Path, key: str, value: object) -> None:
     name = key.rpartition(".")[2]
     if _SECRET.match(name):
-        raise MonocontextError(f"{path}: {key}: this file may not hold credentials; see `monocontext help credentials`")
+        raise MonocontextError(
+            f"{path}: {key}: this file must not contain API keys or other secrets; see `monocontext help credentials`"
+        )
     if key not in SETTINGS:
         whole = next((known for known in SETTINGS if known.endswith(f".{name}")), None)
         near = (
@@ -156,7 +158,8 @@ def _check_setting(path: Path, key: str, value: object) -> None:
             raise MonocontextError(f"{path}: {key} is empty")
         if setting.is_url and (_LOGIN_IN_URL.match(value) or "?" in value):
             raise MonocontextError(
-                f"{path}: {key}: this file may not hold passwords or queries; see `monocontext help credentials`"
+                f"{path}: {key}: a URL in this file must not contain a password or a query (?...); see "
+                f"`monocontext help credentials`"
             )
         try:
             urlsplit(value if setting.is_url else "")

@@ -45,7 +45,7 @@ def _open_store(url: str, s3: S3) -> Iterator[Store]:
 
 
 def _volumes() -> str:
-    """The URL below which volumes are, from the environment or the configuration file."""
+    """The URL below which volumes are stored. It is read from the environment or the configuration file."""
     return volumes_url(setting_from_file("volumes.url"))
 
 
@@ -109,7 +109,9 @@ def put(
     url = _place(url, s3)
     single = len(names) == 1 and not url.endswith("/") and not Path(names[0]).expanduser().is_dir()
     if (names != ["-"] and "-" in names) or (names == ["-"] and not single):
-        raise click.BadParameter("stdin (-) must be the only source, and the URL that of one object")
+        raise click.BadParameter(
+            "stdin (-) must be the only source, and the URL must name one object (no / at its end)"
+        )
     root, key = split_object(url) if single else (url, "")
     with _open_store(root, s3) as store:
         for name, data in [(key, _read_file(names[0]))] if single else _read_files(names, follow_links):

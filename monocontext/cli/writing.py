@@ -252,7 +252,7 @@ def _sources(names: list[str], tables: str | None, fields: dict[str, Any], uniqu
     if tables is not None and tables not in KINDS:
         raise ValueError(f"--documents must be one of {', '.join(KINDS)}, not {tables!r}")
     if tables is None and (unique or fields["name_field"] is not None or fields["text_field"] != "text"):
-        raise ValueError("--text-field, --name-field and --unique go with --documents")
+        raise ValueError("--text-field, --name-field and --unique need --documents")
     paths = [name if name == "-" else Path(name).expanduser() for name in names]
     if tables is None and "-" not in names:
         return cast("list[Source]", paths)  # a list, so that documents of the same name can be told apart

@@ -46,7 +46,10 @@ class DocumentPageRef:
 
 @dataclass(frozen=True, slots=True)
 class DocumentDirectory(DocumentPageRef):
-    """A directory of neighbouring pages of documents (`directories`). Its counts are those of its last page."""
+    """A directory of neighbouring document pages (see the module `directories`).
+
+    Its counts are cumulative, so they equal those of its last page.
+    """
 
     entries: int
     level: int

@@ -287,10 +287,12 @@ class Manifest:
         min_reader = root.get("min_reader", root["format"])
         if not isinstance(min_reader, int) or min_reader > FORMAT:
             raise UnsupportedFormat(
-                f"{name}: needs a reader of format {min_reader!r}, this one reads up to {FORMAT}: upgrade"
+                f"{name}: has format {min_reader!r}, and this version reads formats up to {FORMAT}: upgrade monocontext"
             )
         if (requires := root.get("requires")) and requires != [DIRECTORIES]:
-            raise UnsupportedFormat(f"{name}: needs features that this version lacks: {requires!r}: upgrade")
+            raise UnsupportedFormat(
+                f"{name}: needs the features {requires!r}, and this version lacks some of them: upgrade monocontext"
+            )
         if root.get("crc32c") != found:
             raise DamagedData(f"{name}: checksum differs: expected {root.get('crc32c')!r}, found {found!r}")
         try:

@@ -86,7 +86,10 @@ def _cut_lines(lines: list[str], room: int) -> list[str]:
     else:
         return lines
     if mark > room:
-        raise ValueError(f"the names of project and place alone take more than {MOST_CHARACTERS:,} characters")
+        raise ValueError(
+            f"the brief cannot be made: the project name and the URL alone exceed its limit of {MOST_CHARACTERS:,} "
+            f"characters"
+        )
     return [*lines[:fitting], _CUT]
 
 

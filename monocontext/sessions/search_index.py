@@ -103,7 +103,7 @@ class _Index:
                 filter_refs(found["filters"]),
             )
         except (TypeError, KeyError, ValueError) as error:
-            raise DamagedData(f"{where} is not an index of sessions: {error!r}; `sessions index --rebuild`") from None
+            raise _not_an_index(where, error) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +287,12 @@ def _frames(data: bytes) -> Sequence[bytes]:
     return [bytes(frame) for part in (framer.feed(data), framer.finish()) for frame in part]
 
 
+def _not_an_index(where: str, error: Exception) -> DamagedData:
+    return DamagedData(
+        f"{where} is not an index of sessions: {error!r}; rebuild it with `monocontext sessions index --rebuild`"
+    )
+
+
 def _parse(data: bytes, where: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(data)
@@ -295,7 +301,7 @@ def _parse(data: bytes, where: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError) as error:
         if isinstance(error, DamagedData):
             raise
-        raise DamagedData(f"{where} is not an index of sessions: {error!r}; `sessions index --rebuild`") from None
+        raise _not_an_index(where, error) from None
     return found
 
 

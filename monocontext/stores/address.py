@@ -57,14 +57,14 @@ def parse(url: str | os.PathLike[str]) -> Address:
     """Parse the URL or the path of a place. Raises `InvalidUrl`, whose message names the valid forms."""
     text = os.fspath(url)
     if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidUrl(f"not a place: {text!r}; expected {_FORMS}")
+        raise InvalidUrl(f"not a URL or a path: {text!r}; expected {_FORMS}")
     if _WINDOWS.match(text):
         return _windows_directory(text, text)
     found = None if isinstance(url, os.PathLike) else _SCHEME.match(text)  # a path object is never a URL
     if found is None:
         if isinstance(url, str) and (mistake := _MISTAKE.match(text)):
             meant = f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}"
-            raise InvalidUrl(f"not a place: {text!r}; did you mean {meant}?")
+            raise InvalidUrl(f"not a URL or a path: {text!r}; did you mean {meant}?")
         return _directory(os.path.expanduser(text))
     scheme, rest = found[1].lower(), text[found.end() - 1 :]
     if scheme == "file":
@@ -72,26 +72,37 @@ def parse(url: str | os.PathLike[str]) -> Address:
     name = _ALIASES.get(scheme, scheme)
     is_fsspec = _FSSPEC.fullmatch(name) is not None
     if not is_fsspec and name not in _PLACES:
-        raise InvalidUrl(f"no store for the URL {text!r}; expected {_FORMS}")
+        raise InvalidUrl(f"unknown scheme in the URL {_without_login(text)!r}; expected {_FORMS}")
     if not rest.startswith("//"):
-        raise InvalidUrl(f"not a place: {text!r}; did you mean {scheme}:/{rest}?")
+        shown, meant = _without_login(text), _without_login(f"{scheme}:/{rest}")
+        raise InvalidUrl(f"not a URL or a path: {shown!r}; did you mean {meant}?")
     place, _, path = rest[2:].partition("/")
-    what, valid = ("place without a password", _FSSPEC_PLACE) if is_fsspec else _PLACES[name]
+    what, valid = ("place", _FSSPEC_PLACE) if is_fsspec else _PLACES[name]
     if not place and not is_fsspec:
-        raise InvalidUrl(f"no {what} in {text!r}; expected {_FORMS}")
+        raise InvalidUrl(f"no {what} in {_without_login(text)!r}; expected {_FORMS}")
     if not re.fullmatch(valid, place):
-        raise InvalidUrl(f"not a {what} name: {place!r} in {text!r}")
+        shown = _without_login(text)
+        if is_fsspec and shown != text:
+            raise InvalidUrl("the URL must not contain a password: give it to fsspec in its own configuration")
+        if "@" in place and name in ("http", "https"):
+            raise InvalidUrl("the URL must not contain a user or a password")
+        raise InvalidUrl(f"not a {what} name: " + (repr(shown) if shown != text else f"{place!r} in {text!r}"))
     path = path.removesuffix("/")
     if path:
         check_key(path)
     return Address(name, place, path)
 
 
+def _without_login(url: str) -> str:
+    """A URL for a message, without a user and a password. The password may contain `/` and `@`."""
+    return re.sub(r"(:/+)[^/@:]*:.*@", r"\1***@", url, flags=re.DOTALL)
+
+
 def _file_url(text: str, rest: str) -> Address:
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
         if host not in ("", "localhost") or not slash:
-            raise InvalidUrl(f"a file URL names no host: {text!r}; expected file:///directory")
+            raise InvalidUrl(f"a file URL must not name a host: {_without_login(text)!r}; write file:///directory")
         rest = "/" + path
     from urllib.parse import unquote_to_bytes
 
@@ -125,7 +136,7 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
         folder, key = os.path.split(address.path)
         root = Address("file", "", folder)
     if not key or os.fspath(url).endswith("/"):
-        raise InvalidUrl(f"{os.fspath(url)!r} names a place, not an object")
+        raise InvalidUrl(f"{os.fspath(url)!r} names a bucket or a folder, not a single object")
     return str(root), check_key(key)
 
 

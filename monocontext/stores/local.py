@@ -105,7 +105,9 @@ class LocalStore:
                 etag_after = etag_of(os.fstat(descriptor))
             del descriptor  # closed above; it is deleted before anything else is done
         if len(data) != length or etag_before != etag_after:
-            raise ContextChanged(f"{name} was written to while it was read: ETag {etag_before}, {etag_after}")
+            raise ContextChanged(
+                f"{name} changed while it was read: its ETag was {etag_before} and is now {etag_after}"
+            )
         return Blob(data, etag_before, before.st_size, modified_seconds=before.st_mtime_ns / 1e9)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:

@@ -211,7 +211,7 @@ def sweep(store: Store, before_seconds: float, *, dry_run: bool = False) -> tupl
 
 
 def _innermost(store: Store) -> Any:
-    """The store that is wrapped by this one, or by a store that this one wraps, and so on; else the store itself."""
+    """The store at the bottom of a chain of wrappers; the store itself if it wraps none."""
     inner: Any = store
     while hasattr(inner, "store"):
         inner = inner.store

@@ -32,8 +32,8 @@ class ContextFile(LazyStringIO):
         limit = self._text._limit
         if stop - self.tell() > limit:
             raise ContextTooLarge(
-                f"this read would make {stop - self.tell():,} characters, the limit is {limit:,} (materialize_limit): "
-                "read(n) in pieces, or iterate the file: for line in file"
+                f"this read would make {stop - self.tell():,} characters, more than the limit of {limit:,} "
+                "(materialize_limit): read(n) in pieces, or iterate the file: for line in file"
             )
         return super()._jump(stop)
 

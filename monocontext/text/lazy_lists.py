@@ -62,7 +62,10 @@ class LazyList(Sequence[str], LazyItems):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._recipe is None:
-            raise NotPicklable(f"{self._short_repr()} has no text to be split again from: pickle list(parts)")
+            raise NotPicklable(
+                f"{self._short_repr()} cannot be pickled, since the text that it was split from cannot be opened "
+                f"again: pickle list(parts)"
+            )
         return _make_again, self._recipe
 
     # -- blocks ----------------------------------------------------------------------------------------------------

@@ -203,7 +203,9 @@ class Monocontext(StrLike, Sequence[str]):
         `context.file()` is a text file over an open text.
         """
         if url is None or url in ("r", "rt"):
-            raise TypeError("Monocontext.open takes a URL, a path or a store; context.file() is a file over a text")
+            raise TypeError(
+                "Monocontext.open takes a URL, a path or a store; to read an open text as a file, call context.file()"
+            )
         address = url if isinstance(url, str | os.PathLike) else None
         if address is None:
             check_place(url)

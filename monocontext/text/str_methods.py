@@ -100,9 +100,9 @@ class StrLike(LazyText):
 
     def _too_large(self, what: str, size: int | None, instead: str) -> ContextTooLarge:
         """The error for a result of `size` characters; a `size` of None is known only after a pass over the text."""
-        characters = f"over {self._limit:,}" if size is None else f"{size:,}"
+        characters = "more characters than" if size is None else f"{size:,} characters, more than"
         return ContextTooLarge(
-            f"{what} would make {characters} characters, the limit is {self._limit:,} (materialize_limit): {instead}"
+            f"{what} would make {characters} the limit of {self._limit:,} (materialize_limit): {instead}"
         )
 
     def _holds_none(self, query: Query, within_line: bool) -> bool:

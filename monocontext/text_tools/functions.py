@@ -131,7 +131,8 @@ class TextTools:
         return search_words(self._text, words, max_hits)
 
     def list_documents(self, glob: str = "", after: str = "") -> Reply[DocumentList]:
-        """List the documents of the text, one a line: name, then characters of the text. Long lists say how to go on.
+        """List the documents of the text, one per line: the name, then the number of characters. A list that is cut
+        says how to get the rest.
 
         Args:
             glob: Only names that match it, such as src/*.py; * matches slashes too.

@@ -27,7 +27,9 @@ def encode_utf8(text: str) -> Utf8:
         return text.encode(), len(text)
     except UnicodeEncodeError as error:  # encodings such as `unicode_escape` can give half a character
         found = ord(text[error.start])
-        raise InvalidText(f"text: the encoding gave a lone surrogate U+{found:04X}, which has no UTF-8") from None
+        raise InvalidText(
+            f"text: the encoding gave a lone surrogate U+{found:04X}, which UTF-8 cannot represent"
+        ) from None
 
 
 def read_stream(file: IO[bytes], name: str, reading: InputOptions) -> Iterator[Utf8]:
@@ -60,7 +62,7 @@ class Decoder:
             self._read_bytes += len(data)
             return data, len(data)
         if not self._read_bytes and (wide := _unexpected_utf_16(data, self._reading)):
-            raise InvalidText(f"{self._name}: not {self._reading.encoding}: UTF-16; give its encoding, {wide}")
+            raise InvalidText(f"{self._name} looks like UTF-16, not {self._reading.encoding}: give encoding={wide!r}")
         try:
             text = self._decoder.decode(data, final)
         except UnicodeDecodeError as error:

@@ -31,7 +31,10 @@ def prefixes_of(paths: Sequence[os.PathLike[str]], reading: InputOptions) -> dic
         names = [path.name] if prefix and not path.is_dir() else named[path]
         for name in (prefix + name for name in names):
             if name in owners:
-                raise InvalidText(f"{owners[name]} and {path} both give a document named {name!r}: store them apart")
+                raise InvalidText(
+                    f"{owners[name]} and {path} both give a document named {name!r}: rename one, or upload them to "
+                    f"different URLs"
+                )
             owners[name] = path
     return prefixes
 

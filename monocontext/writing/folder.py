@@ -108,7 +108,7 @@ class Folder:
             raise AccessDenied(f"{path} became a link while its directory was read") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise FileNotFoundError(errno.ENOENT, "no regular file any more", path)
+            raise FileNotFoundError(errno.ENOENT, "it is no longer a regular file", path)
         return io.BufferedReader(io.FileIO(descriptor), _BUFFER_BYTES)
 
     def _open_inside(self, path: str) -> int:

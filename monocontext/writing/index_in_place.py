@@ -170,7 +170,9 @@ def _objects(
         segments = parse_manifest(get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
     except NotFound as error:
         if isinstance(error, NotAContext):
-            raise NotAContext(f"{store.url} has a {ROOT_KEY}, of a context perhaps: index takes plain text") from None
+            raise NotAContext(
+                f"{store.url} contains {ROOT_KEY}, so it may already hold a context: `index` works on plain text files"
+            ) from None
         left_out: list[str] = []
         infos = list(list_usable(store, left_out))
         if named := describe_left_out(left_out, markers=False):

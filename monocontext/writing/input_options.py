@@ -47,14 +47,14 @@ class InputOptions:
 
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "replace", "skip"):
-            raise ValueError(f"errors is 'strict', 'replace' or 'skip', not {self.errors!r}")
+            raise ValueError(f"errors must be 'strict', 'replace' or 'skip', not {self.errors!r}")
         try:
             "".encode(self.encoding)  # a look-up would find rot13, base64 and their like too, which give no text
         except (LookupError, UnicodeError):
             raise ValueError(f"unknown encoding {self.encoding!r}") from None
         for name in ("include", "exclude"):
             if isinstance(given := getattr(self, name), str):  # each character would be a glob, `*` among them
-                raise TypeError(f"{name} takes globs, not one str: [{given!r}]")
+                raise TypeError(f"{name} must be a list of globs, not a str: write {name}=[{given!r}]")
 
     def selects(self, relative: str) -> bool:
         """Whether a file of a directory is taken, by its path below that directory."""

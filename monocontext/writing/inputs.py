@@ -120,7 +120,9 @@ def _check_surrogates(text: str, before: int, reading: InputOptions, what: str =
         if reading.errors == "replace":
             return _SURROGATES.sub("\ufffd", text)
         at, found = before + error.start, ord(text[error.start])
-    raise InvalidText(f"{what}: a lone surrogate U+{found:04X} at character {at}; errors='replace' takes it out")
+    raise InvalidText(
+        f"{what}: a lone surrogate U+{found:04X} at character {at}; errors='replace' stores U+FFFD in its place"
+    )
 
 
 def _as_document(texts: Iterable[Utf8], name: object, metadata: object, rows: DocumentRows | None) -> Iterator[Utf8]:

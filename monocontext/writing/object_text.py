@@ -110,7 +110,8 @@ class ObjectText:
                 _refuse_compressed(source, data)
                 if wide := utf_16_without_mark(data[:HEAD_BYTES]):
                     raise InvalidText(
-                        f"{source.url}: not UTF-8: UTF-16; `monocontext upload --encoding {wide}` stores it"
+                        f"{source.url} looks like UTF-16, not UTF-8: `monocontext upload --encoding {wide}` stores its "
+                        f"text"
                     )
                 if data.startswith(_BOM):
                     self._note(f"{source.url}: skipped a byte order mark")
@@ -145,8 +146,8 @@ def _refuse_compressed(source: ObjectRange, head: bytes) -> None:
     for magic, name in _COMPRESSED.items():
         if head.startswith(magic):
             raise InvalidText(
-                f"{source.url} is compressed ({name}), so it cannot be read in ranges: unpack it into "
-                f"`monocontext upload -`"
+                f"{source.url} is compressed ({name}), so it cannot be read in ranges: unpack it and pipe "
+                f"the text to `monocontext upload - URL`"
             )
 
 

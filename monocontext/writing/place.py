@@ -21,9 +21,14 @@ def check_order(sources: object, url: Place) -> None:
     """Raises `InvalidUrl` where the arguments (text, place) come in the other order: the place is text of several
     lines, or the text is only an address."""
     if isinstance(url, str) and "\n" in url:
-        raise InvalidUrl(f"the place has several lines, {url[:40]!r}: the text comes first, then the place")
+        raise InvalidUrl(
+            f"the second argument must be a URL, but it is a text of several lines ({url[:40]!r}): the order is "
+            f"(text, url)"
+        )
     if isinstance(sources, str) and _ADDRESS.fullmatch(sources):
-        raise InvalidUrl(f"the text is only the address {sources!r}: the text comes first, then the place")
+        raise InvalidUrl(
+            f"the first argument must be the text, but it is only a URL ({sources!r}): the order is (text, url)"
+        )
 
 
 def portable_place(url: Place) -> str | Store:

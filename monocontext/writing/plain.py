@@ -93,8 +93,8 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None,
     _refuse_root(str(url), root)
     if found.size_bytes > MOST_OBJECT_BYTES:
         raise MonocontextError(
-            f"{url} is a plain object of {found.size_bytes / 1e9:.1f} GB: `monocontext index {url} URL` makes a text "
-            f"of it without a copy"
+            f"{url} is a plain object of {found.size_bytes / 1e9:.1f} GB, too large to open directly: "
+            f"`monocontext index {url} PLACE` indexes it without a copy"
         )
     name = f"{(options or {}).get('endpoint') or ''} {url}"
     return _stored(
@@ -145,7 +145,7 @@ def _open_path(path: Path, note: Note) -> Store:
     if folder:
         texts.update(folder.contexts)
     if texts:
-        raise NotFound(f"{path} contains stored texts, but is none itself: open one, such as {path / min(texts)}")
+        raise NotFound(f"{path} contains stored texts but is not one itself: open one, such as {path / min(texts)}")
     if not files:
         raise NotFound(f"{path} contains no file to read")
     size = sum(one[1] for one in files)
@@ -157,7 +157,7 @@ def _open_path(path: Path, note: Note) -> Store:
         return _stored(str(path), repr(files), size, note, partial(_index, str(path), None, note))
     if size > MOST_FOLDER_BYTES:
         raise MonocontextError(
-            f"{path} contains {size / 1e9:.1f} GB of files, more than are read unasked: "
+            f"{path} contains {size / 1e9:.1f} GB of files, more than are read without an upload: "
             f"`monocontext upload {path} DIRECTORY` stores their text"
         )
     return _stored(str(path), repr(files), size, note, partial(_publish, path, note))

@@ -105,7 +105,9 @@ def publish_written(store: Store, write: Callable[[float], Written], layout: Seg
     def root(base: Manifest | None) -> Manifest:
         check_fence(store, before, base)
         if base is not None and not replace:
-            raise AlreadyExists(f"{store.url}: another writer has just published generation {base.generation} there")
+            raise AlreadyExists(
+                f"{store.url}: another writer has just published generation {base.generation} there: start again"
+            )
         return _with_documents(store, None, written.documents, _build_root(store, base, (), written, layout))
 
     return commit(store, read_newest(store), root)  # `before` may be old by now, and its successor collected

@@ -36,7 +36,7 @@ def table_documents(
     missing file.
     """
     if kind not in KINDS:
-        raise ValueError(f"the kind of a table is {', '.join(KINDS)}, not {kind!r}")
+        raise ValueError(f"the kind of a table must be one of {', '.join(KINDS)}, not {kind!r}")
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     rows = {"jsonl": _json_rows, "csv": _csv_rows, "parquet": _parquet_rows}[kind](path, encoding)
     for where, row in rows:

@@ -63,7 +63,7 @@ def test_a_repr_is_short_and_costs_nothing(context: Monocontext, store: Counting
 @pytest.mark.parametrize("make", [str, "{}".format, lambda text: f"{text}", "%s".__mod__, lambda text: text.encode()])
 def test_the_whole_as_one_str_is_refused(context: Monocontext, store: CountingStore, make: object) -> None:
     """A host that asks for it must not be handed a preview, nor all of it."""
-    with pytest.raises(ContextTooLarge, match="the limit is 67,108,864"):
+    with pytest.raises(ContextTooLarge, match="more than the limit of 67,108,864"):
         make(context)  # type: ignore[operator]
     assert store.requests == 0
 

@@ -114,13 +114,22 @@ def test_show_says_where_each_value_comes_from(cli: Cli, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[openai]\napi_key = "sk-hunter2"\n', ["openai.api_key: this file may not hold credentials"]),
-        ('api_key = "sk-hunter2"\n', ["api_key: this file may not hold credentials"]),
-        ('[s3]\naws_secret_access_key = "hunter2"\n', ["this file may not hold credentials"]),
-        ('[mcp]\ntoken = "hunter2"\n', ["this file may not hold credentials"]),
-        ('[openai]\nbase_url = "https://me:hunter2@x/v1"\n', ["openai.base_url: this file may not hold passwords"]),
-        ('[openai]\nbase_url = "me:hunter2@x/v1"\n', ["openai.base_url: this file may not hold passwords"]),
-        ('[s3]\nendpoint = "https://x/?token=hunter2"\n', ["s3.endpoint: this file may not hold passwords"]),
+        ('[openai]\napi_key = "sk-hunter2"\n', ["openai.api_key: this file must not contain API keys"]),
+        ('api_key = "sk-hunter2"\n', ["api_key: this file must not contain API keys"]),
+        ('[s3]\naws_secret_access_key = "hunter2"\n', ["this file must not contain API keys"]),
+        ('[mcp]\ntoken = "hunter2"\n', ["this file must not contain API keys"]),
+        (
+            '[openai]\nbase_url = "https://me:hunter2@x/v1"\n',
+            ["openai.base_url: a URL in this file must not contain a password"],
+        ),
+        (
+            '[openai]\nbase_url = "me:hunter2@x/v1"\n',
+            ["openai.base_url: a URL in this file must not contain a password"],
+        ),
+        (
+            '[s3]\nendpoint = "https://x/?token=hunter2"\n',
+            ["s3.endpoint: a URL in this file must not contain a password"],
+        ),
         ('[openai]\nbase_url = "http://[::1"\n', ["openai.base_url is not a URL: Invalid IPv6 URL"]),
         ('[s3]\nendpoint = ["hunter2"]\n', ["s3.endpoint must be a text in quotes, not list"]),
         ('[s3]\nendpiont = "x"\n', ["unknown setting s3.endpiont: did you mean s3.endpoint?"]),

@@ -171,7 +171,7 @@ def test_doubled_names_are_refused_where_asked(cli: Cli, tmp_path: Path) -> None
     cli("upload", tmp_path / "in", tmp_path / "ctx", *options).fine()
     cli("upload", tmp_path / "none", tmp_path / "no", *options).refused("none: no such file")
     cli("upload", tmp_path / "in", tmp_path / "no", "--documents", "xml").misused("jsonl, csv, parquet")
-    cli("upload", tmp_path / "in", tmp_path / "no", "--unique").misused("go with --documents")
+    cli("upload", tmp_path / "in", tmp_path / "no", "--unique").misused("need --documents")
 
 
 def test_grep_names_documents_and_no_forged_header(cli: Cli, folder: Path, tmp_path: Path) -> None:

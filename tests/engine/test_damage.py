@@ -159,7 +159,7 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
     "newer format": (
         lambda s: (craft(s, BYTES), with_root(format=2, min_reader=2)(s)),
         UnsupportedFormat,
-        r"manifest\.json: needs a reader of format 2, this one reads up to 1",
+        r"manifest\.json: has format 2, and this version reads formats up to 1",
     ),
     "unknown requirement": (
         lambda s: (craft(s, BYTES), with_root(requires=["encryption"])(s)),

@@ -171,7 +171,7 @@ def test_too_large_results_cost_nothing() -> None:
         lambda c: c * 2,
         lambda c: c.encode(),
     ):
-        with pytest.raises((ContextTooLarge, Unhashable), match="characters, the limit is 3"):
+        with pytest.raises((ContextTooLarge, Unhashable), match="characters, more than the limit of 3"):
             ask(context.context)
     assert context.asked() == []
 

@@ -196,7 +196,7 @@ def test_a_checksum_that_differs() -> None:
 
 def test_a_newer_format_is_refused_by_name() -> None:
     for needed in (2, 10**30, "2.0", 1.5, [1]):
-        with pytest.raises(UnsupportedFormat, match=rf"{NAME}: needs a reader of format .*reads up to 1"):
+        with pytest.raises(UnsupportedFormat, match=rf"{NAME}: has format .*reads formats up to 1"):
             Manifest.from_bytes(edit_manifest(min_reader=needed), NAME)
 
 

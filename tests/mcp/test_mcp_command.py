@@ -31,7 +31,7 @@ def test_names_of_contexts() -> None:
 
 @pytest.mark.parametrize("given", [["a/x", "b/x"], ["s3://bucket/memory"], ["sessions=dir"], ["/"]])
 def test_names_must_be_of_their_own(given: list[str]) -> None:
-    with pytest.raises(click.BadParameter, match="needs another name"):
+    with pytest.raises(click.BadParameter, match="is empty, reserved or already used"):
         parse_contexts(given)
 
 

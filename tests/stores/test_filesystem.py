@@ -76,7 +76,7 @@ def test_a_file_that_changes_between_two_reads_is_noticed(tmp_path: Path) -> Non
     ("url", "said"),
     [
         ("fsspec+nosuch://x/y", "Protocol not known"),
-        ("fsspec+sftp://user:secret@host/x", "not a place without a password"),
+        ("fsspec+sftp://user:secret@host/x", "the URL must not contain a password"),
         ("fsspec+://x", "expected"),
     ],
 )

@@ -110,7 +110,7 @@ def test_written_in_place_while_read(store: LocalStore, tmp_path: Path, monkeypa
         return pread(descriptor, length, start)
 
     monkeypatch.setattr(os, "pread", late)
-    with pytest.raises(ContextChanged, match="ctx/a was written to while it was read"):
+    with pytest.raises(ContextChanged, match="ctx/a changed while it was read"):
         store.get("a")
 
 

@@ -133,6 +133,35 @@ def test_split_object(url: str, root: str, key: str) -> None:
     assert open_store(root).url == root
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "fsspec+sftp://me:secret@host/x",
+        "fsspec+sftp://me:sec@secret@host/x",
+        "hf://me:secret@datasets/x",
+        "https://me:secret@host/x",
+        "https://secret@host/x",
+        "https://me:a/secret@host/x",
+        "https:/me:secret@host/x",
+        "s3://me:secret@bucket/x",
+        "ftp://me:secret@host/x",
+        "file://me:secret@host/x",
+    ],
+)
+def test_no_message_shows_a_password(url: str) -> None:
+    with pytest.raises(InvalidUrl) as caught:
+        open_store(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_url_with_a_password_is_named_as_such() -> None:
+    with pytest.raises(InvalidUrl) as caught:
+        open_store("fsspec+sftp://me:secret@host/x")
+    assert str(caught.value) == "the URL must not contain a password: give it to fsspec in its own configuration"
+    with pytest.raises(InvalidUrl, match=r"^the URL must not contain a user or a password"):
+        open_store("https://me:secret@host/x")
+
+
 @pytest.mark.parametrize("url", ["s3://bucket", "s3://bucket/a/", "memory://name", "/", "/data/", "ftp://x/y"])
 def test_split_what_names_no_object(url: str) -> None:
     with pytest.raises(InvalidUrl):

@@ -98,7 +98,7 @@ def test_a_body_that_is_always_cut(whole: bool) -> None:
     answer = Answer(200 if whole else 206, b"cdef", {"Content-Range": "" if whole else "bytes 2-5/10"}, cut_after=1)
     with scripted_server(answer) as server:
         store = open_store(URL, endpoint=server.endpoint, transport="boto3")
-        with pytest.raises(StoreFailure, match=f"{URL}/a: the body was cut 4 times"):
+        with pytest.raises(StoreFailure, match=f"{URL}/a: the response body broke off 4 times"):
             store.get("a") if whole else store.get_range("a", 2, 4)
         assert len(server.requests) == 4
 

@@ -85,7 +85,7 @@ def test_it_cannot_be_written_to(context: Monocontext) -> None:
 
 @pytest.mark.parametrize("arguments", [(), ("r",), ("rt",)])
 def test_open_names_file_where_a_file_is_meant(context: Monocontext, arguments: tuple[str, ...]) -> None:
-    with pytest.raises(TypeError, match=r"context\.file\(\) is a file over a text"):
+    with pytest.raises(TypeError, match=r"call context\.file\(\)"):
         context.open(*arguments)  # type: ignore[call-overload]
 
 

@@ -350,7 +350,7 @@ def test_errors_are_of_the_same_kind(operation: Operation, limit: int) -> None:
 def test_too_large_says_what_to_do() -> None:
     with Stored("abc\n" * 10, 7, materialize_limit=5) as context:
         for operation in (str, hash, lambda t: f"{t}", lambda t: t * 3, lambda t: t.encode()):
-            with pytest.raises(Exception, match="characters, the limit is 5") as raised:
+            with pytest.raises(Exception, match="characters, more than the limit of 5") as raised:
                 operation(context)
             assert isinstance(raised.value, MemoryError | TypeError)
 

@@ -15,7 +15,7 @@ from monocontext.engine.hints.statements import BlockSource, parse
 from monocontext.engine.hints.values import UNKNOWN, LineList, TextValue, is_plain, plain
 
 MOST_HINTS = 256
-"""Most hints from one reply, or from one block read on its own."""
+"""The most hints from one reply, or from one block that is read on its own."""
 WORK = 10_000
 """The most nodes of a block that are evaluated, counted again in each round of a loop: some 20 ms."""
 _REPLY_WORK = 5 * WORK

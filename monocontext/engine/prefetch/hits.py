@@ -54,7 +54,7 @@ BEFORE, AFTER = 200, 1_500
 MOST_NAMES = 4
 """Names looked up from one passage: each costs a few filter rows, one request each."""
 _NAME = re.compile(r"[^\W_](?:\w{4,30})\w(?!\w)")
-"""Names of at least six characters: shorter ones set few grams."""
+"""Names of 6 to 32 characters. Shorter ones have too few n-grams for a search filter to exclude much."""
 
 
 class Names:

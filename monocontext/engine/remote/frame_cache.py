@@ -75,7 +75,7 @@ class FrameCache:
 
     @_locked_change
     def at(self, character: int) -> FrameText | None:
-        """The frame that holds a character, if it is here."""
+        """The cached frame that holds the character at this index; None if it is not in the cache."""
         i = bisect_right(self._texts.starts, character) - 1
         if i < 0:
             return None

@@ -93,6 +93,8 @@ class _Call:
     route: Route
     until: float
     """The deadline, on the monotonic clock."""
+    limit_seconds: float
+    """The time from the beginning of the call to its deadline."""
     target: str = ""
     """The path and query, percent-encoded; empty until the first request on this route."""
     repaired: set[str] = field(default_factory=set)
@@ -144,8 +146,8 @@ class Client:
         Raises `ErrorResponse`, `NoAnswer`, errors of `sink`, and the origin's error for missing credentials.
         """
         route = self._origin.route
-        until = time.monotonic() + self._deadline_seconds + expected_bytes * _SECONDS_PER_BYTE
-        call = _Call(key, route, until)
+        limit_seconds = self._deadline_seconds + expected_bytes * _SECONDS_PER_BYTE
+        call = _Call(key, route, time.monotonic() + limit_seconds, limit_seconds)
         attempt, pause = 1, 0.0
         while True:
             try:
@@ -299,8 +301,11 @@ def _is_transient(error: OSError) -> bool:
 
 def _no_answer(error: OSError, call: _Call, attempts: int) -> NoAnswer:
     reason = one_line(error)
+    if isinstance(error, Overdue):
+        reason += f" of {call.limit_seconds:,.1f} s"
     if call.cuts:
-        return NoAnswer(f"the body was cut {call.cuts} times, last by {reason}")
+        times = "once" if call.cuts == 1 else f"{call.cuts} times"
+        return NoAnswer(f"the response body broke off {times}; the last error was: {reason}")
     return NoAnswer(f"{reason} ({attempts} attempts)" if attempts > 1 else reason)
 
 

@@ -91,7 +91,11 @@ class Connection:
             piece = bytearray(_HEAD_BYTES)
             count = self._receive_into(memoryview(piece))
             if not count:
-                raise BadReply(f"the connection was closed after {len(data)} bytes of a head" if data else "no answer")
+                raise BadReply(
+                    f"the connection was closed after {len(data)} bytes of the response headers"
+                    if data
+                    else "no answer"
+                )
             data += memoryview(piece)[:count]
 
     def read_into(self, view: memoryview) -> int:
@@ -222,7 +226,7 @@ class Body:
         while piece is not None and not self._decoded and not chunks.ended:
             count = self._connection.read_into(piece)
             if not count:
-                raise BodyCut(f"the connection was closed after {self.read_bytes:,} bytes of chunks")
+                raise BodyCut(f"the connection was closed after {self.read_bytes:,} bytes of the response body")
             self._decoded = memoryview(chunks.feed(bytes(piece[:count])))
         count = min(len(self._decoded), len(view))
         view[:count] = self._decoded[:count]
@@ -303,11 +307,14 @@ class ExchangeTimer:
         """The timeout for the next byte. Raises `Overdue`."""
         left = self._until - self._clock()
         if left <= 0:
-            raise Overdue("the deadline passed")
+            raise Overdue("the request was not complete within its time limit")
         return min(self._seconds, left)
 
     def extend(self) -> float:
-        """The timeout after a silence of `seconds()`. Raises `Stalled` if a retry is left or the silence too long."""
+        """Record a silence of `seconds()` and return the next timeout.
+
+        Raises `Stalled` if the silence is too long, or if the request can be retried.
+        """
         self._silent += self._seconds
         seconds = self.seconds()
         if self._silent >= self._longest or self._can_retry():
@@ -319,7 +326,7 @@ class ExchangeTimer:
         self._silent = 0.0
         now = self._clock()
         if now > self._until:  # tested here too: single bytes can prevent a silence
-            raise Overdue("the deadline passed")
+            raise Overdue("the request was not complete within its time limit")
         if self._began is None:
             self._began = self._period_began = now
         self._total_bytes += count

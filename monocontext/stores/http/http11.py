@@ -45,7 +45,7 @@ def split_head(data: bytes) -> tuple[ResponseHead, bytes] | None:
     if end:
         return _parse_head(text.decode("latin-1")), rest
     if len(data) > MAX_HEAD_BYTES:
-        raise BadReply(f"expected a head of at most {MAX_HEAD_BYTES:,} bytes, found no end of it")
+        raise BadReply(f"the response headers are longer than {MAX_HEAD_BYTES:,} bytes")
     return None
 
 

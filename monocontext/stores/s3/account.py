@@ -353,11 +353,11 @@ def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
     """The route to a bucket of AWS."""
     suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if regions.fullmatch(region)), None)
     if suffix is None:
-        raise UnsupportedBySigner(f"the region {region}")
+        raise UnsupportedBySigner(f"the region {region} is not one that the built-in client knows")
     host = f"s3.{suffix}" if region == _DEFAULT_REGION else f"s3.{region}.{suffix}"
     bucket_in_host = not path_style and "." not in bucket
     if not (_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET).fullmatch(bucket):
-        raise UnsupportedBySigner(f"the bucket name {bucket}")
+        raise UnsupportedBySigner(f"the bucket name {bucket} is not one that the built-in client can put into a URL")
     host, path = (f"{bucket}.{host}", "/") if bucket_in_host else (host, f"/{bucket}/")
     return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
 
@@ -366,19 +366,19 @@ def _to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool
     """The route to a bucket of another server."""
     found = _ENDPOINT.fullmatch(endpoint_url)
     if found is None:
-        raise UnsupportedBySigner("the endpoint has an unusual form")
+        raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
     scheme, path = found["scheme"], found["path"]
     host = domain = found["host"].strip("[]").lower()
     if host.endswith(AWS_DOMAINS):
         raise UnsupportedBySigner("the endpoint belongs to AWS")
     if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
-        raise UnsupportedBySigner(f"the region {region}")
+        raise UnsupportedBySigner(f"the region {region} is not one that the built-in client knows")
     port = int(found["port"] or DEFAULT_PORTS[scheme])
     if not 0 < port < 65536:
-        raise UnsupportedBySigner("the endpoint has an unusual form")
+        raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
     if bucket_in_host:
         if not (_PLAIN_BUCKET.fullmatch(bucket) and _HOST_NAME.fullmatch(host)):
-            raise UnsupportedBySigner(f"the bucket name {bucket} in front of {host}")
+            raise UnsupportedBySigner(f"the bucket name {bucket} cannot be put in front of {host}")
         host, path = f"{bucket}.{host}", f"{path}/"
     else:
         path = f"{path}/{bucket}/"

@@ -115,7 +115,9 @@ def _read_body(
             if not isinstance(error, Exception) or not is_cut(error):
                 raise
             if attempt == _BODY_ATTEMPTS:
-                raise StoreFailure(f"{url}: the body was cut {attempt} times, last by {one_line(error)}") from error
+                raise StoreFailure(
+                    f"{url}: the response body broke off {attempt} times; the last error was: {one_line(error)}"
+                ) from error
             log.note(log.INFO, "%s: the body was cut; boto3 reads it again", url)
         pause(_chance.uniform(0, _PAUSE_SECONDS * 2**attempt))
     raise AssertionError("unreachable")
@@ -130,7 +132,9 @@ class Download:
 
     def __init__(self, url: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> None:
         if etag is not None and not (etag.isascii() and etag.isprintable()):
-            raise ContextChanged(f"{url} was replaced: expected ETag {etag!r}, which no server gives")
+            raise ContextChanged(
+                f"{url}: the recorded ETag {etag!r} is not valid, so the object cannot be the recorded version"
+            )
         self.etag = etag
         """The version that is read; `None` while it is unknown."""
         self.refusals = 0

@@ -254,7 +254,10 @@ class DocumentList(_Shape, Sequence[str], LazyItems):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._numbers != range(self.documents.count):
-            raise NotPicklable(f"{self._short_repr()} is a part of the documents: pickle all, or a list of real str")
+            raise NotPicklable(
+                f"{self._short_repr()} cannot be pickled, since it is only a part of the documents: pickle the whole "
+                f"list, or [str(d) for d in part]"
+            )
         return super().__reduce__()
 
     def _short_repr(self) -> str:

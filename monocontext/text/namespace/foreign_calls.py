@@ -259,7 +259,7 @@ def _note_large(large: list[StrLike | LazyContainer]) -> str:
     if not large:
         return ""
     if isinstance(large[0], LazyContainer):
-        return str(large[0]._too_large("a real one for it"))
+        return str(large[0]._too_large("making a real list or dict for this function"))
     size = large[0]._known_length
     characters = "many" if size is None else f"{size:,}"
     return (

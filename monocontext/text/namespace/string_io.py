@@ -108,8 +108,8 @@ class LazyStringIO(io.TextIOBase):
         left = len(self._text) - self.tell()
         if (hint is None or hint <= 0) and left > self._text._limit:
             raise ContextTooLarge(
-                f"readlines() would make {left:,} characters, the limit is {self._text._limit:,} (materialize_limit): "
-                "iterate the file instead: for line in file"
+                f"readlines() would make {left:,} characters, more than the limit of {self._text._limit:,} "
+                "(materialize_limit): iterate the file instead: for line in file"
             )
         return list(super().readlines(-1 if hint is None else hint))
 
@@ -150,8 +150,9 @@ class LazyStringIO(io.TextIOBase):
         caller = sys._getframe(1).f_globals.get("__name__", "")
         if caller.partition(".")[0] == "polars" and not self.closed and len(self._text) > self._text._limit:
             raise ContextTooLarge(
-                f"polars reads a file as one text: {len(self._text):,} characters, the limit is {self._text._limit:,} "
-                "(materialize_limit): give it parts, polars.read_csv(io.StringIO(header + context[a:b]))"
+                f"polars reads a file as one text, which would make {len(self._text):,} characters, more than the "
+                f"limit of {self._text._limit:,} (materialize_limit): give it parts, "
+                "polars.read_csv(io.StringIO(header + context[a:b]))"
             )
         return super().flush
 

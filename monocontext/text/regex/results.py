@@ -62,8 +62,8 @@ class Tally:
         if self._characters > self._limit or self._items > self._limit:
             unit = "characters" if self._characters > self._limit else "items"
             raise ContextTooLarge(
-                f"re.{self.what} makes more than {self._limit:,} {unit} (materialize_limit) by character {at:,} of the "
-                f"text: {self._instead}"
+                f"re.{self.what}: the result up to character {at:,} of the text exceeds {self._limit:,} {unit} "
+                f"(materialize_limit): {self._instead}"
             )
 
 

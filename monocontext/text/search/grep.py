@@ -288,9 +288,10 @@ class _LinePass:
         if size > self._limit:
             offset += self._offset
             raise ContextTooLarge(
-                f"grep: line {self._first_number + number:,} would make {size:,} characters, the limit is "
-                f"{self._limit:,} (materialize_limit): look at its match, context[{offset}:{offset + 200}], and go on "
-                f"after the line with start={offset + 1}; or iterate re.finditer(pattern, context)"
+                f"grep: line {self._first_number + number:,} has {size:,} characters, more than the limit of "
+                f"{self._limit:,} (materialize_limit): look at its match with context[{offset}:{offset + 200}]; call "
+                f"grep again with start={offset + 1} to continue after this line; or iterate "
+                f"re.finditer(pattern, context)"
             )
 
 

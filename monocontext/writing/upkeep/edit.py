@@ -144,13 +144,13 @@ def delete(
         if is_glob and not found:
             found = {number: Change(None) for number, name in enumerate(there) if fnmatchcase(name.decode(), wanted[0])}
         if is_glob and not found:
-            raise NotFound(f"no document is named {wanted[0]!r}, nor matches that as a glob")
+            raise NotFound(f"no document is named {wanted[0]!r}, or matches it as a glob")
         if missing := sorted(exact - {there[number] for number in found}) if not is_glob else []:
             raise NotFound(f"no document {missing[0].decode(errors='replace')!r} to delete")
         return found
 
     if cache_dir is not None and not forget:
-        raise ValueError("cache_dir goes with forget=True")
+        raise ValueError("cache_dir needs forget=True")
     root = edit(url, changes, allow, store_options, forget)
     if forget:
         with open_store_at(url, store_options) as store:

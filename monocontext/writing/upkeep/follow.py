@@ -83,7 +83,7 @@ def follow(
 
     def change(base: Manifest) -> Manifest | None:
         if not can_follow(base, target):
-            raise AlreadyExists(f"{store.url}: another writer has just replaced the text there")
+            raise AlreadyExists(f"{store.url}: another writer has just replaced the text there: start again")
         return _followed(work, work.expand(base), target, read_once)
 
     work = Rewrite(

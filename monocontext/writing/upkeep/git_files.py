@@ -52,7 +52,7 @@ def not_ignored(path: Path) -> set[str] | None:
     try:
         listed = _git(path, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     except NotFound as error:
-        raise NotFound(f"{error}; `ignored` takes all files") from None
+        raise NotFound(f"{error}; ignored=True (--no-ignore) takes all files without asking git") from None
     return {os.fsdecode(name) for name in listed.split(b"\0") if name}
 
 

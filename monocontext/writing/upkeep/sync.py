@@ -184,7 +184,10 @@ def _inputs(
 
 
 def _numbered(changes: dict[bytes, Change], names: Iterable[bytes]) -> dict[int, Change]:
-    """The changes by number of the document: a deletion of all documents with the name, or a change of the last one."""
+    """The changes, keyed by document number.
+
+    A deletion applies to every document with the name, any other change only to the last of them.
+    """
     found: dict[int, Change] = {}
     last: dict[bytes, int] = {}
     for number, name in enumerate(names):

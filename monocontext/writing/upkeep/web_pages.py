@@ -57,9 +57,8 @@ def _request(url: str, method: str) -> tuple[http.client.HTTPMessage, bytes]:
                 raise AccessDenied(f"{url} leads to {response.url}, which is not encrypted")
             data = response.read()
             if method == "GET" and response.headers["Content-Encoding"] not in (None, "identity"):
-                raise StoreFailure(
-                    f"{url}: the server sent {response.headers['Content-Encoding']}, which was not asked for"
-                )
+                encoding = response.headers["Content-Encoding"]
+                raise StoreFailure(f"{url}: the server sent the content encoding {encoding}, which was not requested")
             return response.headers, data
     except urllib.error.HTTPError as error:
         error.close()

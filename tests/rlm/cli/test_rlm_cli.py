@@ -135,7 +135,7 @@ def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> No
     [
         ("nowhere-to-be-found", "nowhere-to-be-found: no such file or directory"),
         ("file:///nowhere/to/be/found", "no context at file:///nowhere/to/be/found"),
-        ("ftp://x/y", "no store for the URL"),
+        ("ftp://x/y", "unknown scheme in the URL"),
     ],
 )
 def test_a_context_that_is_not_there_is_one_line(place: str, said: str) -> None:

@@ -179,5 +179,5 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         main()
     told = capsys.readouterr()
     assert (ended.value.code, told.out, told.err.count("\n")) == (2, "", 1)
-    assert told.err.startswith(f"rlm: {config_path()}: openai.api_key: this file may not hold credentials")
+    assert told.err.startswith(f"rlm: {config_path()}: openai.api_key: this file must not contain API keys")
     assert "hunter2" not in told.err

@@ -125,7 +125,7 @@ def test_a_slow_drip_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> No
         transport = store._connection.transport("bucket")
         assert transport is not None
         transport._deadline_seconds = 0.3
-        with pytest.raises(StoreFailure, match="the deadline passed"):
+        with pytest.raises(StoreFailure, match=r"not complete within its time limit of \d+\.\d s"):
             store.get_range("a", 0, 1000)
 
 
@@ -146,7 +146,9 @@ def test_a_cut_whole_is_resumed() -> None:
 
 def test_a_body_that_is_always_cut() -> None:
     with ObjectServer(DATA, *[Turn(cut_at=1)] * 9) as server:
-        with pytest.raises(StoreFailure, match=f"{URL}/a: the body was cut 4 times, last by the connection was closed"):
+        with pytest.raises(
+            StoreFailure, match=f"{URL}/a: the response body broke off 4 times; the last error was: the "
+        ):
             store_at(server).get("a")
         assert len(server.asked) == 4
 
@@ -354,7 +356,7 @@ def test_a_redirect_leads_to_no_other_scheme_and_not_in_circles() -> None:
 
 def test_no_etag_ends_its_header() -> None:
     with ObjectServer(DATA) as server:
-        with pytest.raises(ContextChanged, match="which no server gives"):
+        with pytest.raises(ContextChanged, match="is not valid, so the object cannot be"):
             read(store_at(server), 'e1"\r\nx-evil: 1')
         assert server.asked == []
 

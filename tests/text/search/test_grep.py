@@ -145,7 +145,7 @@ def test_a_hit_in_a_line_above_the_limit_says_what_to_write() -> None:
     with pytest.raises(ContextTooLarge) as raised:
         next(hits)
     message = str(raised.value)
-    assert message.startswith("grep: line 2 would make 406 characters, the limit is 100 (materialize_limit): ")
+    assert message.startswith("grep: line 2 has 406 characters, more than the limit of 100 (materialize_limit): ")
     at, start = (int(number) for number in re.findall(r"(?:context\[|start=)(\d+)", message))
     assert context[at : at + 6] == "needle"
     assert [hit.line for hit in context.grep("needle", start=start)] == ["short needle"]

@@ -33,7 +33,7 @@ def test_names_that_meet_get_their_folder(files: Path) -> None:
 
 
 def test_names_that_no_folder_tells_apart_are_refused(files: Path) -> None:
-    with pytest.raises(InvalidText, match=r"'fa/x\.txt': store them apart"):
+    with pytest.raises(InvalidText, match=r"'fa/x\.txt': rename one"):
         stored("memory://n", files / "fa", files / "up/fa")
 
 

@@ -251,7 +251,7 @@ def test_forgetting_reaches_a_cache_on_disk(store: MemoryStore, tmp_path: Path) 
     assert len(find_leftovers(store, [SECRET], cache_dir=tmp_path)) > 0
     delete(store, "t", forget=True, cache_dir=tmp_path)
     assert find_leftovers(store, [SECRET], cache_dir=tmp_path) == []
-    with pytest.raises(ValueError, match="cache_dir goes with forget"):
+    with pytest.raises(ValueError, match="cache_dir needs forget"):
         delete(store, "*", cache_dir=tmp_path)
 
 
@@ -353,7 +353,7 @@ def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -
     publish({"a": "A"}, store)
     with pytest.raises(NotFound, match=r"no document 'x' and 1 more to replace: `update` adds new ones"):
         replace(store, {"a": "aa", "x": "X", "y": "Y"})
-    with pytest.raises(NotFound, match="no document is named 'x\\*', nor matches that as a glob"):
+    with pytest.raises(NotFound, match="no document is named 'x\\*', or matches it as a glob"):
         delete(store, "x*")
     with pytest.raises(NotFound, match="no document 'x' to delete"):
         delete(store, ["a", "x"])

@@ -196,7 +196,7 @@ def test_pages_that_are_no_text_or_break_off(store: MemoryStore, site: Site) -> 
     with pytest.raises(StoreFailure, match="/cut: the page broke off after 5 bytes"):
         sync(site.url + "/cut", store)
     site.pages["/packed"] = (b"short", {"Content-Encoding": "gzip", "ETag": '"1"'})
-    with pytest.raises(StoreFailure, match="/packed: the server sent gzip"):
+    with pytest.raises(StoreFailure, match="/packed: the server sent the content encoding gzip"):
         sync(site.url + "/packed", store)
     site.pages["/latin"] = (b"\xe9", {"ETag": '"1"'})
     with pytest.raises(InvalidText, match="/latin: not utf-8 at byte 0"):
