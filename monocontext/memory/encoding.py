@@ -30,6 +30,7 @@ FIRST_READ_BYTES = 2048
 MAX_TTL_SECONDS = 315_360_000
 """3,650 days: a longer lifetime is a mistake, and some clocks cannot count that far."""
 MAX_METADATA_BYTES = 2048
+"""The longest metadata of an entry, as JSON."""
 _MOST_FRAMELESS_HEADER_BYTES = 32 << 10
 """Longest header without frames: a key takes at most 12 KB, metadata 2. Each frame of 256 KiB adds 40 bytes."""
 _MAGIC = b"monocontext-memory 1 "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-_MOST_BYTES = 64 << 10
+_MOST_CHARACTERS = 64 << 10
 """The most of a file of git that is read for the name of a project."""
 _REMOTE = re.compile(r'^\s*\[remote "([^"]+)"\]\s*$')
 _URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$")
@@ -140,6 +140,6 @@ def _strip_credentials(url: str) -> str:
 def _read_file(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(_MOST_BYTES)
+            return file.read(_MOST_CHARACTERS)
     except OSError:  # no such file: no remote, no link
         return ""

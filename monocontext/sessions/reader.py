@@ -15,7 +15,9 @@ from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Kind, Turn
 
 _TITLE_CHARACTERS = 200
+"""The most that is kept of the first prompt, for lists of sessions."""
 _KIND_CHARACTERS = 100
+"""The most that is kept of the name of an unknown type, which may be any JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "even
 _SAMPLE_LINES = 50
 """The lines by which the agent of a transcript is recognised."""
 _SAMPLE_BYTES = 64 << 10
+"""The most of a Markdown file that is searched for the marks of aider."""
 
 
 def reader_of(file: SessionFile) -> SessionReader:

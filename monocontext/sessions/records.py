@@ -26,7 +26,7 @@ MOST_LINE_BYTES = 64 << 20
 """The longest lines seen in use, screenshots in base64, have 20 MB. A line takes some five times its size in memory."""
 MOST_FILE_BYTES = 512 << 20
 """The limit for a document, which is read whole; a file of lines may be larger."""
-_LONG_LINE_CHARACTERS = 4096
+_LONG_LINE_BYTES = 4096
 """The most of a damaged line that is kept."""
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_LEVELS = 200
@@ -148,7 +148,7 @@ def _parse_damaged(number: int, data: bytes, problem: str) -> Iterator[RecordLin
 
 def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
     """The record in place of a line that is too long: it is read to its end, and only its beginning is kept."""
-    hashed, size, head = hashlib.sha256(data), len(data), data[:_LONG_LINE_CHARACTERS]
+    hashed, size, head = hashlib.sha256(data), len(data), data[:_LONG_LINE_BYTES]
     while not data.endswith(b"\n") and (data := file.readline(1 << 20)):
         hashed.update(data)
         size += len(data)

@@ -42,6 +42,7 @@ _MOST_BYTES = 64 << 20
 _ATTEMPTS = 10
 """The most compare-and-swap attempts of one update."""
 _THREADS = 32
+"""GETs at once."""
 
 Piece = tuple[str, str]
 """A text: the path of its session below the project, and its name."""

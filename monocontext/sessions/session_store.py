@@ -36,6 +36,7 @@ Fold = Callable[[Any, Any, list[Any]], Any]
 """Makes the next summary from the previous one, the key and the new entries."""
 _ATTEMPTS = 50
 _MOST_SUMMARY_BYTES = 1 << 20
+"""The largest summary that is read."""
 
 
 class SessionStore:

@@ -15,9 +15,11 @@ from monocontext.sessions.names import COMPILED
 from monocontext.stores.protocol import Store, get_bounded, put_own
 
 _MOST_BYTES = 1 << 20
+"""The largest account that is read."""
 _KEPT_DAYS = 400
 """Older days are dropped."""
 _ATTEMPTS = 10
+"""The most tries to add to an account that others write, too."""
 
 
 def today() -> str:

@@ -18,6 +18,7 @@ from rlm.rlm import READ_ALL, RLM
 from rlm.runners.local import LocalRunner
 
 _OUTPUT_CHARACTERS = 10_000_000
+"""In effect no limit on the output of a cell."""
 
 
 @dataclass

@@ -130,6 +130,7 @@ _PATH_FIELDS = ("file_path", "notebook_path", "path")
 _WRITERS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"))
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 _MOST = 6
+"""The most statements of each kind in a digest without a model; twice as many files."""
 _POLITE = _words(
     """hi hello hey thanks thank thx ty cheers great good nice perfect cool super awesome ok okay yes yep yeah no nope
     please sure fine done right exactly correct continue proceed bye welcome lgtm danke bitte merci gracias"""

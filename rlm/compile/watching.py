@@ -21,6 +21,7 @@ from rlm.compile.compiling import CompileResult, compile_sessions
 from rlm.errors import BudgetSpent, RLMError
 
 EVERY_SECONDS = 60.0
+"""The wait between two looks at the archive."""
 SETTLE_SECONDS = 600.0
 """A session without an end (its agent was killed, or reports none) is compiled once it has not grown for this long."""
 
