@@ -1,7 +1,7 @@
 """Get one object in one attempt with a time limit, since a user waits for it at the start of a session.
 
-It reads directories, and S3 if credentials and route can be found without boto3 (`stores.s3.account`). For all other
-settings it raises `NeedsFullClient`, and the caller takes boto3, which is slower.
+It reads directories, and S3 if credentials and route can be found without boto3 (`stores.s3.account`). For all else
+it raises `NeedsFullClient`, and the caller opens the store, which is slower.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class NeedsFullClient(Exception):
-    """Only boto3 can read this object; the message says why."""
+    """Only the store's own client can read this object; the message says why."""
 
 
 def get_once(url: str, key: str, options: dict[str, object], timeout_seconds: float, most_bytes: int) -> bytes | None:
@@ -42,8 +42,10 @@ def get_once(url: str, key: str, options: dict[str, object], timeout_seconds: fl
             return None
         except OSError as error:
             raise StoreFailure(str(error)) from None
-    if address.scheme != "s3":
+    if address.scheme == "memory":
         raise StoreFailure(f"{url} is in the memory of another process")
+    if address.scheme != "s3":
+        raise NeedsFullClient(f"{address.scheme} has a client of its own")
     return _get_from_s3(address, key, options, timeout_seconds, most_bytes)
 
 

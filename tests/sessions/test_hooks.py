@@ -317,6 +317,11 @@ def test_session_start_with_directories_and_without_a_brief(tmp_path: Path) -> N
     assert "statement 3" in start("--url", tmp_path.as_uri(), "--project", "proj")[0]
 
 
+def test_session_start_with_a_store_that_has_a_client_of_its_own(tmp_path: Path) -> None:
+    open_store(tmp_path).put("compiled/proj/brief.md", BRIEF.encode())
+    assert "statement 3" in start("--url", f"fsspec+local://{tmp_path}", "--project", "proj")[0]
+
+
 @pytest.mark.parametrize("kind", ["path", "url"])
 def test_a_pipe_in_the_place_of_the_brief_is_not_waited_for(tmp_path: Path, kind: str) -> None:
     (tmp_path / "compiled" / "proj").mkdir(parents=True)
