@@ -1,4 +1,4 @@
-"""A proxy of a text for the sandbox of `dspy`, whose operations run in the host: the process that holds the text.
+"""A proxy for a text in the sandbox of `dspy`. Its operations run in the host: the process that holds the text.
 
 The sandbox runs this source once for each input field, so it imports nothing of this package. The host identifies a
 proxy by its steps: the operations, with their arguments, that lead from the text to the proxy.

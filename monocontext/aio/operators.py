@@ -30,7 +30,7 @@ class RefusedOperators:
     __contains__ = make_refusal("`x in text`", "await text.contains(x)")
     __iter__ = make_refusal("a loop over a text", EACH)
     __reversed__ = make_refusal("reversed(text)", "await text.read() gives a str to go through")
-    __lt__ = __le__ = __gt__ = __ge__ = make_refusal("an order of texts", PART)
+    __lt__ = __le__ = __gt__ = __ge__ = make_refusal("a comparison of texts", PART)
     __add__ = __radd__ = make_refusal("`text + x`", PART)
     __mul__ = __rmul__ = make_refusal("`text * n`", PART)
     __mod__ = __rmod__ = make_refusal("`text % x`", PART)

@@ -48,8 +48,8 @@ def workers(address: str | None) -> Iterator[Executor | None]:
             yield client.get_executor(pure=False, retries=2)
         except distributed.KilledWorker as error:
             raise MonocontextError(
-                f"workers of the Dask scheduler at {address} died repeatedly at the same task ({error.task}), perhaps "
+                f"workers of the Dask scheduler at {address} died repeatedly on the same task ({error.task}), perhaps "
                 "for lack of memory: see their logs"
             ) from None
         except CancelledError:
-            raise MonocontextError(f"the Dask scheduler at {address} ended during the work") from None
+            raise MonocontextError(f"the Dask scheduler at {address} stopped before the work was done") from None

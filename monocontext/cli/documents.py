@@ -193,7 +193,7 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3
         wanted.update(dict.fromkeys(found))
     if len(wanted) == len(names) and not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError(f"these are all {len(names):,} documents of {url}: confirm with --yes")
+            raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
     manifest = delete(url, wanted, forget=forget, store_options=options)
     count = f"{len(wanted):,} document" + "s" * (len(wanted) != 1)

@@ -69,7 +69,7 @@ def put(
 ) -> None:
     """Store VALUE under KEY."""
     if create and if_match is not None:
-        raise click.BadParameter("--create and --if-match exclude each other")
+        raise click.BadParameter("--create and --if-match cannot be combined")
     if value == "-":
         value = _read_stdin()
     with _open_memory(url, s3, first=key, create=create) as memory:

@@ -137,7 +137,7 @@ def _line_range(lines: str | None) -> slice | None:
         return None
     given = parse_range(lines)
     if 0 in (given.start, given.stop):
-        raise click.BadParameter(f"lines count from 1, or from the end with a minus sign, not {lines!r}")
+        raise click.BadParameter(f"lines are counted from 1, or from the end with a minus sign, not {lines!r}")
     ends = (end - 1 if end is not None and end > 0 else end for end in (given.start, given.stop))
     return slice(*ends)
 

@@ -134,7 +134,9 @@ def grep(
 
     began = time.monotonic()
     if "{path}" not in header:
-        raise click.BadParameter(f"--header needs {{path}} in the place of the name, as in {HEADER!r}, not {header!r}")
+        raise click.BadParameter(
+            f"--header must contain {{path}}, which stands for the name, as in {HEADER!r}, not {header!r}"
+        )
     expressions, url = _split_places(places, patterns)
     pattern = _compile_patterns(expressions, ignore_case, fixed, words, whole_lines)
     if silent:

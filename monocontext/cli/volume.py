@@ -118,7 +118,7 @@ def put(
             try:
                 store.put(name, data, if_absent=create)
             except AlreadyExists as error:
-                raise AlreadyExists(f"{store.url}/{name} exists already") from error
+                raise AlreadyExists(f"{store.url}/{name} already exists") from error
             say(f"{store.url}/{name}: {len(data):,} bytes")
 
 
@@ -157,7 +157,7 @@ def get(
     url = _place(url, s3)
     if url.endswith("/"):
         if target == "-":
-            raise click.BadParameter("all objects below a URL are fetched into a directory: give it as TARGET")
+            raise click.BadParameter("a URL that ends in / fetches everything below it: give a directory as TARGET")
         with _open_store(url, s3) as store:
             _fetch_all(store, Path(target).expanduser(), force)
         return
@@ -203,7 +203,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
 def _check_inside(path: Path, base: Path) -> None:
     """Raise `PermissionError` for a file outside `base`. Keys contain no `..`, but a link in `base` could lead out."""
     if not path.resolve().is_relative_to(base):
-        raise PermissionError(f"{path} is a link: its file would be written outside {base}")
+        raise PermissionError(f"{path} leads outside {base} through a link: nothing was written to it")
 
 
 def _write(path: Path, data: bytes, force: bool) -> None:
@@ -229,7 +229,7 @@ def rm(
     """Remove the object at URL; with -r everything below it; with --document documents of a context."""
     if document:
         if recursive:
-            raise click.UsageError("-r and --document exclude each other")
+            raise click.UsageError("-r and --document cannot be combined")
         remove_documents(url, document, yes, forget, s3)
         return
     url = _place(url, s3)
@@ -277,7 +277,7 @@ def create(name: VolumeName, *, s3: S3) -> None:
     with _open_store(_volumes(), s3) as store:
         volumes = Volumes(store)
         if volumes.exists(name):
-            raise AlreadyExists(f"volume {name!r} exists already in {store.url}")
+            raise AlreadyExists(f"volume {name!r} already exists in {store.url}")
         volumes.create(name)
         say(f"{store.url.rstrip('/')}/{name}: created")
 

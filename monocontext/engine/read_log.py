@@ -42,9 +42,9 @@ class ReadLog:
                 self._now = merge(now, self._most // 2)
 
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
-        """Make a mark; return it, and the ranges read since the mark of an earlier call, sorted and merged.
+        """Make a mark; return it, and the ranges read since `mark`, the mark of an earlier call, sorted and merged.
 
-        No ranges for None; since the oldest kept mark for an older one.
+        If `mark` is None, there are no ranges. If it is no longer kept, they begin at the oldest mark that is.
         """
         global marks_made
         with self._lock:

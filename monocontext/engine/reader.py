@@ -441,7 +441,7 @@ class Reader:
 
     def found(self, character: int) -> Frame | None:
         """Record a hit of a search at this character, and return its frame (1 GET for its index page); None if it is
-        the frame of the hit before."""
+        the frame of the previous hit."""
         if character in self._last_hit:
             return None
         page = self.table.page_at(character)

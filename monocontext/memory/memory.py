@@ -93,7 +93,7 @@ class Memory(StoreUser):
         """
         create = create or if_absent
         if create and if_match is not None:
-            raise ValueError("create and if_match exclude each other")
+            raise ValueError("create and if_match cannot be combined")
         name, ttl = self._object_name(key), check_ttl(ttl)
         header, data = encode_entry(key, value, ttl, metadata)
         if ttl == 0:

@@ -96,7 +96,7 @@ def _exchange(
         sock.sendall(request)
         while (found := split_head(data)) is None:
             if not (more := receive()):
-                raise OSError("the connection was closed before an answer")
+                raise OSError("the connection was closed before a response arrived")
             data += more
         answer, rest = found
         chunks = ChunkDecoder() if answer.is_chunked else None

@@ -100,7 +100,8 @@ def _roots() -> list[Path]:
 
 
 def _session_paths(folder: Path) -> list[Path]:
-    """The files of a copied folder that may be sessions; empty if the folder contains any other file."""
+    """The files of a copied folder that may be sessions; empty if there are more than `_MOST_FILES`, or any file that
+    agents do not keep next to sessions."""
     found: list[Path] = []
     for at, folders, files in os.walk(folder):
         folders[:] = [each for each in folders if each not in _OTHER_FOLDERS]

@@ -169,7 +169,7 @@ class SessionStore:
                 self.store.delete(info.key)
 
     def _folder(self, key: Key) -> str:
-        """The folder of the parts of a key. Raises `InvalidUrl` for an empty or too long name."""
+        """The folder of the parts of a key. Raises `InvalidUrl` for a name that is empty or too long."""
         parts = [names.key_part(key["project_key"], "project key"), names.key_part(key["session_id"], "session id")]
         if "subpath" in key:
             if not key["subpath"]:

@@ -68,5 +68,5 @@ def not_found_error(url: str) -> NotFound:
 def conflict_error(url: str, if_match: str | None, found: str) -> AlreadyExists:
     """The error for a conditional write that found another version."""
     if if_match is None:
-        return AlreadyExists(f"{url} exists already: ETag {found}")
+        return AlreadyExists(f"{url} already exists: ETag {found}")
     return AlreadyExists(f"{url} was written by someone else: expected ETag {if_match}, found {found}")

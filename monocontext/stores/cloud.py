@@ -179,7 +179,7 @@ class CloudStore:
 
     def _check_writable(self) -> None:
         if self._is_web:
-            raise AccessDenied(f"{self.url} is read only: write to a directory, s3://, gs:// or az://")
+            raise AccessDenied(f"{self.url} is read-only: write to a directory, s3://, gs:// or az://")
 
     def _name(self, key: str) -> str:
         return f"{self.url}/{key}"

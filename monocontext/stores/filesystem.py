@@ -186,7 +186,7 @@ class FilesystemStore:
     def _locked(self, url: str, path: str) -> Iterator[None]:
         """Hold the lock of the folder, which `file://` uses too. Raises `AccessDenied` for a read-only filesystem."""
         if not self._is_memory and not isinstance(self._fs, LocalFileSystem):
-            raise AccessDenied(f"{self.url} is read only: write to a directory, s3://, gs:// or az://")
+            raise AccessDenied(f"{self.url} is read-only: write to a directory, s3://, gs:// or az://")
         with self._translating_errors(url):
             if self._is_memory:
                 with _memory_lock:

@@ -78,5 +78,8 @@ class Volumes:
 def _checked(name: str) -> str:
     """Return `name`. Raises `InvalidUrl` if it is not a valid name."""
     if not is_volume_name(name):
-        raise InvalidUrl(f"a volume name must consist of letters, digits and -_. (not . or - first), not {name!r}")
+        raise InvalidUrl(
+            f'{name!r} is not a volume name: it may contain letters, digits, "-", "_" and ".", and must not start with '
+            '"." or "-"'
+        )
     return name

@@ -212,7 +212,7 @@ class Monocontext(StrLike, Sequence[str]):
         if shape not in ("text", "list", "dict"):
             raise ValueError(f"shape must be 'text', 'list' or 'dict', not {shape!r}")
         if shape != "text" and unit == "lines":
-            raise ValueError(f"unit='lines' and shape={shape!r} exclude each other: leave one out")
+            raise ValueError(f"unit='lines' and shape={shape!r} cannot be combined: leave one out")
         if unit not in ("characters", "chars", "lines"):
             raise ValueError(f"unit must be 'characters' or 'lines', not {unit!r}")
         cache_bytes = check_int("cache_bytes", cache_bytes, 0)

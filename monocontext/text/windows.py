@@ -150,7 +150,7 @@ def find(windows: Iterable[Window], needle: str) -> int:
 
 
 def rfind(windows: Iterable[Window], needle: str) -> int:
-    """The last occurrence of a non-empty needle, or -1; `windows` come from the end of the text backwards."""
+    """The last occurrence of a non-empty needle, or -1; `windows` run backwards from the end of the text."""
     return next(occurrences_from_right(windows, needle), -1)
 
 

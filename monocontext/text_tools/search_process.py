@@ -70,7 +70,7 @@ def end_all() -> None:
 def _relay_frames(
     process: subprocess.Popen[bytes], killer: threading.Timer, text: Monocontext, arguments: dict[str, Any]
 ) -> Reply[Matches]:
-    """Answer the requests of a search for frames, and return its last reply."""
+    """Answer a search's requests for frames, and return its last reply."""
     assert process.stdin
     assert process.stdout
     server = text.serve()

@@ -138,7 +138,7 @@ class ContextFeed:
         text, span = self._text, self._text.span
         if at is None:
             if line == 0:
-                raise InvalidRequest("lines count from 1")
+                raise InvalidRequest("lines are counted from 1")
             number = (line or 1) - 1 + (0 if document is None else document.first_line)
             at = span.line_start(number) if number < len(text.lines) else len(text)
             if at >= max(len(text) if document is None else document.stop, 1):
@@ -169,8 +169,10 @@ class ContextFeed:
         return document, shown, asked.number_or_none("line"), asked.number_or_none("at")
 
     def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:
-        """Whole lines from `start` on or, if it is not None, up to `before`. A line that does not fit is cut, and
-        continues in the next piece."""
+        """Whole lines from `start` on or, if `before` is not None, the last ones between `start` and `before`.
+
+        A line that does not fit is cut and continues in the next piece.
+        """
         size = len(self._text)
         stop = min(size, start + PIECE_CHARACTERS) if before is None else min(before, size)
         lines = _LINE.findall(self._text.read(start, stop))

@@ -80,7 +80,9 @@ def _json_rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[st
                 line = file.readline()
                 row = json.loads(line) if line.strip() else None
             except UnicodeError as error:
-                raise InvalidText(f"{where}: not {encoding} here or a little later: {error}") from None
+                raise InvalidText(
+                    f"{where}: not {encoding.removesuffix('-sig')}, on this line or soon after it: {error}"
+                ) from None
             except (ValueError, RecursionError) as error:
                 raise InvalidText(f"{where}: not JSON: {error}") from None
             if not line:

@@ -32,7 +32,7 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
     if shape not in ("text", "list", "dict"):
         raise UsageError(f"--shape must be text, list or dict, not {shape!r}")
     if shape != "text" and (context == "-" or ("://" not in context and Path(context).is_file())):
-        raise UsageError(f"--shape {shape} is for a context in storage: `monocontext upload` makes one of {context}")
+        raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` makes one from {context}")
     if context == SESSIONS:
         from monocontext.sessions.local_sessions import open_machine
 
@@ -63,4 +63,5 @@ def _decode(data: bytes, source: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        raise UsageError(f"{source} is not UTF-8: byte 0x{data[exc.start]:02x} at offset {exc.start}") from None
+        found, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` has no mark
+        raise UsageError(f"{source} is not UTF-8: byte 0x{found:02x} at offset {offset}") from None

@@ -146,7 +146,7 @@ def _ask_the_log(console: Console, latency_seconds: float, runner: str, on_step:
 def _log_bytes(runner: str) -> int:
     """The size of the log: 10 GB, or less for a 32-bit Python, whose `len()` is limited."""
     with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
-        recorded = rlm.completion("").trajectory[0].get("environment_kwargs", {})
+        recorded = rlm.completion("Which runner is this?").trajectory[0].get("environment_kwargs", {})
     return demo_large.SIZE_BYTES_OF_32_BITS if recorded.get("confinement") == "wasm" else demo_large.SIZE_BYTES
 
 

@@ -73,7 +73,8 @@ def summarize(rlm: RLM, context: Any, *, chunk_characters: int = 60_000, focus: 
     allowed = rlm.budget.calls
     if allowed is not None and needed > allowed:
         raise LLMError(
-            f"{length:,} characters need {needed:,} calls, but {allowed:,} are allowed: raise max_calls, or the chunks"
+            f"{length:,} characters need {needed:,} calls, but {allowed:,} are allowed: "
+            "raise max_calls or chunk_characters"
         )
     with rlm.sub_calls(context) as calls:
         parts: list[TextPart] = []

@@ -71,7 +71,9 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
     for event in read_events(pieces):
         if event.data is None:
             if time.monotonic() - heard_at > timeout_seconds:
-                raise LLMError(f"{target.where} gave no answer within {timeout_seconds:g} seconds", transient=True)
+                raise LLMError(
+                    f"{target.where} sent no part of its reply for {timeout_seconds:g} seconds", transient=True
+                )
             yield Received()
             continue
         heard_at = time.monotonic()

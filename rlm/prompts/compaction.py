@@ -59,7 +59,11 @@ class Window:
         return self._scaled(prompt, reply.input_tokens)
 
     def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> Window:
-        """The window after a prompt was too long: smaller than that prompt, by the counts of the endpoint if any."""
+        """The window after a prompt was refused as too long.
+
+        The next prompt fills at most `FILL` of it, and so is shorter than that one, by the endpoint's count if it gave
+        one.
+        """
         scaled = self._scaled(prompt, refusal.tokens) if refusal.tokens else self
         share = _LESS if refusal.tokens else _LESS_UNCOUNTED
         tokens = min(refusal.window_tokens or self.tokens, self.tokens, int(share * scaled.count(prompt) / FILL))

@@ -15,7 +15,7 @@ from rlm.prompts.messages import CUT_AND_RUN
 from rlm.trajectory.step import Cell, Step
 
 MOST_REPEATS = 4
-"""Repeated turns in a row that end a run."""
+"""The number of repeated turns in a row that ends a run."""
 _LEAST_TEMPERATURE = 0.7
 """The lowest temperature of the reply after a repetition."""
 _STEP = 0.4

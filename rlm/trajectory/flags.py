@@ -13,7 +13,7 @@ _IN_FLAGS = (
     ("the context of this run, ", "the CONTEXT of this run, "),
     ("is missing: give context=...", "is to be given before --resume"),
     ("anonymous=True", "--anonymous"),
-    ("raise max_calls, or the chunks", "raise --max-calls, or --chunk-characters"),
+    ("raise max_calls or chunk_characters", "raise --max-calls or --chunk-characters"),
 )
 _LIMIT = re.compile(
     r"\bmax_(calls|dollars_per_day|dollars|tokens|seconds|iterations|depth)(?= is reached| must | counts )"

@@ -216,7 +216,7 @@ def test_cat_lines_counts_from_one(cli: Cli, context: Path, part: str) -> None:
 
 def test_cat_takes_one_range(cli: Cli, context: Path) -> None:
     cli("cat", context, "--chars", "1:2", "--lines", "1:2").misused("--chars cannot be combined with")
-    cli("cat", context, "--lines", "0:2").misused("count from 1")
+    cli("cat", context, "--lines", "0:2").misused("counted from 1")
     cli("cat", context, "--chars", "one:two").misused("one:two")
     cli("cat", context, "--lines", "1:2:3").misused("1:2:3")
 

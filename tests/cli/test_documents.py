@@ -40,9 +40,9 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     cli("update", rows, context).fine()
     assert [row["name"] for row in listed(cli, context)] == ["a.txt", "z"]
     assert cli("cat", context).fine().out == "=== FILE: a.txt ===\nnew\nlast\n"
-    cli("rm", "--document", "*", context).misused("these are all 2 documents", "--yes")
+    cli("rm", "--document", "*", context).misused("would remove all 2 documents", "--yes")
     cli("rm", "--document", "x*", context).refused("no document is named 'x*'")
-    cli("rm", "-r", "--document", "z", context).misused("exclude each other")
+    cli("rm", "-r", "--document", "z", context).misused("cannot be combined")
     assert [json.loads(line)["documents"] for line in cli("history", "--json", context).fine().out.splitlines()][
         :2
     ] == [3, 1]

@@ -224,7 +224,7 @@ def test_files_of_a_volume(cli: Cli, tmp_path: Path) -> None:
     cli("get", f"{volume}/stdin", back / "a.txt").refused("File exists")
     cli("get", f"{volume}/stdin", back / "a.txt", "--force").fine()
     assert (back / "a.txt").read_bytes() == b"piped"
-    cli("put", source / "a.txt", f"{volume}/stdin", "--create").refused("exists already")
+    cli("put", source / "a.txt", f"{volume}/stdin", "--create").refused("already exists")
     cli("rm", f"{volume}/stdin").fine()
     cli("rm", f"{volume}/stdin").refused("nothing at ")
     assert "removed 5" in cli("rm", "-r", volume).fine().out
@@ -243,7 +243,7 @@ def test_volumes_by_name(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     cli("volume", "create", "../x").refused("a volume name must consist of")
     assert cli("volume", "list").fine().out == ""
     cli("volume", "create", "notes").fine()
-    cli("volume", "create", "notes").refused("volume 'notes' exists already")
+    cli("volume", "create", "notes").refused("volume 'notes' already exists")
     assert cli("volume", "list").fine().out == "notes\n"
     assert cli("ls", "notes").code == 0
     cli("put", "a.txt", "notes").fine()

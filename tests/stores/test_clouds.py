@@ -253,7 +253,7 @@ def test_a_context_on_a_web_server(web: tuple[str, Path]) -> None:
         assert str(context) == TEXT
     store = open_store(url)
     for write in (lambda: store.put("a", b"x"), lambda: store.delete("manifest.json")):
-        with pytest.raises(AccessDenied, match="is read only"):
+        with pytest.raises(AccessDenied, match="is read-only"):
             write()
     with pytest.raises(StoreFailure, match="cannot list"):
         list(store.list())

@@ -58,7 +58,7 @@ def test_two_kinds_of_writers_share_a_lock(any_store: Store) -> None:
 def test_a_filesystem_without_exclusive_creation_is_read_only() -> None:
     store = open_store("fsspec+data://x")
     for write in (lambda: store.put("a", b"x", if_absent=True), lambda: store.delete("a")):
-        with pytest.raises(AccessDenied, match="is read only"):
+        with pytest.raises(AccessDenied, match="is read-only"):
             write()
 
 

@@ -181,7 +181,7 @@ class DiskCache:
         status = os.lstat(self._root)
         owner = os.geteuid() if hasattr(os, "geteuid") else status.st_uid
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o022:
-            raise PermissionError(f"{self._root} must be a folder of this user that no other user can write to")
+            raise PermissionError(f"{self._root} must be a folder that you own and that no other user can write to")
         self._is_ready = True
 
     def _turn_off(self, error: OSError, *, reads: bool = False) -> None:

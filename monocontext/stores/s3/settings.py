@@ -134,7 +134,9 @@ class Settings:
         if "services" in self.profile:
             section = self.files.services.get(str(self.profile["services"]))
             if not section:
-                raise UnsupportedBySigner(f"the services section {self.profile['services']} is missing")
+                raise UnsupportedBySigner(
+                    f"the profile names a services section {self.profile['services']} that the AWS configuration lacks"
+                )
             own = section.get(service, {})
             if isinstance(own, dict) and own.get("endpoint_url"):
                 return str(own["endpoint_url"])

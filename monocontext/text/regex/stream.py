@@ -69,7 +69,7 @@ class Scan:
         self._skip_to = literal if can_skip else None
         """A literal that every match has: text without it is skipped."""
         self._waits = self._waited = 0
-        """The windows to search before the next attempt to skip, and those that are searched."""
+        """How many windows to search before the next attempt to skip, and how many were searched since the last one."""
         frames = self._candidates.with_neighbours(plan.within_line) if self._candidates else None
         self._buffer = TextBuffer(
             span, max(0, pos - plan.left), end, eager=eager, frames=frames, literal=self._skip_to, searches=narrow

@@ -120,7 +120,7 @@ def _add_appended(work: Rewrite, before: Manifest, ours: Manifest, latest: Manif
             url = work.store.url
             raise AlreadyExists(
                 f"{url}: another writer replaced generation {before.generation} while it was read: generation "
-                f"{latest.generation} has another text or other frames; nothing was changed, start again"
+                f"{latest.generation} has different text or frames; nothing was changed, start again"
             )
         if latest.frames == before.frames == same:
             return ours, ours.frames

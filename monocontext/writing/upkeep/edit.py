@@ -144,7 +144,7 @@ def delete(
         if is_glob and not found:
             found = {number: Change(None) for number, name in enumerate(there) if fnmatchcase(name.decode(), wanted[0])}
         if is_glob and not found:
-            raise NotFound(f"no document is named {wanted[0]!r}, or matches it as a glob")
+            raise NotFound(f"no document is named {wanted[0]!r} or matches that glob")
         if missing := sorted(exact - {there[number] for number in found}) if not is_glob else []:
             raise NotFound(f"no document {missing[0].decode(errors='replace')!r} to delete")
         return found

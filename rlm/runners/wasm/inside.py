@@ -105,7 +105,7 @@ def forget_javascript() -> None:
     gc.collect()
     left = [one for one in gc.get_objects() if issubclass(type(one), kind)]
     if left:
-        raise RuntimeError(f"objects of JavaScript are left: {left[:5]}")
+        raise RuntimeError(f"JavaScript objects are still reachable: {left[:5]}")
 
 
 def _leave_out_absent() -> None:
