@@ -104,7 +104,8 @@ class Remote:
             items = itertools.islice(self._operate(self._value(steps[:-1]), *steps[-1]), start, None)
         taken, characters = [], 0
         for item in itertools.islice(items, most):
-            characters += len(item) if isinstance(item, str) else 0
+            size = len(item) if isinstance(item, str) else 0
+            characters += size if size <= self._most else 0  # a longer one is sent as a proxy
             if characters > self._most:
                 raise MemoryError(f"items {start:,} and following have more than {self._most:,} characters: take fewer")
             taken.append(self._pack(item))

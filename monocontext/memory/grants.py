@@ -46,7 +46,7 @@ def read_grants(path: str | os.PathLike[str]) -> list[Grant]:
     """The grants in a file, a JSON list of objects. Raises `AccessDenied` for anything else, `OSError`."""
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AccessDenied(f"{os.fspath(path)}: not JSON: {error}") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise AccessDenied(f"{os.fspath(path)}: expected a list of objects with {', '.join(sorted(_FIELDS))}")

@@ -29,6 +29,8 @@ MOST_FILE_BYTES = 512 << 20
 _LONG_LINE_BYTES = 4096
 """The most of a damaged line that is kept."""
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ZSTD_BYTES = 512
+"""Compressed bytes that are inflated at once: they give at most 16 MiB."""
 _MOST_LEVELS = 200
 """Levels of nesting. Deeper JSON is made to break readers."""
 
@@ -177,13 +179,25 @@ def _open_lines(path: Path) -> Iterator[IO[bytes]]:
         if path.suffix != ".zst":
             yield _in_utf8(file)
             return
-        import zstandard
+        yield _in_utf8(io.BufferedReader(_Pieces(_inflate(file, path))))
 
-        try:
-            plain = cast(io.RawIOBase, zstandard.ZstdDecompressor().stream_reader(file))
-            yield _in_utf8(io.BufferedReader(plain))
-        except zstandard.ZstdError as error:
-            raise OSError(f"{path}: does not inflate: {error}") from None
+
+def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """The bytes of a file compressed by zstd. Raises `OSError` if it is damaged or cut off."""
+    import zstandard
+
+    frame = None
+    try:
+        while data := file.read(_ZSTD_BYTES):
+            while data:
+                frame = frame or zstandard.ZstdDecompressor().decompressobj()
+                yield frame.decompress(data)
+                data = frame.unused_data if frame.eof else b""
+                frame = None if frame.eof else frame
+    except zstandard.ZstdError as error:
+        raise OSError(f"{path}: does not inflate: {error}") from None
+    if frame is not None:
+        raise OSError(f"{path}: does not inflate: it is cut off")
 
 
 def _in_utf8(file: IO[bytes]) -> IO[bytes]:
@@ -191,19 +205,26 @@ def _in_utf8(file: IO[bytes]) -> IO[bytes]:
     reader = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
     head = reader.peek(4)[:4]
     if head[:2] in _UTF16_MARKS:
-        return io.BufferedReader(_Utf8(reader, "utf-16"))
+        return io.BufferedReader(_Pieces(_convert(reader, "utf-16")))
     for encoding in ("utf-16-le", "utf-16-be"):
         if head == '{"'.encode(encoding):
-            return io.BufferedReader(_Utf8(reader, encoding))
+            return io.BufferedReader(_Pieces(_convert(reader, encoding)))
     return reader
 
 
-class _Utf8(io.RawIOBase):
-    """A file in UTF-16 as a file in UTF-8, converted as it is read."""
+def _convert(file: IO[bytes], encoding: str) -> Iterator[bytes]:
+    """The text of a file in UTF-8; bytes that are not valid become replacement characters."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    while data := file.read(1 << 16):
+        yield decoder.decode(data).encode("utf-8", "replace")
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
-    def __init__(self, file: IO[bytes], encoding: str) -> None:
-        self._file = file
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+
+class _Pieces(io.RawIOBase):
+    """A file of pieces that are made as they are read."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
         self._ready = b""
 
     def readable(self) -> bool:
@@ -211,10 +232,10 @@ class _Utf8(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            data = self._file.read(1 << 16)
-            self._ready = self._decoder.decode(data, final=not data).encode("utf-8", "replace")
-            if not data:
-                break
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._ready = piece
         count = min(len(buffer), len(self._ready))
         buffer[:count], self._ready = self._ready[:count], self._ready[count:]
         return count

@@ -745,8 +745,9 @@ class Monocontext(StrLike, Sequence[str]):
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         """A mark, and the ranges [start, stop) of characters that were read since an earlier mark (no GET).
 
-        With None the result is a mark and no ranges, and a log starts, at about 1 us a read. All views share it. The
-        ranges count within this text, sorted and merged. A search reads the frames that it searches.
+        With None the result is a mark and no ranges, and a log starts, at about 1 us a read. All views share it, but a
+        view that kept a frame before it started reads that frame unseen. The ranges count within this text, sorted and
+        merged. A search reads the frames that it searches.
         """
         reader = self._reader
         if reader is None:
@@ -865,7 +866,10 @@ class Monocontext(StrLike, Sequence[str]):
         return self
 
     def close(self) -> None:
-        """Release memory and connections; later reads raise `ContextClosed`. Idempotent."""
+        """Release the memory and connections that all views share; later reads raise `ContextClosed`. Idempotent.
+
+        Another view may still answer from the one frame that it keeps.
+        """
         if self._reader:
             self._reader.close()
         self._hot, self._lines = _COLD, None

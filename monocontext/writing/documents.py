@@ -202,10 +202,12 @@ class DocumentRows:
 
     def finish(self) -> None:
         """End the text: wait for the pages that are being stored. Raises `InvalidText` for names that must differ."""
-        while self._pending:
-            self._pending.popleft().result()
-        if self._uploads:
-            self._uploads.close()
+        try:
+            while self._pending:
+                self._pending.popleft().result()
+        finally:
+            if self._uploads:
+                self._uploads.close()
         self.doubled = self._first_doubled()
         if self.unique and self.doubled:
             earlier, later = self.doubled

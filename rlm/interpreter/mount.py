@@ -18,6 +18,8 @@ from typing import Any
 _ONE_PATH = ("open", "listdir", "stat", "lstat", "mkdir", "remove", "unlink", "rmdir", "access", "chmod", "utime",
         "truncate", "statvfs", "readlink", "chdir")  # fmt: skip
 _TWO_PATHS = ("rename", "replace", "link", "symlink")
+_PATH_NAMES = frozenset(["file", "path", "src", "dst", "s"])
+"""The parameters of these functions that take a path; that of `os.path.isdir` is `s`."""
 
 
 class Mount:
@@ -68,7 +70,8 @@ class Mount:
         @functools.wraps(work)
         def mapped(*given: Any, **options: Any) -> Any:
             try:
-                return work(*map(self.real, given[:paths]), *given[paths:], **options)
+                named = {name: self.real(value) if name in _PATH_NAMES else value for name, value in options.items()}
+                return work(*map(self.real, given[:paths]), *given[paths:], **named)
             except OSError as error:
                 raise self._restore_path(error) from None
 

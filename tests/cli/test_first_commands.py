@@ -99,7 +99,7 @@ ROWS = [
         "src is a plain folder, and this command needs a context",
     ),
     Row("monocontext get src", 2, "", "src is a folder: a / at its end fetches everything in it"),
-    Row("monocontext get src/", 2, "", "give it as TARGET"),
+    Row("monocontext get src/", 2, "", "give a directory as TARGET"),
     Row("monocontext rm src", 2, "", "src is a folder: -r removes everything in it"),
     Row("monocontext memory set mem k v", 2, "", "did you mean put?"),
     Row("monocontext memory get k mem", 2, "", "no directory 'mem' for a memory"),

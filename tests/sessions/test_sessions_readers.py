@@ -125,6 +125,12 @@ def test_codex(tmp_path: Path) -> None:
     packed.parent.mkdir()
     packed.write_bytes(zstandard.compress(path.read_bytes()))
     assert texts_in(packed) == expected
+    lines = path.read_bytes().splitlines(keepends=True)
+    packed.write_bytes(b"".join(map(zstandard.compress, lines)))  # a frame for each line
+    assert texts_in(packed) == expected
+    packed.write_bytes(packed.read_bytes()[:-5])
+    with pytest.raises(OSError, match="it is cut off"):
+        texts_in(packed)
 
 
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: {"messages": m}, lambda m: {"conversation": m, "x": 1}])

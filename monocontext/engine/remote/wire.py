@@ -51,8 +51,15 @@ def number(fields: dict[str, Any], name: str, low: int, high: int) -> int:
     """An integer of a request, within [low, high]. Raises `BadRequest`."""
     value = fields.get(name)
     if type(value) is not int or not low <= value <= high:
-        raise BadRequest(f"{name} must be an integer from {low} to {high}, not {str(value)[:50]}")
+        raise BadRequest(f"{name} must be an integer from {low} to {high}, not {_shown(value)}")
     return value
+
+
+def _shown(value: Any) -> str:
+    try:
+        return str(value)[:50]
+    except RecursionError:
+        return "deeply nested lists"
 
 
 def answer(header: dict[str, Any], body: Iterable[bytes | memoryview] = ()) -> bytes:
@@ -130,7 +137,7 @@ def query_of(row: Any, depth: int = 0) -> Query | None:
             return All(tuple(_inner(row, depth) for row in rows))
         case ["any", [_, *_] as rows] if depth < _DEEPEST:
             return AnyOf(tuple(_inner(row, depth) for row in rows))
-    raise BadRequest(f"expected a query, found {str(row)[:50]}")
+    raise BadRequest(f"expected a query, found {_shown(row)}")
 
 
 def _inner(row: Any, depth: int) -> Query:

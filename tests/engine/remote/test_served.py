@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -315,6 +316,11 @@ def test_a_need_that_nests_without_end_is_refused(stored: Monocontext) -> None:
         need = ["all", [need]]
     with pytest.raises(wire.BadRequest):
         stored.serve().answer(wire.request("candidates", need=need, start=0, stop=5))
+    deepest: Any = []
+    for _ in range(sys.getrecursionlimit()):
+        deepest = [deepest]
+    with pytest.raises(wire.BadRequest):
+        wire.query_of(["all", [deepest]])
 
 
 def test_ready_means_that_no_request_goes_to_storage(tmp_path: Any) -> None:
