@@ -1,7 +1,8 @@
 """Lazy lists: the results of `split` and `splitlines` of texts that are too large for a real list.
 
-A lazy list computes its items in blocks (`splitting`). It keeps the block last used, and remembers characters at which
-items begin, from which the text can be split again. So a loop by index costs no more than a loop over the items.
+A lazy list computes its items in blocks (`splitting`) and keeps the last block. It also remembers *checkpoints*,
+characters at which items begin, and can split again from each. So a loop by index costs about as much as a loop over
+the items.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from monocontext.text.splitting import Blocks, split_backward, split_text
 from monocontext.text.windows import has_border
 
 CHECKPOINT_EVERY = 4096
-"""The most items between two remembered characters; `parts[i]` splits again from the nearest one before it."""
+"""Another checkpoint is set this many items after the last one, or where the next block begins; `parts[i]` splits
+again from the nearest one before it."""
 CHECKPOINT_CHARACTERS = 1 << 18
-"""The most text between two remembered characters."""
+"""Another checkpoint is set this many characters after the last one too, if an item has begun since."""
 DENSE = 300
-"""For items that are shorter on average, `split` is faster than a search for each separator."""
+"""Average characters of an item below which splitting is faster than searching for each separator."""
 
 
 _Block = tuple[int, list[Any], int]
@@ -44,16 +46,19 @@ class LazyList(Sequence[str], LazyItems):
 
     _refusal = "a lazy list cannot be changed: make a real one of it first, parts = list(parts)"
     _recipe: tuple[Any, ...] | None = None
+    """The text, the method and the arguments that made this list."""
 
     def __init__(self, span: Span):
         self._span = span
         self._length = -1
+        """The number of items; -1 while unknown."""
         self._block = _NOTHING
         self._open: list[tuple[int, Iterator[tuple[int, list[Any]]]]] = []
-        """At most one unfinished pass, with the number of its next item."""
+        """At most one unfinished pass: the number of its next item, and its blocks."""
         self._lock = threading.Lock()
         self._firsts, self._places = array("Q", [0]), array("Q", [0])
-        """The numbers of items, and the characters at which these items begin."""
+        """Checkpoints, in order: the numbers of items, and the characters at which they begin (in `OffsetSplit`: the
+        numbers again)."""
 
     def with_recipe(self, text: object, method: str, *arguments: Any) -> Self:
         """Remember the call that made this list, for pickles, and return the list."""
@@ -72,12 +77,14 @@ class LazyList(Sequence[str], LazyItems):
 
     @abstractmethod
     def _blocks(self, place: int, first: int) -> Blocks:
-        """Blocks from a character on, at which item `first` begins, each with the character at which the next item
-        begins."""
+        """Blocks from item `first` on, which begins at character `place`: pairs of the items, and the character at
+        which the next block begins."""
 
     def _blocks_from(self, item: int) -> Iterator[tuple[int, list[Any]]]:
-        """Blocks, each with the number of its first item, from the last remembered one on that begins at or before
-        `item`."""
+        """Pairs of the number of a block's first item, and its items.
+
+        Begins at the last checkpoint at or before `item`; sets `_length` at the end.
+        """
         with self._lock:
             i = bisect_right(self._firsts, item) - 1
             first, place = self._firsts[i], self._places[i]
@@ -90,6 +97,7 @@ class LazyList(Sequence[str], LazyItems):
         self._length = first
 
     def _remember(self, item: int, place: int) -> None:
+        """Add a checkpoint, if it is far enough from the one before it."""
         with self._lock:
             i = bisect_right(self._firsts, item)
             last, known = self._firsts[i - 1], self._places[i - 1]
@@ -100,7 +108,7 @@ class LazyList(Sequence[str], LazyItems):
     def _find(self, item: int) -> Any:
         """An item by its number from 0. Raises `IndexError`.
 
-        When a second block in order is read, its pass stays open, so that the blocks after it are fetched ahead.
+        If its block follows the kept one, the pass stays open, so that later blocks are fetched ahead.
         """
         first, items, _ = self._block
         expected = first + len(items)
@@ -155,6 +163,7 @@ class LazyList(Sequence[str], LazyItems):
         return self._find(index)
 
     def _slice(self, key: slice) -> list[str]:
+        """`parts[a:b:c]` as a real list. Needs the length only for a negative bound or step, or no `stop`."""
         forward = (key.step is None or operator.index(key.step) > 0) and all(
             bound is None or operator.index(bound) >= 0 for bound in (key.start, key.stop)
         )
@@ -198,6 +207,7 @@ class LazyList(Sequence[str], LazyItems):
         return sum(items.count(item) for _, items in self._blocks_from(0))
 
     def _bounds(self, start: SupportsIndex, stop: SupportsIndex) -> tuple[int, int]:
+        """The bounds of `index` as numbers from 0."""
         low, high = operator.index(start), operator.index(stop)
         if low < 0 or high < 0:
             size = len(self)
@@ -227,7 +237,7 @@ class StreamSplit(LazyList):
     once."""
 
     def __init__(self, span: Span, split: Callable[[Iterable[str]], Blocks]):
-        """`split` splits the text from any item on."""
+        """`split` yields the blocks of the text that it is given, which may begin at any item."""
         super().__init__(span)
         self._split = split
 
@@ -244,12 +254,13 @@ class SeparatorSplit(StreamSplit):
 
     def __len__(self) -> int:
         if self._length < 0:
+            # Counts separators. If items are short, the count stops, and a pass continues from the last checkpoint.
             number = last = 0
             for number, cut in enumerate(self._span.occurrences(self._separator), 1):
                 if number % CHECKPOINT_EVERY == 0 or cut - last >= CHECKPOINT_CHARACTERS:
                     self._remember(number, cut + len(self._separator))
                     last = cut
-                    if cut < number * DENSE:
+                    if cut < number * DENSE:  # short items: splitting is faster
                         return super().__len__()
             self._length = number + 1
         return self._length
@@ -314,7 +325,7 @@ class LineSplit(SeparatorSplit):
         if not 0 <= index < size:
             raise IndexError("list index out of range")
         found = self._cached_lines.get(index)
-        if found is not None:
+        if found is not None:  # in a frame that is cached
             first, items = self._cached_lines.block
             self._block = first, items, read_log.marks_made
         else:
@@ -366,6 +377,7 @@ class OffsetSplit(LazyList):
         return next(self._range(index % size, index % size + 1))
 
     def _blocks(self, place: int, first: int) -> Blocks:
+        # Here a place is the number of an item, not a character.
         return (([item], first + 1) for first, item in enumerate(self._range(place, len(self)), place))
 
     def _range(self, start: int, stop: int) -> Iterator[str]:
@@ -376,7 +388,7 @@ class OffsetSplit(LazyList):
 
 
 def cuts_from_right(span: Span, separator: str, most: int) -> array[int]:
-    """The characters at which `rsplit(separator, most)` cuts, in order."""
+    """The characters at which `rsplit(separator, most)` cuts, ascending; `most` below 0 means all."""
     found = span.occurrences_from_right(separator)
     cuts = array("Q", found if most < 0 else islice(found, min(most, sys.maxsize)))
     cuts.reverse()

@@ -47,8 +47,9 @@ def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False)
     """Documents for `publish` and `append`: a mapping of name to text, or an iterable, which is read once.
 
     An item is a text, or a tuple (name, text) or (name, text, metadata). A text is a `str` or the path of a file,
-    metadata a mapping that JSON can hold, at most 64 KiB. A document without a name (None) gets its number as its name.
-    Of several documents with one name a dict has the last; `unique` refuses them.
+    metadata a mapping that JSON can hold, encoded in at most 64 KiB. A document without a name (None) gets its number
+    as its name. If documents share a name, a lookup by name finds the last one; with `unique`, and always for a
+    mapping, they are an `InvalidText`.
 
     A document that does not end in a newline gets one after it, which belongs to no document. Raises `InvalidText` for
     anything that is not a document, before anything is committed.
@@ -71,10 +72,10 @@ class _Begun(NamedTuple):
 
 
 class DocumentRows:
-    """Collects the documents of a text while that is read. The reader reports the text, and where documents begin and
-    end; full pages are stored at once.
+    """Collects the rows of documents while a text is read. Its user calls `add_text` for each piece and `begin` and
+    `end` at the borders of documents, in order. Full pages are stored in the background.
 
-    Counts begin at the first text that is reported, also if the text is appended to another one.
+    Characters, bytes and newlines count from the first reported text, also if that is appended to another text.
     """
 
     def __init__(self, store: Store):
@@ -84,23 +85,24 @@ class DocumentRows:
         self.count = 0
         """The number of documents so far."""
         self.hashes = bytearray()
-        """The hashes of their names."""
+        """The hashes of their names, `HASH_BYTES` each."""
         self.pages: list[DocumentPageRef] = []
         """The pages that are stored."""
         self.rows: list[DocumentRow] = []
         """The documents after these pages."""
         self.doubled: tuple[int, int] | None = None
-        """The first two documents with one name, once `finish` was called."""
+        """The numbers of the first two documents with one name; known after `finish`."""
         self.start = (0, 0)
         """The characters and newlines before the place from which `rows` count."""
         self._heap_bytes = 0
+        """Bytes of names and metadata in `rows`."""
         self._characters = 0
         """The length of the text so far."""
         self._bytes = 0
         self._counted = (0, 0)
-        """The bytes of the text in which newlines are counted, and the number of newlines in them."""
+        """Bytes of the text up to which newlines are counted, and the newlines in them."""
         self._uncounted: deque[tuple[int, bytes]] = deque()
-        """The text after these bytes, each piece with its first byte."""
+        """Text after these bytes: the byte at which each piece begins, and the piece."""
         self._end = (0, 0)
         """The characters and newlines before the end of the last document."""
         self._begun: _Begun | None = None
@@ -108,7 +110,7 @@ class DocumentRows:
         self._pending: deque[Outcome[Any]] = deque()
 
     def add_text(self, data: bytes, characters: int) -> None:
-        """The next text, in a document or between two."""
+        """Report the next text, in a document or between two: its UTF-8 bytes, and their number of characters."""
         self._uncounted.append((self._bytes, data))
         self._characters += characters
         self._bytes += len(data)
@@ -116,7 +118,7 @@ class DocumentRows:
             self._count()
 
     def add_counted_text(self, characters: int, size_bytes: int, newlines: int) -> None:
-        """The size of the next text, in a document or between two."""
+        """Report the next text by its size alone."""
         newlines += self._count()
         self._characters += characters
         self._bytes += size_bytes
@@ -131,7 +133,7 @@ class DocumentRows:
                 self._uncounted.popleft()
 
     def _count(self) -> int:
-        """The number of newlines in the text so far."""
+        """Count what is uncounted; returns the newlines in the text so far."""
         stop, newlines = self._counted
         for start, data in self._uncounted:
             newlines += data.count(b"\n", max(stop - start, 0))
@@ -145,7 +147,7 @@ class DocumentRows:
         self._begun = _Begun(*encoded, self._characters, self._bytes, self._count())
 
     def end(self) -> None:
-        """The document ends here."""
+        """The document begun last ends here."""
         begun, self._begun = self._begun, None
         assert begun is not None
         last_character, last_line = self._end
@@ -164,10 +166,10 @@ class DocumentRows:
         self._end = self._characters, line
 
     def add_documents(self, found: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
-        """Add documents whose text `add_text` reports next, as a whole.
+        """Add documents whose text follows: `add_text` reports it next, in one call or more.
 
-        Each is its name, metadata, characters, bytes, newlines, and 1 if a newline that belongs to no document follows
-        it, else 0.
+        Each item is (name, metadata, characters, bytes, newlines, newline_after); `newline_after` is 1 if a newline
+        that belongs to no document follows, else 0.
         """
         at, at_byte, line = self._characters, self._bytes, self._count()
         last_character, last_line = self._end
@@ -189,6 +191,8 @@ class DocumentRows:
             self._store_page()
 
     def _store_page(self) -> None:
+        """Store `rows` as a page in the background; waits if 2 * UPLOADS are on their way. Raises the error of an
+        earlier PUT."""
         data = encode_page(self.rows)
         ref = page_ref(data, self.rows, self.pages[-1] if self.pages else None, *self.start)
         ref = replace(ref, id=fresh_id())
@@ -201,7 +205,8 @@ class DocumentRows:
         self._pending.append(uploads.call(lambda: self._store.put(documents_key(ref.id), data)))
 
     def finish(self) -> None:
-        """End the text: wait for the pages that are being stored. Raises `InvalidText` for names that must differ."""
+        """End the text: wait for the pages that are being stored. Raises the errors of their PUTs, and `InvalidText`
+        for names that must differ."""
         try:
             while self._pending:
                 self._pending.popleft().result()
@@ -214,7 +219,7 @@ class DocumentRows:
             raise InvalidText(f"documents {earlier} and {later} are both named {self._name(later)!r}")
 
     def _first_doubled(self) -> tuple[int, int] | None:
-        """The first document whose name an earlier one has, and before it that earlier one."""
+        """The numbers of the first two documents with one name, the earlier first; None if all names differ."""
         if self.count > DOCUMENTS_PER_PAGE:
             return first_doubled(entries_of(self.hashes))
         seen: dict[bytes, int] = {}  # for few documents numpy need not be imported
@@ -225,6 +230,7 @@ class DocumentRows:
         return None
 
     def _name(self, number: int) -> str:
+        """The name of a document (1 GET if its page is stored)."""
         before: DocumentPageRef | None = None
         for ref in self.pages:
             if number < ref.documents:
@@ -235,7 +241,10 @@ class DocumentRows:
 
 
 def load_document_page(ref: DocumentsRef, number: int, get: Callable[[str], bytes]) -> DocumentPage:
-    """Load and check one page of the documents of a text. Does not call `get` for a last page that the root holds."""
+    """Load and check a page of documents by its number (1 GET; none for a last page that the root holds).
+
+    `get`: from a key to bytes.
+    """
     copy = ref.last_page if number == len(ref.pages) - 1 else None
     page = ref.pages[number]
     return DocumentPage(copy or get(documents_key(page.id)), page, ref.pages[number - 1] if number else None)

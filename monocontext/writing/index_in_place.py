@@ -44,18 +44,23 @@ def index(
 ) -> Manifest:
     """Make a context at `url` of text objects elsewhere, without copying them, and return its root.
 
-    A source is the URL or path of an object, or of a place with objects. These are joined in the order of their keys,
-    those of a DeepRecurse context in the order of its manifest, without header lines. Everything is read once (1 GET
-    for 8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
+    A source is the URL or path of an object, or of a place with objects. Objects are joined in the order of their
+    keys, those of a DeepRecurse context in the order of its manifest, without adding header lines between them.
+    Everything is read once (1 GET for 8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
 
-    With `replace`, if the context is an index already, only objects that are new or whose ETag or size have changed are
-    read, with filters twice, and 1 GET for each index page. Without a change nothing is written.
+    With `replace`, if there is an index with the same `frame_bytes` already, only objects that are new, moved towards
+    the front, or have another ETag or size are read (twice if `filters`), and 1 GET is needed for each index page. If
+    nothing changed, nothing is written.
+
+    `frame_bytes`: bytes of text in a frame. `filters`: make search filters. `progress` is called after each object or
+    part. `note` is called with a sentence about what is left out.
 
     `executor`: any `concurrent.futures.Executor`, whose workers then read the objects, some 32 MiB at a time, and make
     the filters. A large object is cut into ranges, each of which begins a frame.
 
-    Raises `InvalidText` for an object that is compressed or not UTF-8 (a byte order mark is skipped with a note),
-    `AlreadyExists` if there is a context, unless `replace`, `NotFound`, and `NotAContext`.
+    Raises `InvalidText` for an object that is compressed or not UTF-8 (a byte order mark is skipped with a note);
+    `AlreadyExists` for an existing context without `replace`; `NotFound` if a source has no objects; `NotAContext` if a
+    source holds a context.
     """
     from monocontext.writing.upkeep.follow import IndexedObject, Target, can_follow, follow
 
@@ -73,6 +78,7 @@ def index(
         reader = _ObjectReader(portable_place(url), options, stores, executor, note, progress)
 
         def read_one(number: int) -> tuple[list[FrameRun], list[FrameRecord]]:
+            """The frames of one object; `follow` makes the filters."""
             written = reader.read([found[number]], records.replace(layout, filters=False))
             return written.runs, written.records
 
@@ -100,7 +106,7 @@ def index(
 
 
 class _ObjectReader:
-    """Reads objects and cuts them into frames, in this process or with workers, and reports progress."""
+    """Reads objects, cuts them into frames, here or by workers, and reports progress."""
 
     def __init__(
         self,
@@ -111,7 +117,7 @@ class _ObjectReader:
         note: Callable[[str], None],
         progress: Callable[[Progress], None] | None,
     ) -> None:
-        """`url` is that of the context, and `stores` has the stores of the objects by URL."""
+        """`url`: that of the context. `stores`: those of the objects, by URL."""
         self._url, self._options, self._stores = url, options, stores
         self._executor = executor
         self._note, self._progress = note, progress
@@ -150,7 +156,7 @@ def _absolute_url(name: str | os.PathLike[str]) -> str:
 def _objects(
     name: str | os.PathLike[str], options: StoreOptions, note: Callable[[str], None], stores: dict[str, Store]
 ) -> Iterator[ObjectRange]:
-    """Yield the text objects of a source in order. Their store is added to `stores` by its URL."""
+    """Yield the objects of a source in order, each as a whole range; add their store to `stores` under its URL."""
 
     def whole(store: Store, info: ObjectInfo) -> ObjectRange:
         stores[store.url] = store
@@ -164,7 +170,7 @@ def _objects(
             yield whole(store, store.head(key))
             return
         except (NotFound, InvalidUrl):
-            pass  # not an object; perhaps a place
+            pass  # perhaps a place
     store = open_store(name, **remote)
     try:
         segments = parse_manifest(get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
@@ -188,11 +194,11 @@ def _objects(
 
 
 def _note_left_out(store: Store, note: Callable[[str], None]) -> None:
-    """Name the links, pipes and other entries of a local directory that are not objects of the store."""
+    """Tell what a local directory has that is not an object: links, pipes and the like."""
     if isinstance(store, LocalStore):
         folder = Folder(parse(store.url).path)
         for _ in folder.files():
-            pass
+            pass  # fills `left_out`
         if folder.left_out:
             left_out = ", ".join(f"{name} ({reason})" for name, reason in folder.left_out.items())
             note(f"{store.url}: left out {left_out}")

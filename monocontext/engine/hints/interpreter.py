@@ -1,7 +1,7 @@
 """Follow a program statement by statement without running it: names, conditions, loops.
 
-If the outcome of a condition is unknown, both of its blocks are followed, in doubt. Nothing here raises, whatever the
-program.
+If the outcome of a condition is unknown, both blocks are followed with more *doubt* (`trace.doubt`: how many open
+questions stand before a read). `Spent` ends the work early. `follow` never raises, whatever the program.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from monocontext.engine.hints.values import (
 )
 
 ENDLESS = 1 << 30
-"""The rounds of a loop that continues as long as a search finds something."""
+"""Stands for the unknown number of rounds of a loop that continues as long as a search finds something."""
 _MADE = "<made>"
-"""The name of the list that a comprehension makes."""
+"""A name that no program can have, under which a comprehension collects its items, in a tuple."""
 _NODES_A_WORK = 8
-"""Nodes that are walked over in the time in which one is evaluated."""
+"""Walking over this many nodes costs as much as evaluating one."""
 _FOUND = {(ast.GtE, 0), (ast.NotEq, -1), (ast.Gt, -1)}
 """Comparisons of a result of `find` that hold if it has found something."""
 _NOT_FOUND = {(ast.Lt, 0), (ast.Eq, -1)}
 
 
 class Flow(Enum):
-    """The statement that left a block before its end."""
+    """How a block was left before its end."""
 
     BREAK = auto()
     CONTINUE = auto()
@@ -58,7 +58,8 @@ class Interpreter(Loops):
                 continue
 
     def block(self, statements: Sequence[ast.stmt]) -> Flow | None:
-        """Follow statements in order, up to one that leaves the block."""
+        """Follow statements in order. Returns how the block was left early, or None if its end may be reached. Raises
+        `Spent`."""
         for statement in statements:
             self.trace.spend()
             method: Callable[[ast.stmt], Flow | None] = getattr(
@@ -70,11 +71,13 @@ class Interpreter(Loops):
         return None
 
     def _other_statement(self, node: ast.stmt) -> None:
+        """A statement without a method: evaluate its expressions, forget the names that it assigns to."""
         self._other(node)
         self.forget(self._assigned(node))
 
     def _assigned(self, node: ast.stmt) -> list[str]:
-        """The names that the statement binds."""
+        """The names that are assigned to in a statement; not those of imports, definitions, patterns and
+        `except ... as`."""
         return [
             inner.id
             for inner in self._walk([node])
@@ -82,6 +85,7 @@ class Interpreter(Loops):
         ]
 
     def _walk(self, statements: Sequence[ast.stmt]) -> list[ast.AST]:
+        """These statements and all nodes below them. Costs work (`trace.spend`)."""
         nodes = [inner for statement in statements for inner in ast.walk(statement)]
         self.trace.spend(len(nodes) // _NODES_A_WORK)
         return nodes
@@ -98,6 +102,7 @@ class Interpreter(Loops):
         self.assign(node.target, values.binary(type(node.op), old, value))
 
     def assign(self, target: ast.expr, value: object) -> None:
+        """Bind a target to a value. Attributes are ignored."""
         match target:
             case ast.Name(id=name):
                 self.names[name] = value
@@ -144,7 +149,10 @@ class Interpreter(Loops):
         return self._one_of([node.body, node.orelse])
 
     def _one_of(self, blocks: Sequence[Sequence[ast.stmt]]) -> Flow | None:
-        """Follow several blocks of which one runs, and it is unknown which one."""
+        """Follow several blocks, of which exactly one runs; it is unknown which.
+
+        Returns a flow only if every block left early; the names are joined from those that did not.
+        """
         before, outer, may_leave = self.copy_names(), self.trace.doubt, False
         after: Names | None = None
         flow: Flow | None = None
@@ -170,6 +178,7 @@ class Interpreter(Loops):
         return self.block(node.body)
 
     def _Try(self, node: ast.Try) -> Flow | None:
+        """Body and `else` are followed as if nothing failed, then each handler as something that may run."""
         flow, doubt = self.block([*node.body, *node.orelse]), self.trace.doubt
         self._one_of([*(handler.body for handler in node.handlers), []])
         self.trace.doubt = doubt
@@ -184,6 +193,7 @@ class Interpreter(Loops):
         item = Loaded() if isinstance(items, TextValue | LineList | Pieces) else UNKNOWN
 
         def follow(number: int) -> bool:
+            """Follow round `number`. Returns False if it leaves the loop."""
             self.assign(node.target, run[number] if run is not None else item)
             return self.block(node.body) is not Flow.BREAK
 
@@ -199,6 +209,7 @@ class Interpreter(Loops):
         names = self._assigned(node)
 
         def follow(number: int) -> bool | None:
+            """Follow a round. Returns False if the loop ends, None if the condition is unknown."""
             going = truth(self.value(node.test))
             if going is None:
                 self.once(names, lambda: self.block(node.body))
@@ -211,7 +222,7 @@ class Interpreter(Loops):
         return self._one_of([node.orelse, []])
 
     def comprehend(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> object:
-        """Follow a comprehension as the loops that it abbreviates; returns the list that it makes."""
+        """Follow a comprehension as nested `for` and `if`. Returns its items as a tuple; UNKNOWN for a dict."""
         made = ast.Tuple([node.key, node.value], ast.Load()) if isinstance(node, ast.DictComp) else node.elt
         body: ast.stmt = ast.Expr(ast.Yield(made))
         for generator in reversed(node.generators):
@@ -234,7 +245,7 @@ class Interpreter(Loops):
         return UNKNOWN
 
     def _ends_empty(self, body: Sequence[ast.stmt]) -> bool:
-        """Whether a loop is left early only if a search has found nothing: `if at < 0`, `if at == -1`."""
+        """Whether the only ways out of the body are `if at < 0` and the like: a search that found nothing."""
         others = [
             statement
             for statement in body
@@ -244,7 +255,8 @@ class Interpreter(Loops):
 
 
 def _joined(one: Names, other: Names) -> Names:
-    """The names after one of two blocks; where these differ, a name is a text if it may be one, else unknown."""
+    """The names after one of two blocks. Where their values differ: the first that is a text, lines or pieces, else
+    UNKNOWN."""
     names = dict(one)
     for name, value in other.items():
         first = names.setdefault(name, value)

@@ -1,4 +1,5 @@
-"""The source of a text of documents: filters are asked once for all documents, and a loop is read ahead."""
+"""The source of a text of documents. A loop that searches each document asks the filters once for all, and is read
+ahead."""
 
 from __future__ import annotations
 
@@ -20,17 +21,18 @@ if TYPE_CHECKING:
     from monocontext.engine.remote.reader import ServedReader
 
 _MOST_QUERIES = 4096
-"""Queries whose filters are remembered: a loop over documents may ask for each of a list of words."""
+"""The most queries whose filters are remembered; a loop may search each document for many words. If there are more, all
+are forgotten."""
 _MIN_IN_ORDER = 2
-"""Reading ahead starts with this many documents read in order."""
+"""Reading ahead starts when this many documents were read in order, with the current one."""
 _FAR_CHARACTERS = 4 << 20
 """If a loop jumps further than this many characters past what was read ahead, reading ahead starts over there."""
 _LARGE_CHARACTERS = 1 << 20
-"""A search in a document longer than this many characters reads ahead by itself."""
+"""Documents longer than this many characters are not part of a loop: a search in one reads ahead by itself."""
 
 
 class DocumentFilter:
-    """The documents in which search filters allow a match of one query."""
+    """Tells which documents may match one query, from the filters. `found` None: they rule out nothing."""
 
     def __init__(self, reader: Reader | ServedReader, table: DocumentTable, found: Candidates | None):
         self._reader = reader
@@ -42,17 +44,17 @@ class DocumentFilter:
             self._starts, self._stops = [region.start for region in regions], [region.stop for region in regions]
             self._first = table.first_ending_after(self._starts)
             self._last = table.first_ending_after([stop - 1 for stop in self._stops])
-            """The numbers of the first and the last document that each region touches."""
+            """In both, for each region: the numbers of the first and the last document that it touches."""
 
     def rules_out(self, number: int) -> bool:
-        """Whether a document has no match."""
+        """Whether the filters rule out a match in document `number`."""
         if self._found is None:
             return False
         i = bisect_right(self._first, number) - 1
         return i < 0 or number > self._last[i]
 
     def within(self, start: int, stop: int) -> Candidates | None:
-        """The places where matches that begin in [start, stop) may begin; None means anywhere."""
+        """The candidates whose matches begin in [start, stop); None: no filter applies, look everywhere."""
         if self._found is None:
             return None
         found = copy(self._found)
@@ -79,14 +81,14 @@ class LoopReader:
         self._read_up_to = 0
         """The character up to which they have been taken."""
         self._last_frames: list[FrameText] = []
-        """Frames of the last document."""
+        """Frames that were read ahead and may hold text of the last document."""
         self._last_start = self._in_order = 0
-        """The beginning of the last document, and how many documents were read in order up to it."""
+        """The character at which the last document began, and how many documents were read in order, with it."""
 
     def read_ahead(self, start: int, stop: int) -> list[FrameText]:
         """Fetch the frames of characters [start, stop), which are read next, and start to fetch those after them.
 
-        Returns the frames; none while documents are not read in order, or if another thread is reading ahead.
+        Returns these frames; an empty list if documents are not read in order, or another thread is at it.
         """
         if not self._lock.acquire(blocking=False):
             return []
@@ -125,11 +127,12 @@ class DocumentSource(StoredSource):
         self._filters: dict[Hashable, DocumentFilter] = {}
         self._literal_filters: dict[str, DocumentFilter] = {}
         self._first_asker: dict[Hashable, tuple[str, int]] = {}
-        """Who asked a query first: its filters are looked up when another asks."""
+        """By query, the asker that came first. Only when a second one asks are the filters fetched."""
         self._frames_ahead: list[FrameText] = []
         """Frames of the document that is read next; the cache may be too small to keep frames that were read ahead."""
 
     def read(self, start: int, stop: int) -> str:
+        """As `StoredSource.read`, from `_frames_ahead` if they hold all of it."""
         at, parts = start, []
         for text in self._frames_ahead:
             frame = text.frame
@@ -149,6 +152,7 @@ class DocumentSource(StoredSource):
         only: Candidates | None = None,
         needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
+        """As `StoredSource.windows`; a range in a frame that was read ahead needs no request."""
         for text in self._frames_ahead:
             if text.frame.start <= start < stop <= text.frame.stop:
                 if only is not None:
@@ -159,7 +163,7 @@ class DocumentSource(StoredSource):
     def rules_out(self, needle: str, number: int) -> bool:
         """Whether filters rule out that a document contains `needle`.
 
-        False for the first document that is searched for a needle: blocks of filters are fetched with the second.
+        False for the first document that is searched for it: filters are fetched with the second.
         """
         matching = self._literal_filters.get(needle)
         if matching is None:
@@ -184,6 +188,10 @@ class DocumentSource(StoredSource):
             self._frames_ahead = matching.loop.read_ahead(start, stop)
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
+        """As `StoredSource.candidates`, from filters asked once for all documents.
+
+        None also for the first range that asks.
+        """
         matching = None if query is None or stop <= start else self._filter_of(query, within_line, ("range", start))
         if matching is None:
             return None
@@ -193,8 +201,10 @@ class DocumentSource(StoredSource):
         return found
 
     def _filter_of(self, query: Query, within_line: bool, asker: tuple[str, int]) -> DocumentFilter | None:
-        """The documents that may match a query; None for the first that asks. `asker` is ("document", its number), or
-        ("range", its first character)."""
+        """The filter of a query; None for its first asker.
+
+        `asker`: ("document", number) or ("range", first character).
+        """
         key = query, within_line
         matching = self._filters.get(key)
         if matching is None:

@@ -1,6 +1,7 @@
-"""Keep the search filters of a changed text, without the columns of frames whose text changed.
+"""Keep the search filters of a text when some of its frames are replaced.
 
-A filter has a column for each frame, which also covers some text after the frame.
+A filter is a table with a column for each frame, which also covers the first `reach_bytes` of the text after it.
+Columns of changed frames, and of those that reach into them, become `UNKNOWN`; the others are kept and renumbered.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ MOST_RUNS = 512
 
 
 def keep_filters(text: Reader, stretches: Sequence[Stretch]) -> tuple[tuple[FilterRef, ...], bool]:
-    """The filters of the changed text, and whether one was dropped, which can be made again.
+    """The filters that still fit the changed text, and whether one was dropped, so that it must be made again.
 
     Frames right before a stretch lose their columns too: these cover text of the stretch.
     """
     refs = text.manifest.filters
     if not refs:
         return (), False
-    margin = 3 * max(ref.reach_bytes for ref in refs)  # folding makes a third of some characters' bytes
+    # Case folding can shrink a character to a third of its bytes, so the reach is up to three times as much text.
+    margin = 3 * max(ref.reach_bytes for ref in refs)
     touched = [(_first_touched(text, stretch.first_frame, margin), stretch) for stretch in stretches]
     found, is_lost = [], False
     for ref in refs:
@@ -38,7 +40,7 @@ def keep_filters(text: Reader, stretches: Sequence[Stretch]) -> tuple[tuple[Filt
 
 
 def _first_touched(text: Reader, frame: int, margin: int) -> int:
-    """The first frame whose column may cover text of `frame`."""
+    """The first frame whose column may cover text of `frame`. `margin` is in bytes."""
     between = 0
     while frame and between < margin:
         frame -= 1
@@ -47,7 +49,7 @@ def _first_touched(text: Reader, frame: int, margin: int) -> int:
 
 
 def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> FilterRef | None:
-    """The filter without the columns of frames that changed, or None if fewer than half are left.
+    """The filter with changed columns unknown; None if fewer than half are left, or in more than `MOST_RUNS` runs.
 
     `touched`: each stretch, and the first frame whose column may cover text of it.
     """
@@ -58,7 +60,9 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
         """The new number of a frame that stays."""
         return frame + sum(grown[: bisect_right(stops, frame)])
 
+    # Stretches that take columns from this filter.
     near = [(low, stretch) for low, stretch in touched if low < ref.stop_frame and stretch.stop_frame > ref.first_frame]
+    # The frames right before the filter, whose border column a change there makes useless.
     border = ref.border_frames
     if any(low < ref.first_frame and stretch.stop_frame > ref.first_frame - border for low, stretch in touched):
         border = 0
@@ -73,9 +77,9 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
         at = max(at, stretch.stop_frame)
     columns.keep(ref, at, ref.stop_frame)
     runs = columns.runs
-    is_cut = at >= ref.stop_frame
+    is_cut = at >= ref.stop_frame  # a change reaches the end of the filter
     if runs and runs[-1][0] == UNKNOWN:
-        runs.pop()
+        runs.pop()  # unknown columns at the end are dropped
     known = sum(frames for column, frames in runs if column != UNKNOWN)
     if 2 * known < ref.frames or len(runs) > MOST_RUNS:
         return None
@@ -92,7 +96,8 @@ def _keep_filter(ref: FilterRef, touched: Sequence[tuple[int, Stretch]]) -> Filt
 
 
 class _ColumnRuns:
-    """The columns of a changed filter as runs, each a first column, or `UNKNOWN`, and a length. The first is known."""
+    """Columns of a changed filter as runs (first column, number of frames); `UNKNOWN` columns too, but never at the
+    beginning."""
 
     def __init__(self) -> None:
         self.runs: list[tuple[int, int]] = []
@@ -119,7 +124,7 @@ class _ColumnRuns:
 
 
 def _columns_of(ref: FilterRef, first: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield the runs of columns of frames [first, stop), as in `FilterRef.columns`."""
+    """Yield the old columns of frames [first, stop) as runs (first column or `UNKNOWN`, number of frames)."""
     at = ref.first_frame
     for column, frames in ref.columns or ((0, ref.frames),):
         low, high = max(first, at), min(stop, at + frames)

@@ -1,5 +1,5 @@
-"""Rewrite the frames of a text with changed documents; other frames keep their objects, unless the old text must
-be forgotten."""
+"""Rewrite the frames that hold changed documents. All other frames keep their objects, except when the old text must be
+removed for good (`with_shared_objects`)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from monocontext.writing.tail import Pieces
 from monocontext.writing.upkeep.rewrite import first_byte, first_character, records
 
 _MOST_STRETCH_FRAMES = 32
-"""Longest stretch of frames that do not change, but share an object with one that does."""
+"""The most frames of a stretch that has no change itself, but shares an object with one that does."""
 _FULL_STRETCH_BYTES = 4 << 20
-"""A stretch with so much text takes in no change of the frame after it."""
+"""A stretch of at least this much old text is not joined with a change in the next frame, unless they overlap."""
 _STRETCHES_AT_ONCE = 8
-"""The number of stretches that are made at once."""
+"""Stretches that are rewritten in parallel, which bounds the memory."""
 
 
 class Change(NamedTuple):
@@ -33,7 +33,7 @@ class Change(NamedTuple):
     metadata: bytes | None = None
     """The new metadata; None to keep the old ones."""
     keeps_text: bool = False
-    """Whether only the metadata change."""
+    """Whether the text stays and only the metadata change; `text` is ignored then."""
 
     @property
     def deletes(self) -> bool:
@@ -60,7 +60,8 @@ class ChangedPlace:
 
     @property
     def first_affected(self) -> int:
-        """The first character that may change: that of its header line, if that may be deleted."""
+        """The first character that may change: that of a header line before it, if the document is deleted and the gap
+        is short enough to be one."""
         gap = self.start - self.previous_stop
         is_headed = self.change.text is None and 0 < gap <= len(HEADER) + len(self.name) + 1
         return self.previous_stop if is_headed else self.start
@@ -79,13 +80,13 @@ class ChangedPlace:
 
 @dataclass(slots=True)
 class Stretch:
-    """Neighbouring frames that other frames replace."""
+    """Neighbouring frames [first_frame, last_frame] of the old text, which new ones replace."""
 
     first_frame: int
     last_frame: int
     places: list[ChangedPlace]
     frames: list[FrameRecord]
-    """The new frames."""
+    """The new frames; empty until they are made."""
 
     @property
     def stop_frame(self) -> int:
@@ -93,12 +94,15 @@ class Stretch:
 
     @property
     def grown(self) -> int:
-        """The change in the number of frames."""
+        """How many more frames there are afterwards; negative if fewer."""
         return len(self.frames) - (self.stop_frame - self.first_frame)
 
 
 def places_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], characters: int) -> list[ChangedPlace]:
-    """The places of the documents whose text changes, in a text of so many characters."""
+    """The places of documents whose text changes, in order.
+
+    `wanted`: changes by document number; `characters`: the length of the text.
+    """
     found = list[ChangedPlace]()
     previous_stop = 0
     waiting: ChangedPlace | None = None
@@ -118,7 +122,7 @@ def places_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], chara
 
 
 def group(text: Reader, places: Iterable[ChangedPlace]) -> list[Stretch]:
-    """The ranges of frames that changes concern. Changes in the same or neighbouring frames share one."""
+    """Group changes into stretches; those in the same or neighbouring frames share one."""
     found: list[Stretch] = []
     end = text.manifest.frames - 1
     for place in places:
@@ -140,8 +144,8 @@ def group(text: Reader, places: Iterable[ChangedPlace]) -> list[Stretch]:
 
 
 def with_shared_objects(text: Reader, stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Add all other frames that share an object with a changed one, so that no object with the old text stays in
-    use."""
+    """The stretches, and others for all frames that share an object with them, in order, so that no object with old
+    text stays in use."""
     frames = text.manifest.frames
     objects = {
         frame.object for stretch in stretches for frame in records(text, stretch.first_frame, stretch.stop_frame)
@@ -170,9 +174,9 @@ def with_shared_objects(text: Reader, stretches: Sequence[Stretch]) -> list[Stre
 
 
 def rewrite(text: Reader, stretch: Stretch) -> list[tuple[bytes, FrameRecord]]:
-    """Make the new frames of a stretch: stored form and record of each.
+    """The new frames of a stretch, each as its stored bytes and record. Completes its places.
 
-    Reads the whole text of the stretch, or of one above 8 MiB only the parts that stay.
+    Raises as `Reader.read`. Reads the whole text of the stretch, or of one above 8 MiB only the parts that stay.
     """
     begin, end = first_character(text, stretch.first_frame), first_character(text, stretch.stop_frame)
     whole = text.read(begin, end) if _bytes_of(text, stretch) < 2 * _FULL_STRETCH_BYTES else None
@@ -197,7 +201,7 @@ def _bytes_of(text: Reader, stretch: Stretch) -> int:
 
 
 def _find_header_and_newline(read: Callable[[int, int], str], place: ChangedPlace) -> None:
-    """Set `drops_newline` of a changed document, and `header_characters` if it is deleted."""
+    """Look into the text, and set `drops_newline` and, for a deleted document, `header_characters`."""
     if place.has_text_after and place.stop > place.start:
         place.drops_newline = read(place.stop - 1, place.stop) != "\n" and read(place.stop, place.stop + 1) == "\n"
     if place.first_affected < place.start:
@@ -207,8 +211,8 @@ def _find_header_and_newline(read: Callable[[int, int], str], place: ChangedPlac
 
 
 def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
-    """Yield frames of about the same length. A short last frame would escape later changes around it, and keep its
-    object in use."""
+    """Yield frames of about the same length: a short last one could be missed by later changes around it, and would
+    keep its object in use."""
     start = 0
     while (count := round((len(data) - start) / frame_bytes)) > 1:
         stop = frame_end(data, start, (len(data) - start) // count)
@@ -219,7 +223,8 @@ def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
 
 
 def store_frames(text: Reader, pieces: Pieces, stretches: Sequence[Stretch]) -> list[FrameRun]:
-    """Rewrite the stretches, a few at once, and store their new frames. Returns one run for each of these."""
+    """Rewrite the stretches, a few at once, store their new frames, and set `Stretch.frames`. Returns a run for each
+    new frame, in order."""
     for at in range(0, len(stretches), _STRETCHES_AT_ONCE):
         some = stretches[at : at + _STRETCHES_AT_ONCE]
         rewritten = in_threads(lambda stretch: rewrite(text, stretch), some, _STRETCHES_AT_ONCE, "monocontext-edit")
