@@ -117,7 +117,10 @@ class Frame(NamedTuple):
 
 
 def little_endian(column: array[int]) -> array[int]:
-    """The column with its bytes swapped in place on a big-endian machine; unchanged on others. Serves both directions."""
+    """The column with its bytes swapped in place on a big-endian machine; unchanged on others.
+
+    Serves both directions.
+    """
     if sys.byteorder == "big":
         column.byteswap()
     return column

@@ -99,7 +99,10 @@ def subn(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any
 
 
 def escape(pattern: Any) -> Any:
-    """The text with special characters escaped, always as real text. `ContextTooLarge` for a lazy text above its limit."""
+    """The text with special characters escaped, always as real text.
+
+    Raises `ContextTooLarge` for a lazy text above its limit.
+    """
     return _re.escape(materialize(pattern))
 
 
