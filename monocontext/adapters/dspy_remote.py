@@ -1,6 +1,8 @@
 """The host's side of the `dspy` sandbox: operations on a text, with requests and replies as JSON.
 
-A request names a value by steps: the operations that lead to it from the text.
+A request names a value by *steps*: a list of [operation, arguments] that lead to it from the text.
+A reply is `{"value": v}`, `{"tuple": [...]}`, `{"text": length or None}` or `{"list": True}` (which become proxies),
+or `{"error": type, "message": text}`.
 """
 
 from __future__ import annotations
@@ -25,30 +27,33 @@ _MAX_REMEMBERED = 64
 
 
 class Remote:
-    """One text for the sandboxes of a `dspy.RLM`. Safe for use by many threads."""
+    """The host's end for one text, for the sandboxes of a `dspy.RLM`. Safe for use by many threads.
+
+    `most_characters`: the most that one reply may have.
+    """
 
     def __init__(self, context: Any, most_characters: int):
         self._context = context
         self._most = most_characters
         self._results: dict[str, Any] = {}
-        """Derived values, by their steps as JSON."""
+        """Derived values by their steps as JSON, the oldest first."""
         self._passes: dict[tuple[str, int], Iterator[Any]] = {}
         """Iterators over lists, by the steps of the list and the number of the next item."""
         self._lock = threading.Lock()
 
     def call(self, steps: list[Any], name: str, arguments: list[Any]) -> dict[str, Any]:
-        """Run an operation on the value of the steps. Returns its result or its error."""
+        """Run the operation `name` on the value of `steps`. An `Exception` is not raised: it is a reply."""
         try:
             if name == "batch":
                 return {"value": self._batch(steps, *arguments)}
             return self._pack(self._operate(self._value(steps), name, arguments))
         except Exception as error:
-            # The sandbox knows only builtin errors.
+            # The sandbox knows only builtin errors: send the nearest builtin base.
             kinds = (kind.__name__ for kind in type(error).__mro__ if getattr(builtins, kind.__name__, None) is kind)
             return {"error": "re.error" if isinstance(error, re.error) else next(kinds), "message": str(error)}
 
     def _value(self, steps: list[Any]) -> Any:
-        """The value to which steps lead."""
+        """The value of the steps; made again if it was dropped."""
         if not steps:
             return self._context
         key = json.dumps(steps)
@@ -59,7 +64,7 @@ class Remote:
         return value
 
     def _operate(self, value: Any, name: str, arguments: list[Any]) -> Any:
-        """The result of one operation on a value."""
+        """The result of one operation on a value. Raises `AttributeError` for one that is not allowed."""
         decoded = [self._decode(item) for item in arguments]
         if name == "item":
             return value[decoded[0]]
@@ -82,12 +87,16 @@ class Remote:
         return value
 
     def _part(self, part: Any) -> str:
-        """A part of a text as a `str`. Raises `ValueError` if it is too long for one reply."""
+        """All of a slice as a `str`. Raises `ValueError` if it is too long for one reply."""
         if len(part) > self._most:
             raise ValueError(f"a slice must have at most {self._most:,} characters here, not {len(part):,}")
         return part if isinstance(part, str) else "".join(part.chunks())
 
     def _search(self, text: Any, name: str, pattern: str, rest: list[Any], options: dict[str, int]) -> Any:
+        """A function of `re` on a text.
+
+        `rest`: arguments by position, for `sub` the replacement first; `options`: by name.
+        """
         before = rest[:1] if name in ("sub", "subn") else []
         found = getattr(regex, name)(pattern, *before, text, *rest[len(before) :], **options)
         if name == "finditer":
@@ -95,7 +104,10 @@ class Remote:
         return _pack_match(found) if found is not None and name in ("search", "match", "fullmatch") else found
 
     def _batch(self, steps: list[Any], start: int, most: int) -> list[Any]:
-        """Up to `most` items of a list from `start` on. Continues a pass that has reached that item."""
+        """Up to `most` packed items of a list from `start` on; continues a pass that is there already.
+
+        Raises `MemoryError` above the limit of characters.
+        """
         key = json.dumps(steps)
         with self._lock:  # remove it: no other thread may continue it
             items = self._passes.pop((key, start), None)
@@ -114,7 +126,7 @@ class Remote:
         return taken
 
     def _pack(self, value: Any) -> dict[str, Any]:
-        """The reply for a result: its value, or what kind of proxy to make for it."""
+        """The reply for a result: the value itself, or what proxy the sandbox makes."""
         if isinstance(value, StrLike):
             return {"text": value._known_length}  # None if only a pass over the text would tell
         if isinstance(value, str) and len(value) > self._most:
@@ -131,7 +143,7 @@ class Remote:
         return {"value": value}
 
     def _remember(self, table: dict[Any, Any], key: Any, value: Any) -> None:
-        """Keep a value in a table, and drop the oldest one of too many."""
+        """Keep a value; above `_MAX_REMEMBERED` the oldest is dropped."""
         with self._lock:
             table[key] = value
             if len(table) > _MAX_REMEMBERED:

@@ -1,4 +1,7 @@
-"""Stores for the asynchronous engine. Each method waits for its request in a greenlet while the event loop runs.
+"""Stores for the asynchronous engine.
+
+Their methods look synchronous: each is called in a greenlet, which is suspended until its request ends, while the event
+loop runs.
 
 `ThreadedStore` runs any synchronous store in a pool of threads. `AsyncS3Store` uses an aioboto3 client of the caller,
 wrapped as a boto3 client, so the requests, checks and errors are those of `S3Store`.
@@ -21,11 +24,14 @@ from monocontext.stores.s3.store import S3Store
 T = TypeVar("T")
 
 NEAR_THREADS = 8
-"""The number of threads for a store on this machine."""
+"""Threads for a store in memory or on this machine (`is_near`); other stores get one for each request that may run."""
 
 
 class AsyncS3Store(S3Store):
-    """An `S3Store` whose requests an aioboto3 client sends."""
+    """An `S3Store` that sends its requests with an aioboto3 client, which the caller closes.
+
+    `options`: those of stores made by `sibling`.
+    """
 
     def __init__(self, bucket: str, prefix: str, workers: GreenletWorkers, client: Any, options: S3Options) -> None:
         super().__init__(bucket, prefix, client=_Client(workers, client))
@@ -66,6 +72,8 @@ class _Client:
 
 
 class _Body:
+    """The body of an answer. `read` raises `ConnectionError` if the connection breaks."""
+
     def __init__(self, wait_for: Callable[[Any], Any], body: Any) -> None:
         self._wait_for = wait_for
         self._body = body
@@ -83,6 +91,8 @@ class _Body:
 
 
 class _Paginator:
+    """A paginator whose pages are awaited one by one."""
+
     def __init__(self, wait_for: Callable[[Any], Any], paginator: Any) -> None:
         self._wait_for = wait_for
         self._paginator = paginator
@@ -121,6 +131,7 @@ class ThreadedStore:
         return self._run_in_thread(lambda: self.store.head(key))
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """All objects at once: the whole listing is read before the first is returned."""
         return iter(self._run_in_thread(lambda: list(self.store.list(prefix))))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
@@ -130,10 +141,12 @@ class ThreadedStore:
         self._run_in_thread(lambda: self.store.delete(key))
 
     def close(self) -> None:
+        """Drop requests that have not started, wait for none, and close the store."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
     def _run_in_thread(self, work: Callable[[], T]) -> T:
+        """Run `work` in the pool, and suspend this greenlet until it ends. Raises what `work` raises."""
         import asyncio
 
         return self._workers.wait_for(asyncio.get_running_loop().run_in_executor(self._pool, work))

@@ -30,7 +30,9 @@ FRAMES_PER_PAGE = 4096
 """A full page has about 90 KB, which one GET reads in a few milliseconds. A text of 1 TB has 1024 pages."""
 
 ASCII = 1
+"""All characters of the frame are ASCII."""
 HAS_CR = 2
+r"""The frame has a `\r`."""
 HAS_OTHER_BREAKS = 4
 r"""The frame has one of \v \f \x1c \x1d \x1e \x85 U+2028 U+2029, at which `str.splitlines` cuts too."""
 LOWER_KEEPS_LENGTH = 8
@@ -41,7 +43,7 @@ ENDS_LINE = 32
 r"""The frame ends in `\n`. Not set in contexts of versions without filters."""
 
 OF_TEXT = ASCII | LOWER_KEEPS_LENGTH
-"""The flags of a whole text: whether all frames have them does not depend on where the text is cut."""
+"""The flags that hold for a whole text if all its frames have them, wherever it is cut."""
 
 _MAGIC = b"MCPAGE\x00\x01"
 _COLUMNS = (
@@ -77,7 +79,9 @@ class FrameRun:
     offset: int
     """The offset of the first frame in the object, in bytes."""
     frames: int
+    """The number of frames."""
     codec: str
+    """One of `CODECS`, for all frames of the run."""
     etag: str | None = None
     """The version of a foreign object. Our own objects need none, since their names are never used again."""
 
@@ -113,14 +117,17 @@ class Frame(NamedTuple):
 
 
 def little_endian(column: array[int]) -> array[int]:
-    """Return a column in little-endian order, or from it: on big-endian machines its bytes are swapped in place."""
+    """The column with its bytes swapped in place on a big-endian machine; unchanged on others.
+
+    Serves both directions.
+    """
     if sys.byteorder == "big":
         column.byteswap()
     return column
 
 
 def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> bytes:
-    """The bytes of a page object."""
+    """The bytes of a page object. Raises `ValueError` if the runs do not add up to the records."""
     if sum(run.frames for run in runs) != len(records) or not records:
         raise ValueError(f"{len(records)} records do not fill runs of {[run.frames for run in runs]} frames")
     rows = []
@@ -137,12 +144,16 @@ def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> byt
 
 
 def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
-    """The flags of `OF_TEXT` that all these frames have, and all earlier frames, whose flags are `before`."""
+    """`before` and the flags of all these frames, as far as they are in `OF_TEXT`."""
     return reduce(and_, (record.flags for record in records), before) & OF_TEXT
 
 
 def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None) -> PageRef:
-    """The entry of a page in the root, given the entry of the previous page."""
+    """The root's entry for a page.
+
+    Its counts are sums over the text up to the end of the page, so they begin with those of `before`, the previous
+    page.
+    """
     import hashlib  # 2 ms that readers of a directory need not pay
 
     rows, base = list(records), before or _NO_PAGE
@@ -158,8 +169,13 @@ def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None
 
 
 class Page:
-    """A loaded page, which finds the frame of a character, byte or newline by bisection. Some 46 bytes a frame."""
+    """A loaded page, which finds the frame of a character, byte or newline by bisection.
 
+    Some 54 bytes a frame in memory.
+    """
+
+    # starts, byte_starts, newline_starts: counts of the text before each frame, and at the end;
+    # stored_starts: bytes in the page
     __slots__ = (
         "_columns",
         "_common_flags",
@@ -185,7 +201,7 @@ class Page:
             self._parse(data)
             self._check(before)
             self.size_bytes = len(self) * 64 + len(self.runs) * 200
-            """The approximate size of the page in memory."""
+            """An estimate of the page's memory, for the cache."""
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise DamagedData(f"{ref.key}: not a page of this context: {error}") from None
 
@@ -211,6 +227,7 @@ class Page:
             self._columns[name], at = little_endian(column), stop
 
     def _check(self, before: PageRef | None) -> None:
+        """Check the invariants, and compute the sums."""
         columns, ref = self._columns, self.ref
         count = len(columns["flags"])
         base = before or _NO_PAGE
@@ -272,7 +289,10 @@ class Page:
         )
 
     def between(self, start: int, stop: int, backward: bool = False) -> range:
-        """The numbers, in the page, of the frames with characters [start, stop), in order or from the end."""
+        """The numbers, in the page, of the frames with characters [start, stop), in order or from the end.
+
+        Needs start < stop, and that the page has some of these characters.
+        """
         low, high = self.at_character(max(start, self.starts[0])), self.at_character(min(stop, self.starts[-1]) - 1)
         return range(high, low - 1, -1) if backward else range(low, high + 1)
 
@@ -281,7 +301,7 @@ class Page:
         return [self[i] for i in numbers]
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether frames [start, stop) of the page have a flag."""
+        """Whether frames [start, stop) all have `flag`, one bit; frames are numbered in the page."""
         flags = self._columns["flags"]
         if stop - start == len(flags):
             if self._common_flags is None:

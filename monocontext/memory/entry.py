@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key, in its state at one time of the store's clock."""
+    """One key and its value, as the store had them at one moment."""
 
     key: str
     value: str | None
     """None in listings, which read no values."""
     etag: str
-    """Identifies this version; for `if_match`."""
+    """Identifies this version; pass it as `if_match`."""
     value_bytes: int
     """Length of the value in UTF-8."""
     added_seconds: float
@@ -25,7 +25,7 @@ class Entry:
     """The lifetime in seconds from the write on; None for no end. On S3, which reports whole seconds, it is rounded
     up."""
     now_seconds: float
-    """The store's clock at its answer; 0 where it was not needed."""
+    """The store's clock when it answered, in seconds since 1970; may be 0 for an entry without a lifetime."""
     metadata: Mapping[str, str]
     """Metadata from the writer."""
 
@@ -58,9 +58,10 @@ class Entry:
 
 
 def round_to_clock(ttl_seconds: float | None, added_seconds: float, now_seconds: float) -> tuple[float | None, float]:
-    """A lifetime and the present time in the resolution of the store's clock.
+    """A lifetime and the present time, rounded to the resolution of the store's clock.
 
-    If the time of the write is in whole seconds, as on S3, the lifetime is rounded up and the present time down.
+    A write time without a fraction is taken for a clock of whole seconds, as on S3: the lifetime is rounded up, the
+    present down, so nothing expires early.
     """
     if ttl_seconds is None or not added_seconds.is_integer():
         return ttl_seconds, now_seconds
@@ -88,6 +89,7 @@ class Ranked:
     text: str
     """A few lines of the value."""
     score: float
+    """Higher is better; comparable within one search only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class Sizes:
     keys_bytes: int
     values_bytes: int
     entries: int
+    """The number of entries."""
 
     @property
     def total_bytes(self) -> int:

@@ -2,9 +2,9 @@
 
     graph = builder.compile(store=LangGraphStore(Memory.open("s3://bucket/agent"), ttl={"default_ttl": 60}))
 
-Lifetimes are in minutes and start again with each read, as in LangGraph: a read that refreshes stores the item
-again on condition that no writer came in between. There are no embeddings: a search narrows by namespace and
-filter, and its `query` ranks nothing. `created_at` is the time of the last write, as in LangGraph's own memory store.
+Lifetimes are in minutes. A read that refreshes restarts them: it stores the item again, unless another writer came
+first. There are no embeddings: `query` ranks nothing. The memory keeps one time, so `created_at` is that of the last
+write, as in LangGraph's own memory store.
 """
 
 from __future__ import annotations
@@ -51,7 +51,11 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
-        """Reads see the state before the batch; of several puts of one key the last one counts."""
+        """Run the operations in threads and return a result for each, None for a put.
+
+        Reads see the state before the batch; of several puts of a key, the last counts. Raises `InvalidEntry`,
+        `InvalidNamespaceError`, `ValueError`.
+        """
         given = list(ops)
         puts = {(op.namespace, op.key): op for op in given if isinstance(op, PutOp)}
         results = in_threads(self._read, given, THREADS, "monocontext-memory")
@@ -62,6 +66,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _read(self, op: Any) -> Any:
+        """The result of a get, search or listing; None for a put."""
         if isinstance(op, GetOp):
             try:
                 entry = self.memory.entry(_key(op.namespace, op.key))
@@ -88,6 +93,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         self.memory.put(key, text, None if op.ttl is None else op.ttl * 60)
 
     def _refresh(self, entry: Entry, refresh: bool) -> Entry:
+        """Restart the lifetime of an entry (1 conditional put), if `refresh`; returns it as it was read."""
         if refresh and entry.ttl_seconds is not None:
             metadata = {_UPDATED: entry.added_utc.isoformat(), **entry.metadata}
             try:
@@ -97,18 +103,23 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         return entry
 
     def _item_fields(self, entry: Entry) -> dict[str, Any]:
+        """The arguments of LangGraph's `Item`."""
         namespace, key = _split_key(entry.key)
         updated = datetime.fromisoformat(entry.metadata[_UPDATED]) if _UPDATED in entry.metadata else entry.added_utc
         value = json.loads(entry.value or "{}")
         return {"namespace": namespace, "key": key, "value": value, "created_at": updated, "updated_at": updated}
 
     def _search(self, op: Any) -> list[Any]:
+        """Items in order of their keys (1 entry read each, one after another).
+
+        With a filter, the items before `offset` are read too.
+        """
         found: list[Any] = []
         skipped = 0
         for key in self.memory.list(_prefix(op.namespace_prefix)):
             if len(found) >= op.limit:
                 break
-            if not op.filter and skipped < op.offset:
+            if not op.filter and skipped < op.offset:  # without a filter, skip by key without reading
                 skipped += 1
                 continue
             try:
@@ -137,7 +148,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
 
 
 def _key(namespace: Namespace, key: str) -> str:
-    """The key in the memory. Labels are not empty and have no dot, so the first two dots end the namespace."""
+    """The key in the memory. Labels are not empty and have no dot, so the first `..` ends the namespace."""
     return f"{_PREFIX}{'.'.join(_check_namespace(namespace))}..{key}"
 
 
@@ -153,11 +164,13 @@ def _check_namespace(namespace: Namespace) -> Namespace:
 
 
 def _split_key(key: str) -> tuple[Namespace, str]:
+    """The namespace and key of a `_key`."""
     labels, _, rest = key.removeprefix(_PREFIX).partition("..")
     return tuple(labels.split(".")) if labels else (), rest
 
 
 def _matches_condition(condition: MatchCondition, namespace: Namespace) -> bool:
+    """Whether a namespace begins or ends with the path; `*` matches any label."""
     path = tuple(condition.path)
     if len(namespace) < len(path):
         return False
@@ -180,6 +193,10 @@ def _matches_filter(value: Any, expected: Any) -> bool:
 
 
 def _compare(value: Any, operator: str, bound: Any) -> bool:
+    """Whether a value passes one operator of a filter.
+
+    Raises `ValueError` for an unknown operator. `$gt` and the like compare numbers: they raise what `float` raises.
+    """
     if operator in ("$eq", "$ne"):
         return (value == bound) is (operator == "$eq")
     comparisons = {"$gt": float.__gt__, "$gte": float.__ge__, "$lt": float.__lt__, "$lte": float.__le__}

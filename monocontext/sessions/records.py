@@ -1,7 +1,7 @@
-"""Read the records of a transcript file, in constant memory for any content.
+"""Read the records of a transcript file in bounded memory.
 
-A line that is no JSON object is not dropped: it becomes a record of type `unreadable` with its text. Only the text of a
-line longer than `MOST_LINE_BYTES` is cut, and the record says so.
+A line that is no JSON object is not dropped: it becomes a record of type `unreadable` with its text. Only a line longer
+than `MOST_LINE_BYTES` is cut to its beginning, and its record says so.
 """
 
 from __future__ import annotations
@@ -23,27 +23,29 @@ from monocontext.stores.regular_file import open_file
 Record = dict[str, Any]
 
 MOST_LINE_BYTES = 64 << 20
-"""The longest lines seen in use, screenshots in base64, have 20 MB. A line takes some five times its size in memory."""
+"""A longer line is cut. The longest seen, screenshots in base64, have 20 MB. A line takes some five times its size in
+memory."""
 MOST_FILE_BYTES = 512 << 20
-"""The limit for a document, which is read whole; a file of lines may be larger."""
+"""The limit for a file that is read whole; a file of lines may be larger."""
 _LONG_LINE_BYTES = 4096
-"""The most of a damaged line that is kept."""
+"""What is kept of a line longer than `MOST_LINE_BYTES`."""
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ZSTD_BYTES = 512
 """Compressed bytes that are inflated at once: they give at most 16 MiB."""
 _MOST_LEVELS = 200
-"""Levels of nesting. Deeper JSON is made to break readers."""
+"""The most levels of nesting; deeper JSON is unreadable, since it would break later readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordLine:
-    """One line of a file."""
+    """A record and the line it comes from; a damaged line may give several."""
 
     number: int
-    """Counts from 1."""
+    """The number of the line, from 1."""
     record: Record
     digest: bytes
-    """SHA-256 of the line in the file, without its newline."""
+    """SHA-256 of the line without its newline (with it if the line was cut); of the part, or of the record's JSON, if a
+    damaged line has several, or the file no lines."""
     problem: str = ""
     """Why the line is unreadable, in a few words; empty for a readable line."""
     is_tail: bool = False
@@ -77,7 +79,10 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """The text of a document in UTF-8, or UTF-16 with a mark. Raises as `read_bytes`, `InvalidText` for other bytes."""
+    """The text of a document in UTF-8, or UTF-16 with a byte order mark.
+
+    Raises as `read_bytes`, and `InvalidText` for other bytes.
+    """
     data = read_bytes(path)
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
     try:
@@ -106,7 +111,10 @@ def lines_of_records(records: Iterable[Record]) -> Iterator[RecordLine]:
 
 
 def dumps(record: Record) -> bytes:
-    """A record as one line of JSON, without a newline. Half of a surrogate pair, which UTF-8 lacks, stays escaped."""
+    """A record as one line of JSON in UTF-8, without a newline.
+
+    If it holds half of a surrogate pair, all non-ASCII is escaped.
+    """
     try:
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
@@ -114,12 +122,13 @@ def dumps(record: Record) -> bytes:
 
 
 def make_unreadable(text: str, problem: str, **more: Any) -> Record:
-    """The record in place of a line that cannot be read."""
+    """The record in place of a line that cannot be read. `more`: further fields."""
     return {"type": "unreadable", "problem": problem, "text": text, **more}
 
 
 def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
-    line = data.rstrip(b"\r\n")  # its newline may come later
+    """The record of a line; several for a damaged one."""
+    line = data.rstrip(b"\r\n")  # the newline may still be missing, and must not change the digest
     try:
         found = json.loads(data)
         problem = "" if isinstance(found, dict) else f"JSON, but a {type(found).__name__} and no object"
@@ -133,7 +142,7 @@ def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
 
 
 def _parse_damaged(number: int, data: bytes, problem: str) -> Iterator[RecordLine]:
-    """The records in a damaged line, and its other parts. Each has a line of its own."""
+    """The records in a damaged line, and the text between them as `unreadable` ones; all have its number."""
     found = records_in(data)
     for at, each in enumerate(found):
         if isinstance(each, str):
@@ -160,6 +169,7 @@ def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
 
 
 def _is_too_deep(value: Any) -> bool:
+    """Whether a dict or list is nested deeper than `_MOST_LEVELS`."""
     level = [value]
     for _ in range(_MOST_LEVELS):
         level = [
@@ -201,7 +211,7 @@ def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
 
 
 def _in_utf8(file: IO[bytes]) -> IO[bytes]:
-    """A file in UTF-16 as a file in UTF-8; any other file as it is."""
+    """A file in UTF-16, with a mark or beginning with `{"`, converted to UTF-8; any other as it is."""
     reader = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
     head = reader.peek(4)[:4]
     if head[:2] in _UTF16_MARKS:

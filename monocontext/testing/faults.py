@@ -17,7 +17,7 @@ FaultPlan = Sequence[Fault | None] | Callable[[int, Request], Fault | None]
 
 
 def fail(error: BaseException | None = None) -> Fault:
-    """The request raises `error`, by default a `StoreFailure`."""
+    """The answer is replaced by `error`, by default a `StoreFailure`. The request itself is sent."""
 
     def fault(blob: Blob) -> Blob:
         raise error or StoreFailure("fault on purpose")
@@ -26,12 +26,15 @@ def fail(error: BaseException | None = None) -> Fault:
 
 
 def truncate(missing_bytes: int = 1) -> Fault:
-    """The last bytes are missing, without an error."""
+    """The last `missing_bytes` bytes of the answer are missing, without an error."""
     return lambda blob: replace(blob, data=blob.data[: max(0, len(blob.data) - missing_bytes)])
 
 
 def flip_byte(index: int = 0) -> Fault:
-    """All bits of one byte are inverted; a negative index counts from the end."""
+    """All bits of one byte are inverted; a negative index counts from the end.
+
+    The fault raises `IndexError` for an index outside the answer.
+    """
 
     def fault(blob: Blob) -> Blob:
         changed = bytearray(blob.data)
@@ -82,7 +85,7 @@ class LosingStore(WrappedStore):
     """Carries out each conditional put, then loses the reply: the caller gets `error`.
 
     `StoreFailure` is what a client raises that gives up, `AlreadyExists` what it raises if it repeats the request and
-    finds its own object.
+    finds its own object. Puts without a condition, and all other requests, pass unchanged.
     """
 
     def __init__(self, store: Store, error: type[Exception] = StoreFailure) -> None:
@@ -106,8 +109,8 @@ class Crash(BaseException):
 class CrashingStore(WrappedStore):
     """Lets `after_puts` puts succeed; the next put raises `Crash`, and so does every later request.
 
-    With `landed` that put is carried out, and only its answer is lost. A loop over all values of `after_puts` visits
-    every state in which a kill can leave the store.
+    With `landed`, the failing put is carried out, and only its answer is lost. A loop over all values of `after_puts`
+    visits every state in which a kill can leave the store.
     """
 
     def __init__(self, store: Store, after_puts: int, *, landed: bool = False) -> None:
@@ -123,6 +126,7 @@ class CrashingStore(WrappedStore):
             if self._left == 0 and not self.crashed:
                 self.crashed = True
                 if self._landed:
+                    # past `_before`, which raises from now on
                     self.store.put(key, data, if_absent=if_absent, if_match=if_match)
                 raise Crash(f"before the answer to put {key}" if self._landed else f"before put {key}")
             self._left -= 1

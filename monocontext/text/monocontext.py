@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 MATERIALIZE_LIMIT = 64 << 20
 """The most characters of one real `str`: at most 256 MiB of memory."""
 CACHE_BYTES = 256 << 20
+"""The default memory for decoded text and index pages."""
 
 SPARSE_STEP = 1 << 19
 """A slice with at least this step, two frames of the usual size, fetches only the frames that have its characters.
@@ -71,8 +72,8 @@ class Monocontext(StrLike, Sequence[str]):
     The text may have any size; only what code looks at is fetched. Immutable, safe for use by many threads.
 
     Offsets, lengths and slices count characters (code points), as in `str`. `context.lines` addresses the same text by
-    line. Costs below are GETs with an empty cache; cached text costs none. An index page covers 1 GB of text and is
-    fetched once.
+    line. Costs below are GETs with an empty cache; cached text costs none. *Stored* bytes are compressed ones. An index
+    page covers 1 GB of text and is fetched once.
     """
 
     __slots__ = ("_code", "_hot", "_last_frame", "_limit", "_lines", "_opened", "_recipe", "_source", "_start", "_stop")
@@ -106,7 +107,8 @@ class Monocontext(StrLike, Sequence[str]):
         enable_logging: bool = False,
         **options: Unpack[OriginalOptions],
     ) -> Any:
-        """DeepRecurse's constructor: `Monocontext("bucket", "prefix/")` (1 GET). It takes the options of `open`.
+        """The constructor of the library DeepRecurse, kept so that its programs run: `Monocontext("bucket", "prefix/")`
+        (1 GET). It takes the options of `open`.
 
         For a DeepRecurse manifest, the result counts lines, as the original does, has its `bucket`, `prefix` and
         `manifest_name`, and passes for a `Monocontext` in `isinstance`. For a context of this library, the result is
@@ -190,8 +192,8 @@ class Monocontext(StrLike, Sequence[str]):
           `cache_dir_bytes`, and never the last 5 % of the disk. Data in it is not fetched again, except the root
           object, which names the newest version
         - `prefetch`: what is fetched before it is asked for: what a model's code is about to read ("code": `hint`,
-          `prefetch`, cells of a REPL), what earlier reads predict ("history"), both ("all"), or nothing ("off"). To
-          open a text fetches nothing ahead: its head and tail are fetched when a model first thinks or writes
+          `prefetch`, cells of a REPL), what earlier reads predict ("history"), both ("all"), or nothing ("off").
+          Opening a text fetches nothing ahead: its head and tail are fetched when a model first thinks or writes
         - `store_options`: `endpoint`, `region`, `profile`, `path_style`, `anonymous`, `transport`, `keep_alive`,
           `client` (`stores.open_store`)
 
@@ -202,7 +204,7 @@ class Monocontext(StrLike, Sequence[str]):
 
         `context.file()` is a text file over an open text.
         """
-        if url is None or url in ("r", "rt"):
+        if url is None or url in ("r", "rt"):  # "r": a caller takes it for the `open` of files
             raise TypeError(
                 "Monocontext.open takes a URL, a path or a store; to read an open text as a file, call context.file()"
             )
@@ -264,6 +266,7 @@ class Monocontext(StrLike, Sequence[str]):
     def _of(
         cls, span: Span, limit: int, opened: ContextHandle | None = None, recipe: tuple[Any, ...] | None = None
     ) -> Monocontext:
+        """A text over a span. `opened`: only for the text of a context; `recipe`: only for a derived one."""
         self = object.__new__(cls)
         self._source, self._start, self._stop = span.source, span.start, span.stop
         self._limit = limit
@@ -278,7 +281,7 @@ class Monocontext(StrLike, Sequence[str]):
     # -- length, items, slices -------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """The number of characters (no GET; for a derived text whose lengths may have changed, one pass)."""
+        """The number of characters (no GET). If a derived text's length is unknown, one pass over it."""
         if self._stop == OPEN:
             self._stop = self._source.characters
         return self._stop - self._start
@@ -294,13 +297,13 @@ class Monocontext(StrLike, Sequence[str]):
         """A character, or a slice: a `str` of up to `materialize_limit` characters, above that a view.
 
         A view is equal to the slice, and costs nothing until it is read. A slice with a step above the limit raises
-        `ContextTooLarge`. GETs: 1 for an item; for a slice, in parallel, ceil(stored / part) + 1, where part is
-        stored / 16, but at least 1 and at most 8 MiB.
+        `ContextTooLarge`. GETs: 1 for an item. A slice of S stored bytes takes about ceil(S / part) + 1, in parallel,
+        where part is S / 16, but at least 1 MiB and at most 8 MiB.
         """
         low, high, data = self._hot
         if isinstance(key, slice):
             start, stop = key.start, key.stop
-            size = self._stop - self._start  # OPEN where it is unknown: `_slice` handles that
+            size = self._stop - self._start  # OPEN (huge) while the length is unknown; `_slice` handles that
             if start is None:
                 start = 0
             if stop is None:
@@ -336,6 +339,7 @@ class Monocontext(StrLike, Sequence[str]):
         return self._read(index, index + 1)
 
     def _slice(self, key: slice) -> str | Monocontext:
+        """A slice that the fast path does not answer."""
         if self._stop == OPEN and (found := self._slice_of_open(key)) is not None:
             return found
         start, stop, step = key.indices(len(self))
@@ -369,11 +373,14 @@ class Monocontext(StrLike, Sequence[str]):
         return self._part(start, stop)
 
     def _length_up_to(self, most: int) -> int:
+        """The length; but if it is unknown and the text has `most` characters, `most`, after reading only the last of
+        these."""
         if self._stop == OPEN and most > 0 and self._source.read(self._start + most - 1, self._start + most):
             return most
         return len(self)
 
     def _end_after(self, start: int) -> int:
+        """The length; OPEN if the text has more than the limit of characters after `start` and no known end."""
         enough = start + self._limit + 1
         return OPEN if self._stop == OPEN and self._length_up_to(enough) >= enough and self._stop == OPEN else len(self)
 
@@ -429,16 +436,19 @@ class Monocontext(StrLike, Sequence[str]):
         return self._of(span, self._limit, self._opened, self._recipe)
 
     def _part(self, start: int, stop: int) -> str | Monocontext:
+        """Characters [start, stop): a `str` up to the limit, above it a view."""
         if stop - start <= self._limit:
             return self._read(start, stop)
         return self._view(start, stop)
 
     @property
     def _snapshot(self) -> Monocontext:
+        """This text at its present generation: a copy if `refresh` could change it."""
         can_change = self._opened is not None and self._is_whole
         return self._of(self.span, self._limit, self._opened, self._recipe) if can_change else self
 
     def _over(self, span: Span, recipe: tuple[Any, ...]) -> Monocontext:
+        """A derived text over a span."""
         return self._of(span, self._limit, None, recipe)
 
     @property
@@ -548,9 +558,9 @@ class Monocontext(StrLike, Sequence[str]):
         - `start`, `stop`: only lines that begin at characters [start, stop)
         - `executor`: any `concurrent.futures.Executor`; its workers search parts of the text
 
-        Each line is searched by itself, as in `grep`: it ends before `\n`, and no match crosses that; a pattern that
-        needs a newline is a `ValueError`. `offset` is the
-        character at which the first match in the line begins, `line_number` counts from 1, `line` has no `\n`.
+        Each line is searched by itself, as in `grep`: it ends before `\n`. A pattern that needs a newline is a
+        `ValueError`. `offset` is the character at which the first match in the line begins, `line_number` counts from
+        1, `line` has no `\n`.
 
         GETs: the blocks of search filters (up to 16 for a literal and 16 GiB of text, at once), then 1 for about 8 MiB
         stored of frames in which a match may begin, and 1 for the rest of a line that reaches into other frames. Where
@@ -837,15 +847,16 @@ class Monocontext(StrLike, Sequence[str]):
 
     @property
     def generation(self) -> int:
-        """The generation of this text; only `refresh` changes it."""
+        """The generation of this text; only `refresh` changes it. 0 for a derived text."""
         return self._reader.generation if self._reader else 0
 
     @property
     def stats(self) -> Stats:
-        """GETs, bytes, hits and waits since opening; shared by all views."""
+        """GETs, bytes, hits and waits since opening, shared by all views; empty for a derived text."""
         return self._reader.stats if self._reader else Stats()
 
     def _count_real(self, size_bytes: int) -> None:
+        """Count a result that became one real `str`, for the text that it comes from."""
         reader = self._reader
         if reader is not None:
             reader.made_real(size_bytes)

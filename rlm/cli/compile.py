@@ -24,7 +24,9 @@ from rlm.cli.reporting import one_line_errors
 from rlm.errors import RLMError
 
 TOKEN_VARIABLE = "RLM_WATCH_TOKEN"
+"""The environment variable with the token of `--listen`."""
 Duration = partial(Option, parser=parse_seconds, metavar="DURATION")
+"""An option that takes `90s`, `10m`, `2h`; its value is in seconds."""
 
 
 @with_options("model_options", model_flags)
@@ -95,7 +97,7 @@ def compile_command(
 
 
 def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]) -> bool:
-    """Watch the archive until Ctrl-C or SIGTERM. Returns whether a project failed."""
+    """Watch the archive until Ctrl-C, SIGTERM, or the end of `--for` or `--once`. Returns whether a project failed."""
     from rlm.compile.watching import watch_sessions
     from rlm.trajectory.flags import in_flags
 
@@ -108,14 +110,14 @@ def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]
         else:
             _print_outcome(url, outcome, as_json)
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM stops as Ctrl-C does
     watch_sessions(url, project, on_outcome=say_outcome, **options)
     return bool(failures)
 
 
 @contextmanager
 def _listening(port: int | None, host: str, token: str | None) -> Iterator[threading.Event]:
-    """Yield an event, which each POST to the port sets."""
+    """Yield an event that each POST to the port sets; with None nothing sets it."""
     from rlm.compile.webhook_listener import WebhookListener
 
     wake = threading.Event()
@@ -131,7 +133,8 @@ def _listening(port: int | None, host: str, token: str | None) -> Iterator[threa
 
 
 def _has_model(flags: ModelOptions, extractive: bool) -> bool:
-    """Whether to use a model: one is named, or a key is set, whose maker goes into `flags`.
+    """Whether to use a model. If only the environment has a key or an endpoint, also writes its model and backend, or
+    preset, into `flags`.
 
     A base URL in the configuration file does not count.
     """
@@ -151,6 +154,7 @@ def _has_model(flags: ModelOptions, extractive: bool) -> bool:
 
 
 def _projects(url: str, options: StoreOptions) -> list[str]:
+    """The projects of the archive. Raises `RLMError` if it has none."""
     from monocontext.sessions.archive import Sessions
 
     with Sessions.open(url, **options) as archive:
@@ -165,6 +169,7 @@ def _progress(session_id: str, number: int, of: int) -> None:
 
 
 def _print_outcome(url: str, result: Any, as_json: bool) -> None:
+    """Print a line of JSON, or the outcome in words."""
     from monocontext.sessions.names import BRIEF, COMPILED, key_part
 
     brief = f"{url.rstrip('/')}/{COMPILED}/{key_part(result.project, 'project')}/{BRIEF}"

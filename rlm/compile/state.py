@@ -1,6 +1,6 @@
 """Load and commit `state.json`: the sessions that a project's compiled context covers.
 
-All published files are made from the state alone. So a run reads the state, and only sessions that it does not have.
+All published files are made from the state alone, so a run reads the state, and only those sessions that it lacks.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from rlm.compile.digest import SECTIONS, Statement
 
 FORMAT = 1
 MOST_BYTES = 64 << 20
-"""No state is larger: 100,000 sessions take 40 MB."""
+"""The largest state that is read; 100,000 sessions take 40 MB."""
 MOST_STATEMENTS = 2_000
-"""The most decisions, and the most patterns, that are kept here, the newest; digests have all."""
+"""The most decisions, and likewise patterns, that the state keeps: the newest. Digests keep all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,13 @@ class DigestedSession:
     maker: str
     """The model that made the digest, or `extractive` for rules."""
     title: str = ""
+    """Its title or first prompt, on one line."""
     started: str = ""
+    """The earliest time of a turn, as written; empty if unknown."""
     ended: str = ""
+    """The latest time of a turn, as written; empty if unknown."""
     by: str = ""
+    """Who uploaded it, each as `user@machine`, separated by `, `."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class State:
 
     generation: int = 0
     sessions: dict[str, DigestedSession] = field(default_factory=dict)
+    """By session ID."""
     statements: tuple[Statement, ...] = ()
     """Decisions and patterns of all sessions, the oldest session first."""
     summary: tuple[Statement, ...] = ()
@@ -54,10 +59,11 @@ class State:
     brief_etag: str = ""
     """ETag of `brief.md` as this generation wrote it."""
     write_id: str = ""
+    """Random for each write, so that a writer recognises its own state (`put_own`)."""
     note: str = ""
     """The brief's note about a limit that was reached."""
     unmerged: tuple[str, ...] = ()
-    """Sessions whose statements rules merged into the summary, because a limit was reached before a model could."""
+    """IDs of sessions whose statements were merged by rules, since a limit was reached before a model could."""
 
     @property
     def turns(self) -> dict[str, int]:
@@ -65,7 +71,7 @@ class State:
         return {session.session_id: session.turns for session in self.sessions.values()}
 
     def with_session(self, session: DigestedSession, found: list[Statement]) -> State:
-        """The state with the statements of a session in place of its earlier ones."""
+        """The state with this session, and its decisions and patterns in place of its earlier ones."""
         others = [each for each in self.statements if not _is_from(each, session.session_id)]
         both = [*others, *(each for each in found if each.section in SECTIONS[1:3])]
         sections = [[each for each in both if each.section == name][-MOST_STATEMENTS:] for name in SECTIONS[1:3]]
@@ -74,7 +80,10 @@ class State:
         )
 
     def without(self, gone: set[str]) -> State:
-        """The state without sessions that were removed."""
+        """The state without these sessions.
+
+        A statement goes if one of its turns is theirs; a line of the summary only if all are.
+        """
         return replace(
             self,
             sessions={name: session for name, session in self.sessions.items() if name not in gone},
@@ -84,6 +93,7 @@ class State:
         )
 
     def to_bytes(self) -> bytes:
+        """The state as JSON."""
         rows = {
             "format": FORMAT,
             "generation": self.generation,
@@ -102,7 +112,10 @@ class State:
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> State:
-        """The state in an object. Raises `DamagedData`, and `UnsupportedFormat` for the data of a newer version."""
+        """The state in an object; `where` names it in errors.
+
+        Raises `DamagedData`, and `UnsupportedFormat` for the data of a newer version.
+        """
         try:
             fields: dict[str, Any] = json.loads(data)
             if fields["format"] > FORMAT:
@@ -128,7 +141,7 @@ class State:
 
 
 def load(store: Store, key: str) -> tuple[State, str | None]:
-    """The state and its ETag; an empty state and None if there is none (1 GET)."""
+    """The state and its ETag; an empty state and None if there is none (1 GET). Raises as `from_bytes`."""
     try:
         blob = get_bounded(store, key, MOST_BYTES)
     except NotFound:
@@ -137,7 +150,10 @@ def load(store: Store, key: str) -> tuple[State, str | None]:
 
 
 def commit(store: Store, key: str, state: State, etag: str | None) -> bool:
-    """Write the state over the version `etag`; returns False if there is another version (1 PUT)."""
+    """Write the state if the stored one is still version `etag` (None: if there is none). Returns False if it is not.
+
+    1 PUT; more if its reply is lost. Raises `StoreFailure`.
+    """
     try:
         put_own(store, key, replace(state, write_id=uuid.uuid4().hex).to_bytes(), if_match=etag)
         return True
@@ -146,4 +162,5 @@ def commit(store: Store, key: str, state: State, etag: str | None) -> bool:
 
 
 def _is_from(statement: Statement, session_id: str) -> bool:
+    """Whether a turn of the statement, `session:number`, is of this session."""
     return any(turn.rpartition(":")[0] == session_id for turn in statement.turns)

@@ -1,4 +1,4 @@
-"""Call the optional methods of a context, which are found by duck typing.
+"""Optional methods of a context, and functions that call them if it has them (duck typing).
 
 A `str`, a list or a dict has none of them, and works as well. A context may have any of these:
 
@@ -13,8 +13,8 @@ A `str`, a list or a dict has none of them, and works as well. A context may hav
     repl_tools()        returns functions by name, which the model can call as custom tools; they run in this process
     serve()             returns a server that reads the context for a worker, which has no keys:
                         `.answer(request)`, bytes to bytes, may wait, and many threads may call it;
-                        `.ready(request)` is whether an answer takes no waiting;
-                        `.bad_request` is the exception type of both for a request that no honest worker sends;
+                        `.ready(request)` tells whether it can answer at once;
+                        `.bad_request`: the exception type that both raise for a request that no honest worker sends;
                         `.entry` is "module:function": a worker imports the function and calls it with a function
                         that sends requests, bytes to bytes; it returns the worker's context;
                         optional `.modules` are names of modules that a worker imports for it; `.close()`
@@ -28,7 +28,8 @@ A `str`, a list or a dict has none of them, and works as well. A context may hav
     handed_since(mark)  the same for the pieces that code received: slices, lines of hits, matches, passages, but
                         not text that a search or a pass only looked at. They are the sources of an answer
     outline()           returns an object whose str is an overview of a few dozen lines, for the opening message
-    view(start, stop)   returns a part with `.lines`, whose length is known without reading: for the lines of sources
+    view(start, stop)   returns the part `[start, stop)` with `.lines`, whose `len` reads next to no text: for line
+                        numbers of sources
     documents           `.at(character)` returns the document there, with its `.name` and `.start`, or None. The
                         attribute raises ValueError for a part of a context
     text                of a list or mapping of documents: one text of all of them, for sources
@@ -82,7 +83,7 @@ def thinking(context: object) -> AbstractContextManager[object]:
 
 
 def hint(context: object) -> Callable[[str], object]:
-    """The context's `hint`, or a function that does nothing."""
+    """The function to call with each piece of a reply; without a `hint` it does nothing."""
     return _method(context, "hint") or (lambda delta: None)
 
 
@@ -93,7 +94,7 @@ def namespace_kit(context: object) -> NamespaceKit | None:
 
 
 def passes_for_str(value: object) -> bool:
-    """Whether a lazy text passes for a `str` in cells: it has the methods of `str`, and a namespace kit."""
+    """Whether a value can stand in for a `str` in cells: its type has `encode` and `repl_namespace`."""
     return callable(getattr(type(value), "encode", None)) and callable(getattr(type(value), "repl_namespace", None))
 
 
@@ -123,7 +124,10 @@ def _method(context: object, name: str) -> Callable[..., Any] | None:
 
 
 def reading_cost(context: object) -> dict[str, float] | None:
-    """The cost of reading so far: `gets`, `bytes`, `hits`, `ms` waited; None if the context does not count."""
+    """The cost of reading so far: `gets`, `bytes`, `hits`, `ms` (milliseconds waited).
+
+    None if the context does not count.
+    """
     stats = getattr(context, "stats", None)
     cost = _numbers(stats, {"gets": "gets", "bytes": "bytes_fetched", "hits": "hits", "ms": "wait_seconds"})
     if "ms" in cost:
@@ -144,12 +148,18 @@ def _numbers(stats: object, attributes: Mapping[str, str]) -> dict[str, float]:
 
 
 def reads_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
-    """A new mark, and the character ranges that were read since `mark`; None for the ranges without a log."""
+    """A new mark, and the character ranges that were read since `mark`.
+
+    None instead of ranges if the context keeps no log.
+    """
     return _since(context, "reads_since", mark)
 
 
 def handed_since(context: object, mark: object = None) -> tuple[object, list[list[int]] | None]:
-    """A new mark, and the ranges that code received since `mark`; None for the ranges without a log."""
+    """A new mark, and the ranges that code received since `mark`.
+
+    None instead of ranges if the context keeps no log.
+    """
     return _since(context, "handed_since", mark)
 
 
@@ -190,6 +200,7 @@ def document_url(context: object, character: int) -> str | None:
 
 
 def _find_document(context: object, character: int) -> tuple[Any, Any]:
+    """The documents of a context and the one at a character; None for what it lacks."""
     try:
         documents: Any = getattr(context, "documents", None)
     except ValueError:  # the context is a part of another
@@ -205,7 +216,7 @@ def generation(context: object) -> int | None:
 
 
 def cost_between(before: dict[str, float] | None, after: dict[str, float] | None) -> dict[str, float] | None:
-    """The difference of two costs; None if one is not known."""
+    """`after` minus `before`, rounded to 3 places; None if one is unknown."""
     if before is None or after is None:
         return None
     return {name: round(value - before.get(name, 0), 3) for name, value in after.items()}

@@ -1,4 +1,4 @@
-"""Map a path to a folder for all code of this process, a worker.
+"""Map one path to a folder for all Python code of this worker process.
 
 A worker may not mount anything, so the functions that take paths map them: `open`, `os`, `os.path`, `shutil`, `glob`
 and `pathlib`. Code in C that opens files by itself (`sqlite3`, pyarrow) finds them only where the sandbox has made the
@@ -30,7 +30,7 @@ class Mount:
         self.folder = folder.rstrip("/")
 
     def real(self, path: Any) -> Any:
-        """The real path for a path below `path`; any other value unchanged."""
+        """The real path for `self.path` or an absolute path below it; any other value unchanged."""
         if not isinstance(path, str | os.PathLike):
             return path
         text = os.fspath(path)
@@ -42,7 +42,10 @@ class Mount:
         return path
 
     def install(self) -> dict[str, Any]:
-        """Map paths in this process from now on. Returns the replaced builtins, by name."""
+        """Map paths in this process from now on; it cannot be undone.
+
+        Returns the new builtins by name, for namespaces that hold the old ones.
+        """
         for name in _ONE_PATH:
             if hasattr(os, name):
                 setattr(os, name, self._map_paths(getattr(os, name), 1))
@@ -51,7 +54,7 @@ class Mount:
         os.scandir = self._map_scandir(os.scandir)
         opening = self._map_paths(io.open, 1)
         io.open = builtins.open = opening
-        # In newer versions of Python these are written in C, and do not call `os.stat`.
+        # Where these are written in C, they do not call `os.stat`, so they are mapped too.
         for name in ("exists", "isfile", "isdir", "islink", "lexists"):
             setattr(os.path, name, self._map_paths(getattr(os.path, name), 1))
         self._patch_globbers()
@@ -93,7 +96,7 @@ class Mount:
         return scanned
 
     def _restore_path(self, error: OSError) -> OSError:
-        """The error, with real paths replaced by those that the code knows."""
+        """The same error, changed: real paths are replaced by those that the code knows."""
         for name in ("filename", "filename2"):
             value = getattr(error, name)
             if isinstance(value, str) and (value + "/").startswith(self.folder + "/"):
@@ -103,7 +106,7 @@ class Mount:
     def files(self, walk: Callable[[str], Iterator[Any]]) -> dict[str, tuple[int, int]]:
         """The files in the folder, by their paths below it: modification time in nanoseconds, and size in bytes.
 
-        `walk`: the original `os.scandir`.
+        `walk`: the original `os.scandir`, taken before `install`. It is called once a folder. Raises `OSError`.
         """
         found: dict[str, tuple[int, int]] = {}
         folders = [self.folder]

@@ -17,19 +17,20 @@ class Cell:
     code: str
     result: CellResult
     io: dict[str, float] | None = None
-    """The cost of reading from storage: gets, bytes, hits, ms waited. None if the context does not count."""
+    """The cost of reading from storage while it ran: `gets`, `bytes`, `hits`, `ms` waited. None if the context does not
+    count."""
     ranges: Sequence[Sequence[int]] | None = None
-    """Half-open character ranges that it read. None if the context does not record them."""
+    """Character ranges [start, stop) that were read, also by searches. None if the context does not record them."""
     start_seconds: float = 0.0
-    """Seconds from the beginning of the run."""
+    """Seconds from the beginning of the run to its start."""
     calls_seconds: float = 0.0
-    """The part of its execution during which at least one sub-call was under way."""
+    """Seconds of its execution during which at least one sub-call was under way."""
     ahead: dict[str, float] | None = None
     """The cost of reading ahead meanwhile: gets, bytes. None if the context does not count."""
     handed: Sequence[Sequence[int]] | None = None
-    """The pieces of the context that its code was given, as ranges. None if the context does not record them."""
+    """Character ranges [start, stop) that its code received. None if the context does not record them."""
     place: str = ""
-    """A line for the model on the place of the printed text in the context; empty if it is not known."""
+    """A line that tells the model where the printed text is in the context; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Step:
     cells: tuple[Cell, ...]
     """The blocks that ran, in order; blocks after a final answer do not run."""
     final_answer: str | None
+    """The answer that this turn gave; None if it gave none."""
     notice: str | None
     """A notice for the model: it wrote no code, or its answer was refused."""
     thinking_seconds: float
@@ -53,9 +55,9 @@ class Step:
     reason: str | None = None
     """Why the run ended with this step: `answer`, `repetition`, or the keyword of a budget. None while it goes on."""
     start_seconds: float = 0.0
-    """Seconds from the beginning of the run."""
+    """Seconds from the beginning of the run to its start."""
     compacted: int = 0
-    """Messages of earlier turns that were shortened before this call."""
+    """The number of messages of earlier turns that were shortened before this call."""
     ahead: dict[str, float] | None = None
     """The cost of reading ahead while waiting for the root: gets, bytes. None if the context does not count."""
     claims: tuple[Claim, ...] = ()

@@ -336,7 +336,7 @@ def test_names_of_calls() -> None:
     memory.put("k", "v", if_absent=True)
     with pytest.raises(AlreadyExists):
         memory.put("k", "v", create=True)
-    with pytest.raises(ValueError, match="exclude"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         memory.put("k", "v", create=True, if_match="x")
     assert "k" in memory
     assert "j" not in memory

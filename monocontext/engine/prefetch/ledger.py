@@ -3,7 +3,8 @@
 Bytes count from the moment they are planned until a caller reads them or they are no longer expected.
 
 Invariants:
-- the outstanding bytes of each kind are at most its share of the cache, and all together at most the largest share
+- at most the share of each kind is outstanding, and in all at most the largest share: callers ask `room_bytes` before
+  `expect`
 - a frame is in the ledger once
 """
 
@@ -15,8 +16,8 @@ from enum import Enum
 from monocontext.records import dataclass
 
 GUESSED_SHARE = 0.25
-"""The share of the cache for predictions from earlier reads. Windows that grow without a common limit are worse than
-none once they exceed the cache together (simulated: 14 s of stall, and 10 GB moved for 126 MB of need)."""
+"""The share of the cache for predictions from earlier reads. Without a common limit, growing read-ahead is worse than
+none once it exceeds the cache (simulated: 14 s of stall, and 10 GB moved for 126 MB of need)."""
 NAMED_SHARE = 0.5
 """The share of the cache for reads that code or a caller announces; all of it if the text fits, since nothing is
 evicted then."""
@@ -40,7 +41,7 @@ class _LedgerEntry:
     size_bytes: int
     stream: int | None
     since: int
-    """The number of reads that had ended when the frame was expected."""
+    """The value of `_reads` when the frame was expected."""
 
 
 class Ledger:
@@ -50,9 +51,11 @@ class Ledger:
         named = capacity_bytes if text_bytes <= capacity_bytes else int(capacity_bytes * NAMED_SHARE)
         guessed = int(capacity_bytes * GUESSED_SHARE)
         self.share_bytes = {Kind.KNOWN: named, Kind.ASKED: named, Kind.GUESSED: guessed}
+        """The most outstanding bytes of each kind."""
         self.kinds: dict[int, Kind] = {}
         """The kind of each outstanding frame."""
         self.outstanding_bytes = dict.fromkeys(Kind, 0)
+        """Bytes expected and not yet settled, by kind."""
         self._largest_share = max(self.share_bytes.values())
         self._entries: dict[Kind, OrderedDict[int, _LedgerEntry]] = {kind: OrderedDict() for kind in Kind}
         self._reads = 0
@@ -64,12 +67,15 @@ class Ledger:
         return len(self.kinds)
 
     def room_bytes(self, kind: Kind) -> int:
-        """The bytes that may be expected in addition."""
+        """How many more bytes may be expected; may be 0 or less."""
         outstanding = sum(self.outstanding_bytes.values())
         return min(self.share_bytes[kind] - self.outstanding_bytes[kind], self._largest_share - outstanding)
 
     def expect(self, frame: int, kind: Kind, size_bytes: int, stream: int | None = None) -> None:
-        """Record that a frame is fetched ahead. `stream`: the number of the stream that predicted it."""
+        """Record that a frame is fetched ahead. It must not be in the ledger.
+
+        `stream`: the number of the stream that predicted it.
+        """
         assert frame not in self.kinds
         self.kinds[frame] = kind
         self._entries[kind][frame] = _LedgerEntry(size_bytes, stream, self._reads)
@@ -84,11 +90,14 @@ class Ledger:
         return True
 
     def read(self) -> tuple[list[int], set[int]]:
-        """Record that a read has ended; settle the guesses that are stale now, and return their frames and streams."""
+        """Record that a read has ended.
+
+        Settles the guesses that have become stale; returns their frames, and the streams that made them.
+        """
         self._reads += 1
         guesses = self._entries[Kind.GUESSED]
         stale = []
-        for frame, entry in guesses.items():
+        for frame, entry in guesses.items():  # oldest first
             if entry.since + STALE_READS > self._reads:
                 break
             stale.append(frame)

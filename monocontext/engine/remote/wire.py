@@ -1,7 +1,8 @@
 """Encode requests and answers of a remote reader as bytes.
 
 A request is one JSON object. An answer is the length of a JSON object (4 bytes, big endian), the object, and raw bytes.
-The host reads requests with nothing but `json`, within the bounds below, and checks each field that it uses.
+The host reads requests with nothing but `json`, within the bounds below, and checks each field that it uses. A *row* is
+a record as a JSON list; `x_row` makes it, `x_of` reads it back.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from monocontext.format.filters.words import LEVELS
 from monocontext.format.index import Frame
 
 MAX_REQUEST_BYTES = 1 << 20
-"""The size of a search for many literals, or of some thirty thousand runs of candidates."""
+"""Enough for a search for many literals, or for some thirty thousand runs of candidates."""
 MAX_LITERAL = 4096
-"""The most characters of a literal in a query: a frame without the beginning lacks a longer literal, too."""
+"""The most characters of a literal. A longer one is cut, which is safe: a frame that lacks its beginning lacks all of
+it."""
 _DEEPEST = 30
 """The deepest nesting of queries."""
 
 
 class BadRequest(ValueError):
-    """A request that no `ServedReader` sends."""
+    """A request that no honest client (`ServedReader`) sends."""
 
 
 def request(op: str, **fields: Any) -> bytes:
@@ -69,7 +71,7 @@ def answer(header: dict[str, Any], body: Iterable[bytes | memoryview] = ()) -> b
 
 
 def split_answer(data: bytes | memoryview) -> tuple[dict[str, Any], memoryview]:
-    """Header and body of an answer."""
+    """Header and body of an answer. Not checked: the host is trusted."""
     view = memoryview(data)
     size = int.from_bytes(view[:4], "big")
     return json.loads(bytes(view[4 : 4 + size])), view[4 + size :]
@@ -87,7 +89,7 @@ def frame_row(frame: Frame) -> list[int]:
 
 
 def frame_of(row: Sequence[int]) -> Frame:
-    """The frame of a `frame_row`."""
+    """The frame of a `frame_row`. Its place in storage is made up, since a worker must not know it."""
     number, start, characters, size, newlines, flags, start_byte, start_newline = row
     return Frame(
         number, "the host's text", start_byte, size, size, characters, newlines, 0, flags, "raw", None, start,
@@ -109,7 +111,7 @@ def page_of(row: Sequence[int]) -> DocumentPageRef:
 
 
 def query_row(query: Query | None) -> Any:
-    """A query as JSON can encode it."""
+    """A query as a JSON value: null, or a list whose first item names the kind."""
     match query:
         case None:
             return None

@@ -8,7 +8,7 @@ above it raises `ContextTooLarge`, which names the offset reached and what to wr
 Cost, with nothing cached: 1 GET for about 8 MiB of stored text read. `search` and `match` read as far as it takes to
 decide, `finditer` and lazy results as far as they are used, and the others read everything.
 
-All other names (flags, `error`, `escape` of a `str`, ...) are those of `re`. Not covered: `Scanner` on a lazy text.
+All other names (flags, `error`, ...) are those of `re`. `Scanner` does not take lazy texts.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ __all__ = [*_re.__all__, "required_literals"]
 
 
 def compile(pattern: Any, flags: Any = 0) -> Pattern:
-    """A `Pattern`, which takes `str` and lazy texts alike. Raises what `re.compile` raises."""
+    """A `Pattern`, which takes `str` and lazy texts alike. A lazy pattern is made a `str`.
+
+    Raises what `re.compile` raises.
+    """
     if type(pattern) is Pattern:
-        _re.compile(pattern._real, flags)  # raises for flags
+        _re.compile(pattern._real, flags)  # raises if `flags` are given
         return pattern
     return _wrap(_re.compile(materialize(pattern), flags))
 
@@ -96,7 +99,10 @@ def subn(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any
 
 
 def escape(pattern: Any) -> Any:
-    """The text with special characters escaped; a lazy one up to its limit."""
+    """The text with special characters escaped, always as real text.
+
+    Raises `ContextTooLarge` for a lazy text above its limit.
+    """
     return _re.escape(materialize(pattern))
 
 
@@ -108,6 +114,7 @@ def purge() -> None:
 
 @lru_cache(maxsize=512)
 def _wrap(real: _re.Pattern[Any]) -> Pattern:
+    """Our pattern for one of `re`; remembered."""
     return Pattern._of(real)
 
 
@@ -117,7 +124,7 @@ def _real(pattern: Any) -> Any:
 
 
 def _options(name: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """The last two arguments of `split` and `sub`, by position or by name."""
+    """The values of `maxsplit` or `count` (`name`) and `flags`, given by position or by name. Raises `TypeError`."""
     values = dict(zip((name, "flags"), args, strict=False))
     unexpected = (kwargs.keys() - {name, "flags"}) | (kwargs.keys() & values.keys())
     if len(args) > 2 or unexpected:
@@ -130,6 +137,7 @@ def _options(name: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 
 def __getattr__(name: str) -> Any:
+    """All other names are those of `re`."""
     return getattr(_re, name)
 
 

@@ -1,7 +1,7 @@
-"""Restrict a process to a list of files, with Landlock (Linux 5.13). No place is writable.
+"""Restrict a process to lists of files, with Landlock (Linux 5.13). Only devices stay writable.
 
-Landlock does not hide names and sizes of files (`stat`). It has no rule for existing sockets, which the seccomp filter
-refuses.
+Landlock does not hide that files exist, nor their names and sizes (`stat`). It has no rule for sockets that are open
+already; the seccomp filter refuses their use.
 """
 
 from __future__ import annotations
@@ -13,17 +13,22 @@ from collections.abc import Iterable
 from rlm.runners.confine import system
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
+"""Numbers of the system calls."""
 _EXECUTE, _READ_FILE, _READ_DIR, _WRITE_FILE = 1, 4, 8, 2
+"""Rights of `struct landlock_path_beneath_attr`."""
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""All rights to files that a version knows."""
+"""All rights to files that each version knows, 1 to 5; later ones add none here."""
 _TCP = 3
-"""To bind and to connect (version 4)."""
+"""The rights to bind and to connect TCP sockets (since version 4)."""
 _SCOPES = 3
-"""Abstract sockets and signals (version 6)."""
+"""Abstract sockets and signals to processes outside (since version 6)."""
 
 
 class _Ruleset(ctypes.Structure):
-    """The rights that the kernel refuses unless a rule allows them."""
+    """`struct landlock_ruleset_attr`: the rights that are refused unless a rule allows them.
+
+    Older kernels take only its first fields.
+    """
 
     _fields_ = [("fs", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
 
@@ -36,18 +41,19 @@ class _PathRule(ctypes.Structure):
 
 
 def version() -> int:
-    """The version of the kernel's Landlock. Raises SystemFailed if there is none."""
+    """The version of the kernel's Landlock interface, from 1. Raises SystemFailed if there is none."""
     return system.syscall("landlock", _CREATE, None, 0, 1)
 
 
 def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
-    """Give up, for good, access to all other files, and writing to all but the devices. Raises SystemFailed.
+    """Give up for good access to all other files.
 
-    Needs `no_new_privileges`.
+    `readable`: files, and folders with all below, to read and execute; `devices`: files to read and write. Needs
+    `no_new_privileges`. Raises SystemFailed, and OSError for a path that cannot be opened.
     """
     number = version()
     refused = _Ruleset(_FILE_RIGHTS[min(number, 5)], _TCP if number >= 4 else 0, _SCOPES if number >= 6 else 0)
-    size = 8 if number < 4 else 16 if number < 6 else 24
+    size = 8 if number < 4 else 16 if number < 6 else 24  # bytes of `_Ruleset` that this version knows
     ruleset = system.syscall("landlock_create_ruleset", _CREATE, ctypes.byref(refused), size, 0)
     try:
         for path in readable:
@@ -61,6 +67,7 @@ def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:
+    """Allow these rights to a path and all below it."""
     fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = _PathRule(access, fd)

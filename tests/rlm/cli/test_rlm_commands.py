@@ -169,7 +169,7 @@ def test_what_a_command_tells_is_in_its_flags(endpoint: Any, notes: Path) -> Non
     assert told["notes"] == ["no price is known for nobody-knows: the cost is not known"]
     notes.write_text("word " * 100_000)
     large = cli.invoke(app, ["summarize", str(notes), "--max-calls", "2"])
-    assert "raise --max-calls, or --chunk-characters" in large.stderr
+    assert "raise --max-calls or --chunk-characters" in large.stderr
     theirs = "max_tokens is not supported: use max_completion_tokens"
     assert in_flags(theirs) == theirs
 
@@ -453,7 +453,7 @@ def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> Non
     result = cli.invoke(app, ["run", str(tmp_path / "ctx"), "q", "--shape", "dict", "--runner", "local"])
     assert result.stdout == "[2, 'dict', 'yy']\n"
     for place, shape, said in (
-        (notes, "list", "is for a context in storage"),
+        (notes, "list", "needs a stored context"),
         (tmp_path / "ctx", "set", "--shape must be text, list or dict, not 'set'"),
     ):
         result = cli.invoke(app, ["run", str(place), "q", "--shape", shape])
