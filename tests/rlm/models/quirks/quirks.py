@@ -230,7 +230,7 @@ chat("a choice that is null", "kin of essex-toolkit#387", Out(), streamed=events
 chat("`message: null`", "BerriAI/litellm#40864", Out(""), whole=body({"choices": [{"message": None, "finish_reason": "stop"}], "usage": USAGE}))
 chat("`choices: null`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": None}))
 chat("`choices: []`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": []}))
-chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("without choices: oops"), whole=body("oops"))
+chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("has no `choices` (is base_url right?): oops"), whole=body("oops"))
 chat(
     "legacy `text`",
     "completions API",

@@ -112,8 +112,8 @@ def test_a_batch_of_many_short_prompts_is_no_abuse(sandbox: Make) -> None:
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("llm_query('x' * (65 << 20))", "ValueError: 68,"),
-        ("llm_query_batched([None] * 300_000)", "ValueError: 1,"),
+        ("llm_query('x' * (65 << 20))", "ValueError: a message of 68,"),
+        ("llm_query_batched([None] * 300_000)", "ValueError: a message of 1,"),
         ("FINAL('x' * (65 << 20))", "Answer refused: an answer of 68,"),
         ("answer['content'] = 'x' * (65 << 20); answer['ready'] = True", "Answer refused: an answer of 68,"),
     ],
