@@ -86,7 +86,8 @@ def upload(
                     if not (everything or watch):
                         raise
                     failed = True
-                    fail("monocontext", f"{file.path}: {error}")
+                    told = str(error)  # an `OSError` names the file itself
+                    fail("monocontext", told if str(file.path) in told else f"{file.path}: {told}")
                     continue
                 if not watch or report.records:
                     _print_report(report, as_json)

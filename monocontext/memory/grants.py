@@ -74,10 +74,12 @@ class Granted:
         self._tools: dict[str, MemoryTool] = {}
         self.memories: dict[str, Memory] = {}
         """The open memories by namespace."""
-        for grant in grants:
+        given = list(grants)
+        for grant in given:
             grant.check()
-            if grant.token in self._tools:
-                raise AccessDenied("two grants have the same token: a token belongs to one namespace")
+        if len({grant.token for grant in given}) < len(given):
+            raise AccessDenied("two grants have the same token: a token belongs to one namespace")
+        for grant in given:
             if grant.namespace not in self.memories:
                 self.memories[grant.namespace] = open_namespace(grant.namespace)
             memory = self.memories[grant.namespace]

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+import zstandard
 from ran import Cli
 
 from monocontext.sessions import spool
@@ -45,6 +46,16 @@ def test_upload_latest_by_id_and_all(cli: Cli, machine: Path) -> None:
     listed = cli("sessions", "list", machine).fine().out.splitlines()
     assert [line.split()[0] for line in listed] == ["aaaa-1", "bbbb-2"]
     assert "dev@here" in listed[0]
+
+
+def test_a_damaged_session_stops_no_other(cli: Cli, machine: Path) -> None:
+    name = "rollout-2026-02-14T10-00-00-0190a1b2-0000-7000-8000-000000000001.jsonl.zst"
+    damaged = machine.parent / "home" / ".codex" / "sessions" / "2026" / "02" / "14" / name
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(zstandard.compress(b"{}\n" * 9)[:-3])
+    ran = cli("sessions", "upload", "--all", machine)
+    assert (ran.code, ran.out.count(": uploaded 1 records")) == (1, 2)
+    assert ran.err == f"monocontext: {damaged}: does not inflate: it is cut off\n"
 
 
 def test_dry_run_and_report(cli: Cli, machine: Path) -> None:
