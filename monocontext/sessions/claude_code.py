@@ -183,7 +183,7 @@ class ClaudeCode(SessionReader):
     def discover(self) -> Iterator[SessionFile]:
         """Sessions and those of their subagents, in any order. A file that vanishes meanwhile is left out."""
         for root in _roots():
-            yield from sessions_of(sorted((root / "projects").glob("*/**/*.jsonl")), self.file)
+            yield from sessions_of(sorted((root / "projects").glob("*/**/*.jsonl")), self)
 
     def file(self, path: Path) -> SessionFile:
         return SessionFile(path, session_id_of(path), self.agent, path.stat().st_mtime)

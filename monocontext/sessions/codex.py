@@ -298,13 +298,13 @@ class Codex(SessionReader):
         """The sessions, including archived ones and those of subagents, in any order."""
         root = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
         for folder in _FOLDERS:
-            yield from sessions_of(_rollouts(root / folder), self.file)
+            yield from sessions_of(_rollouts(root / folder), self)
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents. They began later, which the names of the files show."""
         folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
         later = (path for path in _rollouts(folder) if path.name > file.path.name)
-        for each in sessions_of(later, self.file):
+        for each in sessions_of(later, self):
             if each.session_id.startswith(f"{file.session_id}/subagents/"):
                 yield each
 

@@ -60,7 +60,7 @@ class Cursor(SessionReader):
     def discover(self) -> Iterator[SessionFile]:
         """The sessions in `~/.cursor/projects/<project>/agent-transcripts`, in any order."""
         projects = Path.home() / ".cursor" / "projects"
-        return sessions_of(projects.glob("*/agent-transcripts/**/*.jsonl"), self.file)
+        return sessions_of(projects.glob("*/agent-transcripts/**/*.jsonl"), self)
 
     def file(self, path: Path) -> SessionFile:
         """The session in a file, whose name is the id. A subagent is named after its session, too."""

@@ -161,7 +161,7 @@ class GeminiCli(SessionReader):
         """The sessions in `~/.gemini/tmp/<project>/chats`, those of subagents included, in any order."""
         home = Path(os.environ.get("GEMINI_CLI_HOME") or Path.home())
         found = (home / ".gemini" / "tmp").glob("*/chats/**/*.json*")
-        return sessions_of((path for path in found if path.suffix in (".json", ".jsonl")), self.file)
+        return sessions_of((path for path in found if path.suffix in (".json", ".jsonl")), self)
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
         """The records of a file. Raises `InvalidText` for a document without messages."""

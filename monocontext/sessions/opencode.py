@@ -182,7 +182,7 @@ class OpenCode(SessionReader):
                 for session, parent, updated in rows.execute("SELECT id, parent_id, time_updated FROM session"):
                     name = _session_name(session, parent)
                     yield SessionFile(database / session, name, self.agent, updated / 1000)
-        yield from sessions_of((data / "storage" / "session").glob("*/ses_*.json"), self.file)
+        yield from sessions_of((data / "storage" / "session").glob("*/ses_*.json"), self)
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
         """The records of a session. Raises `InvalidText` for a file that is not a session."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,18 @@ class SessionFile:
     """The project if the records name no directory: an absolute path, or the agent's word for the project."""
 
 
-def sessions_of(paths: Iterable[Path], read: Callable[[Path], SessionFile]) -> Iterator[SessionFile]:
-    """The sessions in some files. A file that vanishes meanwhile, or is no session, is left out."""
+def sessions_of(paths: Iterable[Path], reader: SessionReader) -> Iterator[SessionFile]:
+    """The sessions in some files. A file that vanishes meanwhile, or is no session, is left out.
+
+    A file that cannot be read counts as a session, named after the file: reading it raises the error again.
+    """
     for path in paths:
         try:
-            yield read(path)
+            yield reader.file(path)
         except (FileNotFoundError, InvalidText):
             continue
+        except OSError:
+            yield SessionFile(path, path.name.partition(".")[0], reader.agent, 0.0)
 
 
 class TurnMaker(ABC):
@@ -138,7 +143,7 @@ class SessionReader(ABC):
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents, if they have files of their own."""
-        return sessions_of(sorted(file.path.with_suffix("").glob("subagents/**/*.jsonl")), self.file)
+        return sessions_of(sorted(file.path.with_suffix("").glob("subagents/**/*.jsonl")), self)
 
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
