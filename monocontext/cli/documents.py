@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -13,7 +12,7 @@ import click
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import S3, AsJson, one_of, options_of
 from monocontext.cli.parameters import Option
-from monocontext.cli.printing import note, remark, say, say_row
+from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.writing import (
     Encoding,
     Errors,
@@ -24,7 +23,7 @@ from monocontext.cli.writing import (
     split_places,
     usage_errors,
 )
-from monocontext.errors import MonocontextError, NotFound
+from monocontext.errors import NotFound
 
 if TYPE_CHECKING:
     from monocontext.writing.tables import Kind
@@ -82,13 +81,9 @@ def sync(
     include: Globs = None,
     exclude: Globs = None,
     follow_links: FollowLinks = False,
-    commit: Annotated[
-        str | None, Option("--commit", metavar="REV", help="Take the files of a git repository at this commit.")
-    ] = None,
     files_from: Annotated[
         str | None, Option("--files-from", metavar="FILE", help="Read more SRC from the lines of a file; - is stdin.")
     ] = None,
-    watch: Annotated[bool, Option("--watch", help="Sync again whenever a file changes, until Ctrl-C.")] = False,
     dask: Dask = None,
     *,
     s3: S3,
@@ -96,7 +91,7 @@ def sync(
 ) -> None:
     """Make the context at URL hold the files of SRC: read and store only what is new or has changed.
 
-    SRC may also be a URL in a store, to take the objects below it, or the https:// address of a page.
+    SRC may also be a URL in a store, to take the objects below it.
     """
     from monocontext.writing.upkeep.sync import sync as sync_files
 
@@ -106,60 +101,23 @@ def sync(
     given, url, options = split_places(places, s3)
     sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in given]
 
-    def sync_once() -> None:
-        with usage_errors(), workers(dask) as executor:
-            found = sync_files(
-                sources,
-                url,
-                delete=delete,
-                dry_run=dry_run,
-                ignored=no_ignore,
-                commit=commit,
-                store_options=options,
-                encoding=encoding,
-                errors=cast("Any", errors),
-                include=tuple(include or ()),
-                exclude=tuple(exclude or ()),
-                follow_links=follow_links,
-                note=note,
-                executor=executor,
-            )
-        _print_synced(found, url, dry_run, as_json)
-
-    if watch:
-        _watch([each for each in sources if isinstance(each, Path)], sync_once)
-    else:
-        sync_once()
-
-
-def _watch(paths: list[Path], sync_once: Callable[[], None]) -> None:
-    """Call `sync_once` now and after each change of these files and folders, until Ctrl-C."""
-    try:
-        import watchfiles
-    except ImportError:
-        raise click.UsageError('--watch needs watchfiles: pip install "monocontext[watch]"') from None
-    if not paths:
-        raise click.UsageError("--watch follows files and folders, but none is among the sources")
-    for path in paths:
-        if not path.exists():
-            raise NotFound(f"{path}: no such file or folder")
-
-    def is_wanted(_: object, path: str) -> bool:
-        return ".git" not in Path(path).parts
-
-    is_first = True  # the first sync runs after the watch has begun, so changes during the sync are seen
-    rounds = watchfiles.watch(*paths, watch_filter=is_wanted, yield_on_timeout=True, rust_timeout=500)
-    for changes in rounds:
-        if not (changes or is_first):
-            continue
-        try:
-            sync_once()
-        except (MonocontextError, OSError) as error:
-            if is_first:
-                raise
-            remark(f"not synced, trying again at the next change: {error}")  # perhaps a file is being written
-        sys.stdout.flush()
-        is_first = False
+    with usage_errors(), workers(dask) as executor:
+        found = sync_files(
+            sources,
+            url,
+            delete=delete,
+            dry_run=dry_run,
+            ignored=no_ignore,
+            store_options=options,
+            encoding=encoding,
+            errors=cast("Any", errors),
+            include=tuple(include or ()),
+            exclude=tuple(exclude or ()),
+            follow_links=follow_links,
+            note=note,
+            executor=executor,
+        )
+    _print_synced(found, url, dry_run, as_json)
 
 
 def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None:

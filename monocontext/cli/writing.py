@@ -195,12 +195,7 @@ def index(
     ] = None,
     rebuild: Annotated[bool, Option("--rebuild", help="With --filters: write all filters again.")] = False,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
-    replace: Annotated[
-        bool,
-        Option(
-            "--replace", help="Replace the text of an existing context; of an index, only changed objects are read."
-        ),
-    ] = False,
+    replace: Annotated[bool, Option("--replace", help="Replace the text of an existing context.")] = False,
     allow: Allow = None,
     dask: Dask = None,
     *,

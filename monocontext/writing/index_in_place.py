@@ -10,10 +10,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 
-from monocontext import records
 from monocontext.errors import InvalidUrl, NotAContext, NotFound
 from monocontext.format.deeprecurse import parse_manifest, segment_key
-from monocontext.format.generations import read_newest
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.options import StoreOptions, validate_options
@@ -48,12 +46,9 @@ def index(
     keys, those of a DeepRecurse context in the order of its manifest, without adding header lines between them.
     Everything is read once (1 GET for 8 MiB), in memory bounded by about 64 MiB and some 300 bytes an object.
 
-    With `replace`, if there is an index with the same `frame_bytes` already, only objects that are new, moved towards
-    the front, or have another ETag or size are read (twice if `filters`), and 1 GET is needed for each index page. If
-    nothing changed, nothing is written.
-
-    `frame_bytes`: bytes of text in a frame. `filters`: make search filters. `progress` is called after each object or
-    part. `note` is called with a sentence about what is left out.
+    `replace`: replace the text of an existing context; all objects are read again. `frame_bytes`: bytes of text in a
+    frame. `filters`: make search filters. `progress` is called after each object or part. `note` is called with
+    a sentence about what is left out.
 
     `executor`: any `concurrent.futures.Executor`, whose workers then read the objects, some 32 MiB at a time, and make
     the filters. A large object is cut into ranges, each of which begins a frame.
@@ -62,8 +57,6 @@ def index(
     `AlreadyExists` for an existing context without `replace`; `NotFound` if a source has no objects; `NotAContext` if a
     source holds a context.
     """
-    from monocontext.writing.upkeep.follow import IndexedObject, Target, can_follow, follow
-
     layout = SegmentLayout(frame_bytes=frame_bytes, codec="raw", filters=filters)
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     options = store_options or {}
@@ -77,29 +70,9 @@ def index(
         ]
         reader = _ObjectReader(portable_place(url), options, stores, executor, note, progress)
 
-        def read_one(number: int) -> tuple[list[FrameRun], list[FrameRecord]]:
-            """The frames of one object; `follow` makes the filters."""
-            written = reader.read([found[number]], records.replace(layout, filters=False))
-            return written.runs, written.records
-
-        objects = [IndexedObject(each.url, each.info.etag, each.info.size_bytes) for each in found]
-        target = Target(objects, tuple(dict.fromkeys(_absolute_url(name) for name in names)), frame_bytes, filters)
-        newest = read_newest(store) if replace else None
-        if newest is not None and can_follow(newest, target):
-            return follow(
-                store,
-                newest,
-                target,
-                read_one,
-                allow=target.sources,
-                store_options=options,
-                executor=executor,
-                url=portable_place(url),
-            )
-
         def write(_: float) -> Written:
             written = reader.read(found, layout)
-            written.sources = target.sources
+            written.sources = tuple(dict.fromkeys(_absolute_url(name) for name in names))
             return written
 
         return publish_written(store, write, layout, replace)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -66,41 +63,10 @@ def test_a_folder_is_synced(cli: Cli, folder: Path, tmp_path: Path) -> None:
     assert [row["name"] for row in listed(cli, context)] == ["src/b.py", "src/c.py"]
 
 
-def test_a_sync_of_listed_files_and_of_a_commit(cli: Cli, folder: Path, tmp_path: Path) -> None:
+def test_a_sync_of_listed_files(cli: Cli, folder: Path, tmp_path: Path) -> None:
     context, listed_files = tmp_path / "ctx", tmp_path / "list"
     listed_files.write_text(f"{folder / 'a.txt'}\n\n{folder / 'src' / 'b.py'}\n")
     assert cli("sync", "--files-from", listed_files, context, "--json").fine().json["added"] == ["a.txt", "b.py"]
-    cli("sync", "--commit", "main", folder, context).refused("not a git repository")
-    cli("sync", "--commit", "main", "s3://bucket/x", context).misused("a git repository on this machine")
-    cli("sync", "--watch", "s3://bucket/x", context).misused("--watch follows files and folders")
-    cli("sync", "--watch", tmp_path / "none", context).refused("no such file or folder")
-
-
-def test_a_folder_is_watched(folder: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "monocontext", "sync", "--watch", "--delete", "--json"]
-    running = subprocess.Popen(
-        [*command, str(folder), str(tmp_path / "ctx")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    with running:
-        assert running.stdout is not None
-        assert json.loads(running.stdout.readline())["added"] == ["a.txt", "src/b.py", "src/c.py"]
-        (folder / "new.txt").write_text("new")
-        (folder / "a.txt").unlink()
-        added: list[str] = []
-        deleted: list[str] = []
-        while (added, deleted) != (["new.txt"], ["a.txt"]):  # one round or two
-            found = json.loads(running.stdout.readline())
-            added += found["added"]
-            deleted += found["deleted"]
-        (folder / "latin.txt").write_bytes(b"\xe9")
-        assert running.stderr is not None
-        assert "not synced, trying again at the next change: " in running.stderr.readline()
-        (folder / "latin.txt").write_text("e")
-        while "latin.txt" not in json.loads(running.stdout.readline())["added"]:
-            pass  # a round that saw another file half written
-        running.send_signal(signal.SIGINT)
-        assert running.wait(30) == 130
-        assert running.stderr.read().endswith("monocontext: interrupted\n")
 
 
 def test_json_lines(cli: Cli, tmp_path: Path) -> None:

@@ -98,16 +98,12 @@ def test_ranges_of_large_objects_give_the_same_text(seed: int, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_workers_in_processes(tmp_path: Path) -> None:
-    """A large file in ranges, one run; its other half comes behind it, read by the workers too."""
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text("".join(f"{i:08} straße {i * i:x}\n" for i in range(2_500_000)))
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         spread = index(tmp_path / "texts", tmp_path / "spread", executor=pool)
-        (tmp_path / "texts" / "b.txt").write_text("also\n" * 100_000)
-        longer = index(tmp_path / "texts", tmp_path / "spread", executor=pool, replace=True)
     alone = index(tmp_path / "texts", tmp_path / "alone")
-    assert (spread.characters, spread.newlines) == (alone.characters - 500_000, alone.newlines - 100_000)
-    assert (longer.characters, longer.text_bytes) == (alone.characters, alone.text_bytes)
+    assert (spread.characters, spread.newlines) == (alone.characters, alone.newlines)
     with Monocontext.open(tmp_path / "spread") as one, Monocontext.open(tmp_path / "alone") as other:
         assert one.find("02499999 straße") == other.find("02499999 straße") > 0
 

@@ -1,4 +1,4 @@
-"""Find the sources of a sync: files of folders, files of a git commit, objects of a store, and pages of the web."""
+"""Find the sources of a sync: files of folders, and objects of a store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from monocontext.engine.fetch.threads import in_threads
 from monocontext.errors import NotFound
 from monocontext.options import StoreOptions
 from monocontext.stores.protocol import ObjectInfo, Store
@@ -16,16 +15,11 @@ from monocontext.stores.regular_file import open_file
 from monocontext.writing.decoding import HEAD_BYTES, is_binary, read_stream
 from monocontext.writing.document_names import displayable, file_names
 from monocontext.writing.folder import Folder
+from monocontext.writing.git_files import not_ignored
 from monocontext.writing.input_options import InputOptions
 from monocontext.writing.inputs import is_text
 from monocontext.writing.place import open_store_at
-from monocontext.writing.upkeep.git_files import commit_files, not_ignored
 from monocontext.writing.upkeep.sync_source import SyncSource, decode_source
-from monocontext.writing.upkeep.web_pages import WebPage
-
-_REQUESTS = 8
-"""The most web pages that are asked for at once."""
-_WEB = ("https://", "http://")
 
 
 def find_sources(
@@ -33,25 +27,19 @@ def find_sources(
     options: InputOptions,
     *,
     ignored: bool,
-    commit: str | None,
     own: str,
     store_options: StoreOptions | None,
     stack: ExitStack,
 ) -> Iterator[SyncSource]:
-    """Yield the sources that `given` names: files and folders by path, places in stores by URL, pages by web address.
+    """Yield the sources that `given` names: files and folders by path, places in stores by URL.
 
     `options` select by name. Objects of the context at `own` are left out, and files that git ignores unless `ignored`.
-    With `commit`, files are as they were at that commit. `stack` closes stores and processes that the sources use.
-    Raises `NotFound` for a missing file, place or page.
+    `stack` closes stores that the sources use. Raises `NotFound` for a missing file or place.
     """
     places = [each for each in given if isinstance(each, str) and "://" in each]
     paths = [Path(each) for each in given if each not in places]
-    if commit is not None and places:
-        raise ValueError(f"a commit needs a git repository on this machine, not {places[0]}")
     for path, prefix in file_names(paths, options):
-        if commit is not None:
-            yield from commit_files(path, prefix, commit, options, stack)
-        elif not path.is_dir():
+        if not path.is_dir():
             yield _File(prefix, str(path), None, "")
         else:
             folder = Folder(path, follow_links=options.follow_links)
@@ -59,11 +47,7 @@ def find_sources(
             for name in folder.files():
                 if (wanted is None or name in wanted) and options.selects(name):
                     yield _File(displayable(prefix + name), os.path.join(folder.path, name), folder, name)
-    pages = [place for place in places if place.startswith(_WEB)]
-    yield from in_threads(WebPage, pages, _REQUESTS, "monocontext-pages")
     for place in places:
-        if place in pages:
-            continue
         store = stack.enter_context(open_store_at(place, store_options))
         found = [
             _Object(store, info)
@@ -77,8 +61,6 @@ def find_sources(
 
 class _File:
     """A file, in a folder or named by itself."""
-
-    facts_are_certain = True
 
     def __init__(self, name: str, path: str, folder: Folder | None, relative: str) -> None:
         self.name = name
@@ -98,8 +80,6 @@ class _File:
 
 class _Object:
     """An object of a store."""
-
-    facts_are_certain = True
 
     def __init__(self, store: Store, info: ObjectInfo) -> None:
         self.name = info.key

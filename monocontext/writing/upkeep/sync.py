@@ -1,8 +1,7 @@
 """Update the documents of a context from their sources: read and store only those that are new or have changed.
 
-A file counts as unchanged if its size and time are those in the document's metadata (`file`), as in rsync; an object or
-a page if its size and ETag are; a file of a commit if its git id is. Other sources are read, and stored if their text
-differs.
+A file counts as unchanged if its size and time are those in the document's metadata (`file`), as in rsync; an object if
+its size and ETag are. Other sources are read, and stored if their text differs.
 """
 
 from __future__ import annotations
@@ -63,22 +62,20 @@ def sync(
     delete: bool = False,
     dry_run: bool = False,
     ignored: bool = False,
-    commit: str | None = None,
     store_options: StoreOptions | None = None,
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Synced:
     """Update the context at `url` so that it has a document for each of the sources. Returns the changes.
 
-    `sources` are paths of files and folders, URLs of places in a store, of which all objects are taken, and `https://`
-    addresses of single pages. Documents have the names that `publish` gives to files, the keys of objects, or the
-    addresses of pages, and no header lines. If there is no context, one is made.
+    `sources` are paths of files and folders, and URLs of places in a store, of which all objects are taken. Documents
+    have the names that `publish` gives to files, or the keys of objects, and no header lines. If there is no context,
+    one is made.
 
     `delete`: delete documents without a source; raises `NotFound` if there is no source at all. `dry_run`: change
     nothing, but return the changes. In a folder with a git repository, files that git ignores are left out, unless
-    `ignored`; with `commit`, files of the repository are taken as they were at that commit, branch or tag. `executor`:
-    any `concurrent.futures.Executor`, whose workers then encode and store new documents; this process reads all
-    sources. `reading`: as for `publish`; the charset that a web server names comes first.
+    `ignored`. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store new documents; this
+    process reads all sources. `reading`: as for `publish`.
 
     Reads each source that is new, or whose size or time differs from the recorded one, and in the second case also the
     text of its document. Changed texts are kept in memory, new ones are not. Replaced and deleted documents are one
@@ -93,7 +90,6 @@ def sync(
             given,
             options,
             ignored=ignored,
-            commit=commit,
             own=store.url,
             store_options=store_options,
             stack=stack,
@@ -148,7 +144,7 @@ def _compare(
             raise NotFound(f"no file in the sources: `delete` would remove all {len(stored.numbers):,} documents")
         new = [file for file in files.values() if stored.facts(file.name) is None]
         known = (file for file in files.values() if stored.facts(file.name) is not None)
-        unsure = [f for f in known if not f.facts_are_certain or stored.file_facts(f.name) != f.facts["file"]]
+        unsure = [f for f in known if stored.file_facts(f.name) != f.facts["file"]]
         changes: dict[bytes, Change] = {}
         changed: list[str] = []
         binary: set[str] = set()

@@ -1,4 +1,4 @@
-"""A source of a sync: a file, an object or a page whose text becomes a document."""
+"""A source of a sync: a file or an object whose text becomes a document."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from monocontext.writing.input_options import InputOptions
 
 
 class SyncSource(Protocol):
-    """A file, an object or a page that is to be a document."""
+    """A file or an object that is to be a document."""
 
     name: str
     facts: dict[str, Any]
     """What `sync` records in the document's metadata. `file`: values that change when the file changes, such as size
-    and time. `url`: the web address, if it is not the name itself. `text` updates the facts of a page."""
-    facts_are_certain: bool
-    """Whether equal facts mean an equal text."""
+    and time."""
 
     def is_text(self, options: InputOptions) -> bool:
         """Whether an upload would include it: it is text, not binary."""

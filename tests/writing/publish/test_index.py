@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import random
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,15 +14,13 @@ import zstandard
 
 from monocontext import Monocontext
 from monocontext.errors import AlreadyExists, ContextChanged, ForeignObject, InvalidText, NotAContext, NotFound
-from monocontext.format.generations import read_newest
-from monocontext.format.manifest import ROOT_KEY, Manifest
+from monocontext.format.manifest import ROOT_KEY
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.stores.protocol import Store
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.verify import verify
-from tests.budget import examples
 
 TEXTS = {
     "a.txt": "plain words\r\nand more\n" * 9,
@@ -397,80 +394,3 @@ def test_what_a_directory_holds_besides_files_is_named(tmp_path: Path) -> None:
     assert "left out again (leads to the folder " in said
     assert "notes (leads out, to " in said
     assert "pipe (a named pipe)" in said
-
-
-# -- in step with its objects ------------------------------------------------------------------------------------------
-
-
-def reads(place: Place, **options: object) -> int:
-    """Index again; how many objects were read."""
-    seen = [0]
-    index(
-        place.url("texts"),
-        place.url("ctx"),
-        replace=True,
-        progress=lambda done: seen.append(done.segments),
-        **options,  # type: ignore[arg-type]
-    )
-    return seen[-1]
-
-
-@everywhere
-def test_only_what_changed_is_read_again(place: Place) -> None:
-    index(place.url("texts"), place.url("ctx"))
-    place.put("a.txt", b"another\n")
-    place.put("d.txt", b"new")
-    place.texts.delete("e.txt")
-    assert reads(place) == 3  # the empty one, too
-    with Monocontext.open(place.url("ctx"), allow=[place.url("texts")]) as context:
-        assert str(context) == "another\n" + TEXTS["b/é.txt"] + TEXTS["c d.txt"] + "new"
-        assert len(context.lines) == 2
-    assert verify(place.url("ctx"), allow=[place.url("texts")]).ok
-    generation = open_root(place).generation
-    assert (reads(place), open_root(place).generation) == (1, generation)
-    assert reads(place, frame_bytes=100) == 5
-    for name in ("a.txt", "b/é.txt", "b/empty.txt", "c d.txt", "d.txt"):
-        place.texts.delete(name)
-    place.put("z", b"")
-    reads(place, frame_bytes=100)
-    assert len(Monocontext.open(place.url("ctx"))) == 0
-    place.put("z", b"back")
-    reads(place, frame_bytes=100)
-    assert str(Monocontext.open(place.url("ctx"), allow=[place.url("texts")])) == "back"
-
-
-def open_root(place: Place) -> Manifest:
-    root = read_newest(open_store(place.url("ctx")))
-    assert root is not None
-    return root
-
-
-@pytest.mark.parametrize("seed", range(examples(40)))
-def test_random_changes_of_objects(place: Place, seed: int) -> None:
-    chance = random.Random(seed)
-    objects = {name: text for name, text in TEXTS.items() if text}
-    place.texts.delete("b/empty.txt")
-    index(place.url("texts"), place.url("ctx"), frame_bytes=600)
-    for step in range(8):
-        changed = set[str]()
-        for _ in range(chance.randrange(1, 5)):
-            name = f"{chance.choice('abcxyz')}{chance.randrange(9)}"
-            if name in objects and chance.random() < 0.4:
-                place.texts.delete(name)
-                del objects[name]
-                changed.discard(name)
-            else:
-                words = [f"{chance.randrange(10**6):x}é" for _ in range(chance.randrange(1, 900))]
-                objects[name] = f"{name} at {step} " + " ".join(words)
-                place.put(name, objects[name].encode())
-                changed.add(name)
-        assert reads(place, frame_bytes=600) == len(changed)
-        whole = "".join(objects[name] for name in sorted(objects, key=str.encode))
-        with Monocontext.open(place.url("ctx"), allow=[place.url("texts")]) as context:
-            assert str(context) == whole
-            for _ in range(30):
-                at = chance.randrange(len(whole))
-                needle = whole[at : at + chance.randrange(3, 30)]
-                assert context.find(needle, max(at - 5000, 0)) == whole.find(needle, max(at - 5000, 0))
-                assert context.count(needle) == whole.count(needle)
-    assert verify(place.url("ctx"), allow=[place.url("texts")]).ok
