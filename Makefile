@@ -69,13 +69,13 @@ test-newest: $(NEWEST)/.ready  ## the same with the newest, which users get; aio
 	$(NEWEST)/bin/python -m pytest -n 2 -m $(QUICK) $(BOUNDS) tests/mcp
 
 test-sdk: $(VENV)/.all $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
-	@echo "== claude-agent-sdk's conformance suite over our SessionStore"
+	@echo "== claude-agent-sdk's conformance suite over examples/agent_sdk_sessions.py"
 	for kind in memory directory moto seaweedfs; do \
 	  PYTHONPATH=. $(SDK)/bin/python tests/sessions/sdk_conformance.py $$kind || exit 1; done
 
-test-agents: $(VENV)/.all  ## four coding agents from npm, newest (1.2 GB), each against a stand-in model; KEEP=1 replaces the fixtures
+test-agents: $(VENV)/.all  ## Claude Code and Codex from npm, newest (700 MB), each against a stand-in model; KEEP=1 replaces the fixtures
 	npm install --silent --no-audit --no-fund --prefix .venv-agents \
-	  @anthropic-ai/claude-code@latest @openai/codex@latest @google/gemini-cli@latest opencode-ai@latest
+	  @anthropic-ai/claude-code@latest @openai/codex@latest
 	MONOCONTEXT_AGENTS="$(CURDIR)/.venv-agents/node_modules" MONOCONTEXT_KEEP_AGENTS=$(KEEP) \
 	  $(BIN)/python -m pytest tests/agents -rs --timeout=900
 

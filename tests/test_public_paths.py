@@ -40,7 +40,7 @@ PUBLIC: dict[str, list[str]] = {
         "required_literals", "search", "split", "sub", "subn",
     ],
     "monocontext.sessions": [
-        "Project", "Redactor", "SessionInfo", "SessionStore", "Sessions", "Turn", "Uploaded", "open_project",
+        "Project", "Redactor", "SessionInfo", "Sessions", "Turn", "Uploaded", "open_project",
         "upload_session",
     ],
     "monocontext.sessions.hook": ["main"],

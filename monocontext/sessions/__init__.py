@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from monocontext.sessions.archive import Project, Sessions, open_project
     from monocontext.sessions.redaction import Redactor
     from monocontext.sessions.session_info import SessionInfo
-    from monocontext.sessions.session_store import SessionStore
     from monocontext.sessions.turn import Turn
     from monocontext.sessions.upload import Uploaded, upload_session
 
@@ -24,7 +23,6 @@ _HOMES = {
     "Project": "archive",
     "Redactor": "redaction",
     "SessionInfo": "session_info",
-    "SessionStore": "session_store",
     "Sessions": "archive",
     "Turn": "turn",
     "Uploaded": "upload",
@@ -36,7 +34,6 @@ __all__ = [
     "Project",
     "Redactor",
     "SessionInfo",
-    "SessionStore",
     "Sessions",
     "Turn",
     "Uploaded",

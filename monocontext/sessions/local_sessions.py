@@ -34,16 +34,16 @@ _STATES_FILE = "taken.json"
 """The sizes and times of the session files that the archive contains."""
 _MOST_FILES = 20_000
 """The most files to look at for sessions; a folder with more is refused."""
-_PLAIN = ("chat", "text", "aider")
-"""Formats that no agent keeps in a folder of its own: a folder with such files is not a folder of sessions."""
-_OTHER_ENDINGS = (".meta.json", ".project_root", ".lock", ".db-wal", ".db-shm")
-_OTHER_FOLDERS = frozenset(["tool-results", "tool_outputs", "memory", "logs"])
+_PLAIN = "chat"
+"""A format that no agent keeps in a folder of its own: a folder with such files is not a folder of sessions."""
+_OTHER_ENDINGS = (".meta.json", ".lock")
+_OTHER_FOLDERS = frozenset(["tool-results", "memory", "logs"])
 """Files and folders that agents keep next to sessions."""
 
 
 def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Monocontext:
     """All sessions of agents on this machine as one text. Raises `NotFound` if there is none."""
-    files = [file for file in discover_sessions() if file.agent not in _PLAIN]
+    files = [file for file in discover_sessions() if file.agent != _PLAIN]
     if not files:
         raise NotFound("no sessions of an agent on this machine")
     return _open(files, "machine", note, options)
@@ -78,7 +78,7 @@ def _find_sessions(folder: Path) -> list[SessionFile]:
             file = recognize_session(path)
         except (InvalidText, OSError):
             return []
-        if file.agent in _PLAIN or (file.agent == "claude-code" and not _is_claude(file)):
+        if file.agent == _PLAIN or (file.agent == "claude-code" and not _is_claude(file)):
             return []
         found.append(file)
     return found
@@ -92,9 +92,6 @@ def _roots() -> list[Path]:
     found = [
         *(each / "projects" for each in claude),
         *(codex / name for name in ("sessions", "archived_sessions")),
-        Path(os.environ.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp",
-        Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode",
-        home / ".cursor" / "projects",
     ]
     return [each.resolve() for each in found]
 
@@ -106,7 +103,7 @@ def _session_paths(folder: Path) -> list[Path]:
     for at, folders, files in os.walk(folder):
         folders[:] = [each for each in folders if each not in _OTHER_FOLDERS]
         for name in files:
-            if name.endswith((".jsonl", ".jsonl.zst")) or (name.endswith(".json") and os.path.basename(at) == "chats"):
+            if name.endswith((".jsonl", ".jsonl.zst")):
                 found.append(Path(at, name))
             elif not name.endswith(_OTHER_ENDINGS):
                 return []
@@ -161,7 +158,7 @@ def _name_of(file: SessionFile) -> str:
 
 
 def _state_of(file: SessionFile) -> list[float]:
-    """A value that changes when a session grows. OpenCode's sessions have no files, only times."""
+    """A value that changes when a session grows."""
     try:
         found = file.path.stat()
         return [found.st_size, found.st_mtime]

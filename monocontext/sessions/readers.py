@@ -7,26 +7,16 @@ from itertools import islice
 from pathlib import Path
 
 from monocontext.errors import InvalidText, NotFound
-from monocontext.sessions import aider, cursor, gemini_cli, opencode
-from monocontext.sessions.aider import Aider
-from monocontext.sessions.chat import Chat, PlainText
+from monocontext.sessions.chat import Chat, is_message
 from monocontext.sessions.claude_code import ClaudeCode
 from monocontext.sessions.codex import Codex
-from monocontext.sessions.cursor import Cursor
-from monocontext.sessions.gemini_cli import GeminiCli
-from monocontext.sessions.opencode import OpenCode
 from monocontext.sessions.reader import SessionFile, SessionReader
-from monocontext.sessions.records import Record, read_bytes, read_document, read_lines
+from monocontext.sessions.records import Record, read_lines
 
-AGENTS: dict[str, SessionReader] = {
-    each.agent: each
-    for each in (ClaudeCode(), Codex(), GeminiCli(), OpenCode(), Cursor(), Aider(), Chat(), PlainText())
-}
+AGENTS: dict[str, SessionReader] = {each.agent: each for each in (ClaudeCode(), Codex(), Chat())}
 _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
 _SAMPLE_LINES = 50
 """The lines by which the agent of a transcript is recognised."""
-_SAMPLE_BYTES = 64 << 10
-"""The most of a Markdown file that is searched for the marks of aider."""
 
 
 def reader_of(file: SessionFile) -> SessionReader:
@@ -51,7 +41,7 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
     """
     if os.path.isfile(name):
         return [recognize_session(Path(name), agent)]
-    if os.sep in name or name.endswith((".jsonl", ".json", ".txt")):
+    if os.sep in name or name.endswith((".jsonl", ".jsonl.zst")):
         raise NotFound(f"no file {name}")
     found = [file for file in discover_sessions(agent) if file.session_id.startswith(name)]
     mains = {file.session_id.partition("/")[0] for file in found}
@@ -68,15 +58,8 @@ def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
 
 
 def _recognize_agent(path: Path) -> str:
-    if path.suffix == ".json":
-        found = read_document(path)
-        if isinstance(found, dict) and gemini_cli.is_ours(found):
-            return GeminiCli.agent
-        return OpenCode.agent if opencode.is_export(found) else Chat.agent
-    if path.suffix == ".md" and aider.START.search(read_bytes(path)[:_SAMPLE_BYTES].decode("utf-8", "replace")):
-        return Aider.agent
     if not path.name.endswith((".jsonl", ".jsonl.zst")):
-        return PlainText.agent
+        raise InvalidText(f"{path}: expected a file of JSON lines, .jsonl or .jsonl.zst")
     sample = list(islice(read_lines(path), _SAMPLE_LINES))
     readable = [line.record for line in sample if not line.problem]
     for record in readable:
@@ -96,16 +79,6 @@ def kind_of(record: Record) -> str:
         kind is None and {"id", "instructions"} <= record.keys()
     ):
         return Codex.agent
-    if kind in (opencode.SESSION, opencode.PART):
-        return OpenCode.agent
-    if str(kind).startswith("aider."):
-        return Aider.agent
-    if gemini_cli.is_ours(record):
-        return GeminiCli.agent
     if "sessionId" in record or "uuid" in record or "leafUuid" in record:
         return ClaudeCode.agent
-    if cursor.is_ours(record):
-        return Cursor.agent
-    if "role" in record and "content" in record:
-        return Chat.agent
-    return ""
+    return Chat.agent if is_message(record) else ""

@@ -10,13 +10,12 @@ import codecs
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from monocontext.errors import InvalidText
 from monocontext.sessions.damaged_lines import decode, records_in
 from monocontext.stores.regular_file import open_file
 
@@ -25,8 +24,6 @@ Record = dict[str, Any]
 MOST_LINE_BYTES = 64 << 20
 """A longer line is cut. The longest seen, screenshots in base64, have 20 MB. A line takes some five times its size in
 memory."""
-MOST_FILE_BYTES = 512 << 20
-"""The limit for a file that is read whole; a file of lines may be larger."""
 _LONG_LINE_BYTES = 4096
 """What is kept of a line longer than `MOST_LINE_BYTES`."""
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -68,46 +65,6 @@ def read_lines(path: Path) -> Iterator[RecordLine]:
                 yield _read_long_line(number, data, file)
             elif data.strip(b"\0 \t\r\n"):
                 yield from _parse_line(number, data)
-
-
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a document. Raises `OSError`, and `InvalidText` for more than `MOST_FILE_BYTES`."""
-    if (size := path.stat().st_size) > MOST_FILE_BYTES:
-        raise InvalidText(f"{path}: {size:,} bytes, more than {MOST_FILE_BYTES:,}: cut it, or write JSON lines")
-    with open_file(path) as file:
-        return file.read()
-
-
-def read_text(path: Path) -> str:
-    """The text of a document in UTF-8, or UTF-16 with a byte order mark.
-
-    Raises as `read_bytes`, and `InvalidText` for other bytes.
-    """
-    data = read_bytes(path)
-    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        name = "UTF-16" if encoding == "utf-16" else "UTF-8"
-        raise InvalidText(f"{path}: not {name} at byte {error.start:,}") from None
-
-
-def read_document(path: Path) -> Any:
-    """The value of a JSON document. Raises as `read_bytes`, and `InvalidText` if it is not JSON."""
-    data = read_bytes(path)
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        if data.strip(b"\0") != data:  # NULs around it, after a crash
-            with suppress(ValueError, RecursionError):
-                return json.loads(data.strip(b"\0"))
-        raise InvalidText(f"{path}: not JSON: {error}") from None
-
-
-def lines_of_records(records: Iterable[Record]) -> Iterator[RecordLine]:
-    """Lines for records that were made from a file without lines."""
-    for number, record in enumerate(records, 1):
-        yield RecordLine(number, record, hashlib.sha256(dumps(record)).digest())
 
 
 def dumps(record: Record) -> bytes:

@@ -10,7 +10,6 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
 from monocontext.engine.fetch.listeners import Hedge
@@ -197,9 +196,6 @@ class Monocontext(StrLike, Sequence[str]):
         - `store_options`: `endpoint`, `region`, `profile`, `path_style`, `anonymous`, `transport`, `keep_alive`,
           `client` (`stores.open_store`)
 
-        A folder in which a coding agent keeps its sessions (`~/.claude/projects/...`) opens as the text of these
-        sessions, one document each, without secrets: `sessions.local_sessions`.
-
         Raises `NotFound`, `NotAContext`, `AccessDenied`, `UnsupportedFormat`, `DamagedData`, `InvalidUrl`.
 
         `context.file()` is a text file over an open text.
@@ -236,14 +232,6 @@ class Monocontext(StrLike, Sequence[str]):
         try:
             reader = opened.reader(generation)
         except NotFound as error:
-            if address is not None and generation is None:
-                # The module of sessions imports this one, so it is imported by name.
-                sessions: Monocontext | None = import_module("monocontext.sessions.local_sessions").open_folder(
-                    address, cache_bytes=cache_bytes, materialize_limit=materialize_limit, hedge=hedge, threads=threads,
-                    cache_dir=cache_dir, cache_dir_bytes=cache_dir_bytes, prefetch=prefetch, workers=workers,
-                )  # fmt: skip
-                if sessions is not None:
-                    return sessions._in_unit_and_shape(unit, shape)
             if unit == "lines" and isinstance(error, NotAContext):
                 from monocontext.text.deeprecurse import open_deeprecurse_lines
 

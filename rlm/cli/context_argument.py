@@ -46,7 +46,13 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
         raise UsageError(f"{context}: no such file or directory")
     else:
         from monocontext import Monocontext
+        from monocontext.sessions.local_sessions import open_folder
 
+        sessions = open_folder(context) if shape == "text" else None
+        if sessions is not None:
+            with sessions as text:
+                yield text
+            return
         given = options_of(context, options or StoreOptions())
         try:
             opened: Any = Monocontext.open(context, shape=shape, **given)  # type: ignore[call-overload]

@@ -1,8 +1,8 @@
 """Keep what a real agent wrote as a small fixture of the quick suite, without any text but that of our script.
 
-Below `tests/sessions/real/<agent>-<version>/<what happened>/`: files as they lay in the home (OpenCode's database as
-JSON), and `seen.json`, what the stand-in model saw. Long strings, and all fields of records that make no turn, are left
-out: prompts, tools and settings that a program brings are its makers'.
+Below `tests/sessions/real/<agent>-<version>/<what happened>/`: files as they lay in the home, and `seen.json`, what the
+stand-in model saw. Long strings, and all fields of records that make no turn, are left out: prompts, tools and settings
+that a program brings are its makers'.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +26,10 @@ _MOST_ITEMS = 8
 _NO_TURN = {
     "turn_context", "token_count", "item_completed", "thread_settings_applied", "task_started", "task_complete"
 }  # fmt: skip
-_TABLES = ("session", "message", "part")
 _CHAIN = ("type", "uuid", "parentUuid", "sessionId", "timestamp", "isSidechain", "thread_id", "turn_id", "ordinal")
 _FILES = {
     "claude-code": ".claude/projects/**/*.jsonl",
     "codex": ".codex/sessions/**/*.jsonl",
-    "gemini-cli": ".gemini/tmp/*/**/*",
-    "opencode": ".local/share/opencode/opencode.db",
 }
 
 
@@ -45,17 +40,12 @@ def keep(program: Program, version: str, what: str, home: Path, script: Script, 
     folder = REAL / f"{program.name}-{version}" / what
     shutil.rmtree(folder, ignore_errors=True)
     for path in sorted(home.glob(_FILES[program.name])):
-        if path.suffix in (".jsonl", ".db") or path.name == ".project_root":
+        if path.suffix == ".jsonl":
             name = re.sub(r"(?<=projects/)-[^/]+", HOME.replace("/", "-") + "-work-api", str(path.relative_to(home)))
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            if path.suffix == ".db":
-                target.with_suffix(".json").write_text(_as_json(cleaner.clean(_dump(path))), "utf-8")
-            elif path.suffix == ".jsonl":
-                lines = [cleaner.record(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
-                target.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
-            else:
-                target.write_text(path.read_text("utf-8").replace(str(home), HOME), "utf-8")
+            lines = [cleaner.record(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
+            target.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
     seen = [[kind, cleaner.clean(words)] for kind, words in rows]
     (folder / "seen.json").write_text(_as_json(seen), "utf-8")
 
@@ -67,10 +57,7 @@ def restore(folder: Path, home: Path) -> None:
         if path.is_dir() or path.name == "seen.json":
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        if path.name == "opencode.json":
-            _load(json.loads(path.read_text("utf-8")), target.with_suffix(".db"))
-        else:
-            target.write_bytes(path.read_bytes())
+        target.write_bytes(path.read_bytes())
 
 
 class _Cleaner:
@@ -107,25 +94,6 @@ class _Cleaner:
             return text
         tag = re.match(r"\s*<[\w-]+>|# AGENTS\.md", text)
         return f"{tag[0] if tag else ''}[left out: {len(text):,} characters]"
-
-
-def _dump(database: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as rows:
-        for table in _TABLES:
-            cursor = rows.execute(f"SELECT * FROM {table}")
-            names = [column[0] for column in cursor.description]
-            found[table] = {str(number): dict(zip(names, row, strict=True)) for number, row in enumerate(cursor)}
-    return found
-
-
-def _load(found: dict[str, Any], database: Path) -> None:
-    with closing(sqlite3.connect(database)) as rows, rows:
-        for table, all_rows in found.items():
-            names = list(next(iter(all_rows.values())))
-            rows.execute(f"CREATE TABLE {table} ({', '.join(names)})")
-            marks = ", ".join("?" * len(names))
-            rows.executemany(f"INSERT INTO {table} VALUES ({marks})", [list(row.values()) for row in all_rows.values()])
 
 
 def _as_json(found: Any) -> str:

@@ -1,4 +1,4 @@
-"""The four agents as their users start them, with a home of their own and a model on 127.0.0.1."""
+"""The agents as their users start them, with a home of their own and a model on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from agents.stand_in import Call, Reply, StandIn
 
@@ -79,38 +78,9 @@ class _Codex(Program):
         )
 
 
-class _Gemini(Program):
-    def configure(self, home: Path, url: str) -> None:
-        (home / ".gemini").mkdir(exist_ok=True)
-        settings: dict[str, Any] = {
-            "security": {"auth": {"selectedType": "gemini-api-key"}},
-            "general": {"enableAutoUpdate": False},
-            "privacy": {"usageStatisticsEnabled": False},
-            "model": {"compressionThreshold": 0.005},
-        }
-        (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
-
-
-class _OpenCode(Program):
-    def configure(self, home: Path, url: str) -> None:
-        folder = home / ".config" / "opencode"
-        folder.mkdir(parents=True, exist_ok=True)
-        model = {"name": "stand-in", "limit": {"context": 30_000, "output": 1_000}}
-        provider = {
-            "npm": "@ai-sdk/openai-compatible", "name": "stand-in", "models": {"stand-in": model},
-            "options": {"baseURL": f"{url}/v1", "apiKey": "x"},
-        }  # fmt: skip
-        settings = {
-            "model": "stand-in/stand-in", "small_model": "stand-in/stand-in", "autoupdate": False, "share": "disabled",
-            "permission": "allow", "provider": {"stand-in": provider},
-        }  # fmt: skip
-        (folder / "opencode.json").write_text(json.dumps(settings))
-
-
 _SHELL = {"command": "echo out-17", "description": "Say a number"}
 _CLAUDE = ("--dangerously-skip-permissions", "--model", "claude-sonnet-5", "-p")
 _CODEX = ("--dangerously-bypass-approvals-and-sandbox",)
-_GEMINI = ("--approval-mode", "yolo", "--skip-trust", "-m", "gemini-2.5-pro")
 
 PROGRAMS = [
     Program(
@@ -131,18 +101,6 @@ PROGRAMS = [
             Call("collaboration.wait_agent", {"timeout_ms": 30_000}),
         ),
         first=("exec", *_CODEX), next=("exec", "resume", "--last", *_CODEX), variables={"STAND_IN_KEY": "none"},
-    ),
-    _Gemini(
-        "gemini-cli", "@google/gemini-cli", "gemini", Call("run_shell_command", _SHELL),
-        (Call("invoke_agent", {"agent_name": "generalist", "prompt": TASK}),),
-        (Call("complete_task", {"result": {"response": "There are 3 files."}}),),
-        first=(*_GEMINI, "-p"), next=(*_GEMINI, "-r", "latest", "-p"),
-        variables={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "none"},
-    ),
-    _OpenCode(
-        "opencode", "opencode-ai", "opencode", Call("bash", _SHELL),
-        (Call("task", {"description": "Count files", "prompt": TASK, "subagent_type": "general"}),),
-        first=("run",), next=("run", "-c"),
     ),
 ]  # fmt: skip
 

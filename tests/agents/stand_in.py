@@ -1,6 +1,6 @@
-"""A model on 127.0.0.1 that follows a script, in the protocols of four coding agents.
+"""A model on 127.0.0.1 that follows a script, in the protocols of Claude Code and Codex.
 
-It speaks the Messages API, the Responses API, Gemini's generateContent and chat completions, streamed and not. A prompt
+It speaks the Messages API and the Responses API, streamed and not. A prompt
 of the script is answered by its replies, one for each step of the agent; what is no prompt of the script (an agent asks
 for titles and summaries) by `SUMMARY`. `heard` holds what was said and heard, to be compared with an archive.
 """
@@ -126,11 +126,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(asked, _messages_steps(asked), _messages_events, _messages_whole)
         elif path.endswith("/responses"):
             self._reply({**asked, "stream": True}, _responses_steps(asked), _responses_events, _responses_whole)
-        elif path.endswith("/chat/completions"):
-            self._reply(asked, _chat_steps(asked), _chat_events, _chat_whole)
-        elif path.endswith(("generateContent", "streamGenerateContent", "GenerateContent")):
-            asked["stream"] = "streamGenerateContent" in path
-            self._reply(asked, _gemini_steps(asked), _gemini_events, _gemini_whole)
         else:
             self._send(404, b"{}")
 
@@ -300,85 +295,3 @@ def _responses_events(reply: Reply, tokens_in: int) -> Iterator[tuple[str, Any]]
         return
     yield "response.output_item.done", {"type": "response.output_item.done", "output_index": 0, "item": item}
     yield "response.completed", {"type": "response.completed", "response": whole}
-
-
-# -- chat completions --------------------------------------------------------------------------------------------------
-
-
-def _chat_steps(asked: dict[str, Any]) -> list[Step]:
-    steps: list[Step] = []
-    for message in asked.get("messages", ()):
-        role = message["role"]
-        if role == "tool":
-            steps.append(("result", " ".join(_texts(message["content"]))))
-        elif role == "assistant":
-            steps += [("assistant", text) for text in _texts(message.get("content"))]
-            steps += [("assistant", call["function"]["name"]) for call in message.get("tool_calls") or ()]
-        elif role == "user":
-            steps += [("user", text) for text in _texts(message["content"])]
-    return steps
-
-
-def _chat_message(reply: Reply) -> dict[str, Any]:
-    if isinstance(reply, Call):
-        function = {"name": reply.tool, "arguments": json.dumps(reply.arguments)}
-        call = {"index": 0, "id": f"call_{_number()}", "type": "function", "function": function}
-        return {"role": "assistant", "content": None, "tool_calls": [call]}
-    return {"role": "assistant", "content": _text_of(reply)}
-
-
-def _chat_usage(tokens_in: int) -> dict[str, int]:
-    return {"prompt_tokens": tokens_in, "completion_tokens": 5, "total_tokens": tokens_in + 5}
-
-
-def _chat_whole(reply: Reply, tokens_in: int, asked: Any) -> dict[str, Any]:
-    ended = "tool_calls" if isinstance(reply, Call) else "stop"
-    choice = {"index": 0, "message": _chat_message(reply), "finish_reason": ended}
-    return {"id": f"chat_{_number()}", "object": "chat.completion", "created": 1, "model": "stand-in",
-            "choices": [choice], "usage": _chat_usage(tokens_in)}  # fmt: skip
-
-
-def _chat_events(reply: Reply, tokens_in: int) -> Iterator[tuple[str, Any]]:
-    about = {"id": f"chat_{_number()}", "object": "chat.completion.chunk", "created": 1, "model": "stand-in"}
-    delta = {name: value for name, value in _chat_message(reply).items() if value is not None}
-    yield "", {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-    if isinstance(reply, Hang):
-        return
-    ended = "tool_calls" if isinstance(reply, Call) else "stop"
-    yield "", {**about, "choices": [{"index": 0, "delta": {}, "finish_reason": ended}]}
-    yield "", {**about, "choices": [], "usage": _chat_usage(tokens_in)}
-    yield "", "[DONE]"
-
-
-# -- Gemini ------------------------------------------------------------------------------------------------------------
-
-
-def _gemini_steps(asked: dict[str, Any]) -> list[Step]:
-    steps: list[Step] = []
-    for content in asked.get("contents", ()):
-        for part in content.get("parts", ()):
-            if content.get("role") == "model":
-                steps.append(("assistant", part.get("text") or "call"))
-            elif "functionResponse" in part:
-                steps.append(("result", json.dumps(part["functionResponse"].get("response"))))
-            elif "text" in part:
-                steps.append(("user", part["text"]))
-    return steps
-
-
-def _gemini_whole(reply: Reply, tokens_in: int, asked: dict[str, Any]) -> dict[str, Any]:
-    wants_json = (asked.get("generationConfig") or {}).get("responseMimeType") == "application/json"
-    if isinstance(reply, Call):
-        part: dict[str, Any] = {"functionCall": {"name": reply.tool, "args": reply.arguments}}
-    else:
-        part = {"text": json.dumps({"reasoning": "-", "model_choice": "pro"}) if wants_json else _text_of(reply)}
-    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-    usage = {"promptTokenCount": tokens_in, "candidatesTokenCount": 5, "totalTokenCount": tokens_in + 5}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "stand-in"}
-
-
-def _gemini_events(reply: Reply, tokens_in: int) -> Iterator[tuple[str, Any]]:
-    whole = _gemini_whole(reply, tokens_in, {})
-    if isinstance(reply, Hang):
-        del whole["candidates"][0]["finishReason"]
-    yield "", whole

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,7 +14,7 @@ from sessions.agents import session_id, small
 from monocontext import Monocontext, append, publish
 from monocontext.errors import AlreadyExists, NotFound, StoreFailure
 from monocontext.memory import Memory
-from monocontext.sessions import Sessions, SessionStore, upload_session
+from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store, put_own
@@ -24,7 +23,7 @@ from rlm.compile import compile_sessions
 from rlm.compile.lease import Lease
 
 KINDS = ["memory-failure", "memory-conflict", "directory-failure", "directory-conflict", "http"]
-WRITTEN = ("part-*", "session.json", "summaries/*", "generations/*", "lease.json", "state.json", "plain", "k")
+WRITTEN = ("part-*", "session.json", "generations/*", "lease.json", "state.json", "plain", "k")
 """Objects that are written by a condition."""
 
 
@@ -107,23 +106,6 @@ def test_an_upload_of_a_session(losing: tuple[Store, Store], tmp_path: Path) -> 
     stored = {each.key.rpartition("/")[2] for each in store.list("sessions/")}
     assert stored == {part.name for part in info.parts}, "a part is stored that nothing names"
     assert info.records == 5
-
-
-@pytest.mark.slow
-def test_entries_of_a_session_store(losing: tuple[Store, Store]) -> None:
-    store, way = losing
-    key = {"project_key": "p", "session_id": "s"}
-
-    def fold(before: Any, key: Any, entries: list[Any]) -> dict[str, Any]:
-        count = (before["data"]["count"] if before else 0) + len(entries)
-        return {"session_id": "s", "mtime": 0, "data": {"count": count}}
-
-    there = SessionStore(way, fold=fold)
-    for number in range(3):
-        asyncio.run(there.append(key, [{"type": "mode", "n": number}]))
-    assert asyncio.run(SessionStore(store).load(key)) == [{"type": "mode", "n": number} for number in range(3)]
-    (summary,) = asyncio.run(SessionStore(store).list_session_summaries("p"))
-    assert summary["data"] == {"count": 3}
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from monocontext.format.generations import generation_key
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.format.refs import FILTER_KIND, FilterRef, PageRef
 from monocontext.memory import Memory
-from monocontext.sessions import Sessions, SessionStore, upload_session
+from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.stores.local import LocalStore
@@ -143,7 +143,6 @@ def test_what_is_kept_of_sessions(folder: LocalStore, tmp_path: Path) -> None:
     upload_session(folder, file, project="proj")
     names = {
         f"transcripts/proj/{session_id(1)}/session.json": lambda: upload_session(folder, file, project="proj"),
-        "summaries/sessions/p/s.json": lambda: SessionStore(folder)._list_summaries("p"),
         "compiled/proj/state.json": lambda: load(folder, "compiled/proj/state.json"),
     }
     for name, ask in names.items():

@@ -17,8 +17,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("MONOCONTEXT_HOME", str(home / ".monocontext"))
     for name in (
-        "CLAUDE_CONFIG_DIR", "CODEX_HOME", "MONOCONTEXT_URL", "MONOCONTEXT_USER", "OPENAI_API_KEY", "XDG_DATA_HOME",
-        "OPENCODE_DB", "AIDER_CHAT_HISTORY_FILE",
+        "CLAUDE_CONFIG_DIR", "CODEX_HOME", "MONOCONTEXT_URL", "MONOCONTEXT_USER", "OPENAI_API_KEY",
     ):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
     return home

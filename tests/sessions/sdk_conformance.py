@@ -1,4 +1,4 @@
-"""The Agent SDK's own conformance suite over our `SessionStore`. Runs where the SDK is: `make test-sdk`.
+"""The Agent SDK's own conformance suite over examples/agent_sdk_sessions.py. Runs where the SDK is: `make test-sdk`.
 
 python sdk_conformance.py directory|memory|moto|seaweedfs
 """
@@ -14,7 +14,7 @@ from contextlib import ExitStack
 
 from claude_agent_sdk.testing import run_session_store_conformance
 
-from monocontext.sessions import SessionStore
+from examples.agent_sdk_sessions import BucketSessions
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore, SeaweedServer
 
@@ -38,12 +38,12 @@ def main(kind: str) -> None:
             server = stack.enter_context(SeaweedServer())
             root, options = server.url().rstrip("/"), {"client": server.client()}
 
-        def make() -> SessionStore:
+        def make() -> BucketSessions:
             stores.append(CountingStore(open_store(f"{root}/{uuid.uuid4().hex}", **options)))
-            return SessionStore(stores[-1])
+            return BucketSessions(stores[-1])
 
-        asyncio.run(run_session_store_conformance(make))
-        assert len(stores) >= 14, f"{len(stores)} stores were made, one for each of 14 contracts was expected"
+        asyncio.run(run_session_store_conformance(make, skip_optional={"list_subkeys", "list_session_summaries"}))
+        assert len(stores) >= 11, f"{len(stores)} stores were made, one for each of 11 contracts was expected"
     requests = sum(store.requests for store in stores)
     print(f"conformance on {kind}: all contracts hold; {len(stores)} stores, {requests} requests")
 

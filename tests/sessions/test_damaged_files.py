@@ -11,7 +11,7 @@ import pytest
 
 from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import recognize_session
-from monocontext.sessions.records import read_lines, read_text
+from monocontext.sessions.records import read_lines
 from monocontext.stores import open_store
 from sessions.agents import Claude, everything
 
@@ -93,21 +93,3 @@ def test_what_follows_a_cut_line_is_taken_once(tmp_path: Path) -> None:
     assert upload_session(store, recognize_session(path)).records == 0
     turns = [turn.text for turn in Sessions(store).project("proj").turns(session.session_id)]
     assert (turns[0], turns[-1], len(turns)) == ("Hello", "Hi", 3)
-
-
-def test_text_in_utf_16(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_bytes("USER: Grüße\r\nASSISTANT: Hi\r\n".encode("utf-16"))
-    assert read_text(path).startswith("USER: Grüße")
-    file = recognize_session(path)
-    assert upload_session(open_store(tmp_path / "a"), file).turns == 2
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("padding", [b"", NULS])
-def test_a_document_between_nuls(encoding: str, padding: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "chat.json"
-    path.write_bytes(
-        json.dumps([{"role": "user", "content": "Grüße"}]).encode(encoding) + padding * (encoding == "utf-8")
-    )
-    assert upload_session(open_store(tmp_path / "a"), recognize_session(path)).turns == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ from monocontext.sessions.project_name import project_of
 from monocontext.sessions.readers import recognize_session
 from monocontext.sessions.upload import project_of_session
 from sessions.agents import Claude, as_lines, session_id
-from sessions.more_agents import gemini
 
 REMOTE = "https://github.com/acme/api.git"
 
@@ -90,19 +87,16 @@ def test_one_repository_has_one_name(remotes: list[str], name: str, tmp_path: Pa
     )
 
 
-def test_agents_agree(own_home: Path, tmp_path: Path) -> None:
+def test_agents_agree(tmp_path: Path) -> None:
     top = clone(tmp_path / "checkout")
     (top / "src").mkdir()
-    file = gemini(own_home, 1, project="checkout-2")
-    (file.parent.parent / ".project_root").write_text(f"{top}\n")
     claude = Claude(cwd=str(top / "src"))
     claude.user("Hello")
     paths = [
-        file,
         claude.write(tmp_path),
         codex(tmp_path, str(top), None),
     ]
-    assert [name_of(path) for path in paths] == ["github.com-acme-api"] * 3
+    assert [name_of(path) for path in paths] == ["github.com-acme-api"] * 2
     assert name_of(codex(tmp_path, str(tmp_path / "worktrees" / "ab12"), REMOTE)) == "github.com-acme-api"
     assert name_of(codex(tmp_path, r"C:\Users\ana\api", REMOTE)) == "github.com-acme-api"
     assert name_of(codex(tmp_path, str(tmp_path / "gone" / "api"), None)) == "api"
@@ -114,24 +108,6 @@ def test_a_session_that_moves_keeps_its_project(tmp_path: Path) -> None:
     session.cwd = "/tmp"
     session.user("Now there")
     assert name_of(session.write(tmp_path)) == "github.com-acme-api"
-
-
-@pytest.mark.parametrize("where", ["marker", "history", "projects.json", "projects.json, by hash", "nowhere", "broken"])
-def test_gemini_cli_says_where_a_project_is(where: str, own_home: Path, tmp_path: Path) -> None:
-    top = clone(tmp_path / "checkout")
-    hashed = hashlib.sha256(str(top).encode()).hexdigest()
-    folder = gemini(own_home, 1, project=hashed if "hash" in where else "proj").parent.parent
-    if where == "marker":
-        (folder / ".project_root").write_text(str(top))
-    elif where == "history":
-        (own_home / ".gemini" / "history" / "proj").mkdir(parents=True)
-        (own_home / ".gemini" / "history" / "proj" / ".project_root").write_text(str(top))
-    elif "projects.json" in where:
-        (own_home / ".gemini" / "projects.json").write_text(json.dumps({"projects": {"/x": "y", str(top): "proj"}}))
-    elif where == "broken":
-        (own_home / ".gemini" / "projects.json").write_text('{"projects": [1]}')
-    (path,) = folder.glob("chats/*.jsonl")
-    assert name_of(path) == ("proj" if where in ("nowhere", "broken") else "github.com-acme-api")
 
 
 def test_a_worktree_is_of_its_repository(tmp_path: Path) -> None:

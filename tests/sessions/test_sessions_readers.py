@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -133,27 +132,6 @@ def test_codex(tmp_path: Path) -> None:
         texts_in(packed)
 
 
-@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: {"messages": m}, lambda m: {"conversation": m, "x": 1}])
-def test_chat_json(tmp_path: Path, wrap: object) -> None:
-    assert callable(wrap)
-    messages = [
-        {"role": "system", "content": "Be brief"},
-        {"role": "user", "content": [{"type": "text", "text": "Hello"}]},
-        {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]},
-        {"role": "tool", "content": "42", "name": "f"},
-        {"role": "assistant", "content": "Hi"},
-    ]
-    path = tmp_path / "chat.json"
-    path.write_text(json.dumps(wrap(messages)))
-    assert texts_in(path) == [
-        ("system", "text", "Be brief"),
-        ("user", "text", "Hello"),
-        ("assistant", "tool_use", "{}"),
-        ("tool", "tool_result", "42"),
-        ("assistant", "text", "Hi"),
-    ]
-
-
 @pytest.mark.parametrize(
     "messages",
     [
@@ -168,9 +146,9 @@ def test_chat_json(tmp_path: Path, wrap: object) -> None:
     ],
     ids=["Anthropic", "OpenAI, without content"],
 )
-def test_calls_in_chat_json(messages: list[dict[str, Any]], tmp_path: Path) -> None:
-    path = tmp_path / "chat.json"
-    path.write_text(json.dumps(messages))
+def test_calls_in_messages(messages: list[dict[str, Any]], tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_text(as_lines(messages))
     found = [(turn.role, turn.kind, turn.tool, turn.text) for turn in turns_in(path)]
     assert found == [("assistant", "tool_use", "f", '{"a": 1}'), ("tool", "tool_result", "f", "42")]
 
@@ -183,21 +161,13 @@ def test_a_message_of_claude_code_that_is_a_text(tmp_path: Path) -> None:
     assert texts_in(path) == [("user", "text", "Hello")]
 
 
-def test_plain_text(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("USER: Hello\nthere\nASSISTANT: Hi\n\nuser: bye\n")
-    assert texts_in(path) == [("user", "text", "Hello\nthere"), ("assistant", "text", "Hi"), ("user", "text", "bye")]
-
-
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
         ("a.jsonl", "this is\nno JSON\n", "not JSON lines: line 1"),
         ("a.jsonl", "", "empty"),
-        ("a.json", "{", "not JSON"),
-        ("a.json", '{"a": 1}', "expected a JSON list of messages"),
-        ("a.json", "[" * 100_000, "not JSON"),
-        ("a.txt", "nobody speaks", "USER:"),
+        ("a.jsonl", "[" * 100_000, "not JSON"),
+        ("a.txt", "USER: a", "expected a file of JSON lines"),
     ],
 )
 def test_what_is_no_transcript_is_one_line(tmp_path: Path, name: str, text: str, why: str) -> None:

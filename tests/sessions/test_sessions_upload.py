@@ -57,7 +57,7 @@ def test_a_session_without_turns_leaves_no_empty_object(tmp_path: Path, content:
     assert len(list(store.list())) == (2 if content else 0)
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+@pytest.mark.parametrize("suffix", [".jsonl"])
 def test_a_pipe_is_no_transcript(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"{session_id(1)}{suffix}"
     os.mkfifo(path)

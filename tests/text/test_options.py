@@ -20,7 +20,7 @@ from monocontext.aio import AsyncMonocontext
 from monocontext.engine.open import OpenOptions
 from monocontext.memory import Memory
 from monocontext.options import StoreOptions
-from monocontext.sessions import Sessions, SessionStore, open_project
+from monocontext.sessions import Sessions, open_project
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.s3.options import S3Options
@@ -73,7 +73,6 @@ CALLS: dict[str, Callable[..., Any]] = {
     "Memory.context": lambda **options: Memory.open("memory://x").context(**options),
     "Sessions.open": lambda **options: Sessions.open("memory://x", **options),
     "Project.context": lambda **options: Sessions.open("memory://x").project("p").context(**options),
-    "SessionStore": lambda **options: SessionStore("memory://x", **options),
     "open_project": lambda **options: open_project("memory://x", **options),
 }
 

@@ -11,7 +11,7 @@ from monocontext import regex as re
 from monocontext.aio import AsyncMonocontext
 from monocontext.memory import Memory
 from monocontext.options import StoreOptions
-from monocontext.sessions import Sessions, SessionStore, open_project
+from monocontext.sessions import Sessions, open_project
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.text.context_file import ContextFile
@@ -73,7 +73,6 @@ def remembering(url: str) -> None:
     with Memory.open(url, endpoint="http://127.0.0.1") as memory:
         assert_type(memory.context(cache_bytes=1 << 20), Monocontext)
     Sessions.open(url, profile="p").project("p").context(since="2026-01-01", cache_bytes=3)
-    SessionStore(url, prefix="x", anonymous=True)
     open_project(url, "p", cache_bytes=1 << 20, region="eu-west-1", sessions=["a"])
 
 

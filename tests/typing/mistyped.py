@@ -10,7 +10,7 @@ import re
 from monocontext import Monocontext, append, publish
 from monocontext.aio import AsyncMonocontext
 from monocontext.memory import Memory
-from monocontext.sessions import Sessions, SessionStore, open_project
+from monocontext.sessions import Sessions, open_project
 from monocontext.stores import open_store
 from monocontext.writing.index_in_place import index
 from rlm import RLM, AnthropicLM, OpenAILM
@@ -38,7 +38,6 @@ def options(url: str) -> None:
     Memory.open(url).context(cache_byts=3)  # error
     Sessions.open(url, profil="x")  # error
     Sessions.open(url).project("p").context(cache_byts=3)  # error
-    SessionStore(url, profil="x")  # error
     open_project(url, "p", cache_byts=3)  # error
 
 

@@ -6,7 +6,6 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from sessions.agents import Claude, session_id, small
 
 from monocontext.errors import DamagedData, NotFound
-from monocontext.sessions import Sessions, SessionStore, upload_session
+from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.sessions.spending import CostLedger, today
 from monocontext.sessions.turn import Turn
@@ -309,19 +308,6 @@ def test_a_brief_that_was_lost_is_written_again(tmp_path: Path) -> None:
     store.put("compiled/proj/brief.md", b"of somebody who lost")
     compile_sessions(store, "proj")
     assert read(store, "brief.md") == before
-
-
-def test_sessions_of_the_sdk_and_those_that_go(tmp_path: Path, run_async: Callable[..., Any]) -> None:
-    store = open_store(tmp_path / "a")
-    sdk = SessionStore(store, fold=lambda before, key, entries: {"session_id": "s1", "mtime": 0, "data": {}})
-    key = {"project_key": "proj", "session_id": "s1"}
-    run_async(sdk.append(key, [{"type": "user", "uuid": "u", "message": {"content": "Hello there"}}]))
-    put(store, tmp_path, range(1, 2))
-    assert compile_sessions(store, "proj").sessions == 2
-    assert "Asked: Hello there [s1:1]" in read(store, "brief.md")
-    run_async(sdk.delete(key))
-    assert compile_sessions(store, "proj").sessions == 1
-    assert "Hello there" not in read(store, "brief.md")
 
 
 def test_nothing_to_compile_and_damage(tmp_path: Path) -> None:
