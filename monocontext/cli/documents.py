@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import click
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import S3, AsJson, one_of, options_of
+from monocontext.cli.options import S3, AsJson, globs_of, one_of, options_of
 from monocontext.cli.parameters import Option
 from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.writing import (
@@ -135,8 +135,6 @@ def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None
 
 def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3) -> None:
     """Delete the documents that match names or globs. Asks for confirmation if these are all."""
-    from fnmatch import fnmatchcase
-
     from monocontext.text.monocontext import Monocontext
     from monocontext.writing.upkeep.edit import delete
 
@@ -145,7 +143,9 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3
         names = list(context.documents)
     wanted: dict[str, None] = {}
     for glob in globs:
-        found = [name for name in names if name == glob] or [name for name in names if fnmatchcase(name, glob)]
+        found = [glob] if glob in names else []
+        if not found and not glob.startswith("!"):  # else it would remove all that it does not name
+            found = list(filter(globs_of([glob]).select, names))
         if not found:
             raise NotFound(f"{url}: no document is named {glob!r} or matches that glob")
         wanted.update(dict.fromkeys(found))

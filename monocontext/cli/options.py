@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import click
 
@@ -17,6 +17,9 @@ from monocontext.cli.settings import setting_from_file
 from monocontext.errors import InvalidUrl
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
+
+if TYPE_CHECKING:
+    from monocontext.globs import Globs
 
 Endpoint = Annotated[str | None, Option(help="URL of an S3 server other than AWS; by default AWS_ENDPOINT_URL.")]
 Region = Annotated[str | None, Option(help="S3 region; by default that of the AWS configuration.")]
@@ -149,6 +152,16 @@ def parse_seconds(text: str) -> float:
     if not found:
         raise click.BadParameter(f"not a duration: {text!r}; examples are 90m, 36h and 7d")
     return float(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[found[2].lower()]
+
+
+def globs_of(globs: list[str]) -> Globs:
+    """The globs that a user gave. Raises `click.BadParameter` for one that is none."""
+    from monocontext.globs import Globs
+
+    try:
+        return Globs(globs)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def parse_range(text: str) -> slice:

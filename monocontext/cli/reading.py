@@ -7,13 +7,12 @@ import json
 import re
 import sys
 from contextlib import ExitStack, closing
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import S3, Allow, AsJson, existing_options, options_of, parse_range
+from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_of, options_of, parse_range
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import say, say_row, write_text
 from monocontext.cli.progress import progress_bar
@@ -153,7 +152,7 @@ def ls_documents(
     url: Url,
     pattern: Annotated[
         str, Argument(metavar="[GLOB]", help="Only documents whose names match, for example 'src/*.py'.")
-    ] = "*",
+    ] = "",
     generation: Generation = None,
     *,
     s3: S3,
@@ -164,8 +163,9 @@ def ls_documents(
 
     with Monocontext.open(url, generation=generation, **options_of(url, s3)) as context:
         found = context.documents
+        globs = globs_of([pattern] if pattern else [])
         for record in found.records():
-            if not fnmatchcase(record.name, pattern):
+            if not globs.select(record.name):
                 continue
             if as_json:
                 row = {field: getattr(record, field) for field in ("name", "start", "stop", "first_line", "bytes")}

@@ -8,7 +8,6 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +25,7 @@ from monocontext.cli.grep_output import (
     print_matches,
     print_names,
 )
-from monocontext.cli.options import S3, Allow, AsJson, check_order, options_of, plain_folder
+from monocontext.cli.options import S3, Allow, AsJson, check_order, globs_of, options_of, plain_folder
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls, wants_colour, write_bytes
 from monocontext.cli.reading import Generation
@@ -86,7 +85,7 @@ Globs = Annotated[
     list[str] | None,
     Option(
         "--glob", "-g", "--documents", metavar="GLOB",
-        help="Search only documents whose names match, or with !GLOB do not match; repeatable.",
+        help="Search only documents whose names match, or with !GLOB do not match, as in ripgrep; repeatable.",
     ),
 ]  # fmt: skip
 Only = Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")]
@@ -235,8 +234,7 @@ class _Documents:
         self._documents = context.documents
         self._whole = Place(url, 0, len(context), 0, context.span.source.reader.manifest.text_bytes)  # type: ignore[attr-defined]
         self._folder = plain_folder(url)
-        self._wanted = [glob for glob in globs if not glob.startswith("!")]
-        self._unwanted = [glob[1:] for glob in globs if glob.startswith("!")]
+        self._globs = globs_of(globs)
 
     @property
     def are_one(self) -> bool:
@@ -284,7 +282,7 @@ class _Documents:
         """Ranges of selected documents with nothing but a newline between them."""
         start = stop = -1
         for record in self._documents.records():
-            if not len(record) or not self._wants(record.name):
+            if not len(record) or not self._globs.select(record.name):
                 continue
             if start >= 0 and record.start > stop + 1:
                 yield start, stop
@@ -292,17 +290,6 @@ class _Documents:
             start, stop = record.start if start < 0 else start, record.stop
         if start >= 0:
             yield start, stop
-
-    def _wants(self, name: str) -> bool:
-        is_wanted = not self._wanted or any(_fits(name, glob) for glob in self._wanted)
-        return is_wanted and not any(_fits(name, glob) for glob in self._unwanted)
-
-
-def _fits(name: str, glob: str) -> bool:
-    """Whether a glob matches the name of a document, as in ripgrep: a glob without / applies in any folder."""
-    return fnmatchcase(name, glob.removeprefix("/").replace("**/", "*")) or (
-        "/" not in glob and fnmatchcase(name.rpartition("/")[2], glob)
-    )
 
 
 def _first_of_each(found: Iterator[Found], most: int | None) -> Iterator[Found]:

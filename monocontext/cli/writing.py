@@ -49,7 +49,10 @@ Errors = Annotated[
 ]
 Header = Annotated[str, Option(help="Line to write before each file of a directory; empty for none.")]
 Globs = Annotated[
-    list[str] | None, Option(metavar="GLOB", help="Files of a directory to take, or to leave out; repeatable.")
+    list[str] | None,
+    Option(
+        metavar="GLOB", help="Files and folders of a directory to take, or to leave out, as in .gitignore; repeatable."
+    ),
 ]
 FollowLinks = Annotated[bool, Option("--follow-links", help="Follow links in a directory, also out of it.")]
 Tables = Annotated[

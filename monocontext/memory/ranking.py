@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
+from monocontext.globs import Globs
 from monocontext.memory.entry import Entry, Ranked
 from monocontext.options import check_int
 from monocontext.text.search.scoring import Scorer, weigh
@@ -22,9 +22,10 @@ def rank(entries: Iterable[Entry], query: str, k: int) -> list[Ranked]:
     scoring = terms.scoring
     count, holding = 0, Counter[int]()
     passages: list[tuple[str, int, str, list[tuple[int, int]]]] = []
+    globs = Globs(terms.documents)
     finder = Scorer(terms, dict.fromkeys(scoring, 1.0))
     for entry in entries:
-        if terms.documents and not any(fnmatchcase(entry.key, glob) for glob in terms.documents):
+        if not globs.select(entry.key):
             continue
         count += 1
         has: set[int] = set()

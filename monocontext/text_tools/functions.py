@@ -10,11 +10,11 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from fnmatch import fnmatchcase
 from typing import Any, Unpack
 
 from monocontext.engine.open import OpenOptions
 from monocontext.errors import InvalidParameters, NotFound, ToolRefusal
+from monocontext.globs import Globs
 from monocontext.options import validate_options
 from monocontext.stores.protocol import Store
 from monocontext.text.documents.by_name import Documents, UnknownDocument
@@ -135,17 +135,21 @@ class TextTools:
         says how to get the rest.
 
         Args:
-            glob: Only names that match it, such as src/*.py; * matches slashes too.
+            glob: Only names that match it, such as *.{ts,tsx} or src/**; as in ripgrep -g.
             after: The name of a document; only those that follow it.
         """
         documents = self._documents()
         number = documents.number_of(after) if after else -1
         if number is None:
             raise ToolRefusal(f"after={after!r} is not the name of a document")
+        try:
+            select = Globs([glob] if glob else []).select
+        except ValueError as error:
+            raise ToolRefusal(str(error)) from None
         end = time.monotonic() + SEARCH_SECONDS
         records = (documents.table.document(each) for each in range(number + 1, documents.count))
         return documents_reply(
-            ((each, not glob or fnmatchcase(each.name, glob)) for each in records),
+            ((each, select(each.name)) for each in records),
             nothing=f"[no document matches {glob!r}]" if glob else "[no documents]",
             is_late=lambda: time.monotonic() >= end,
         )

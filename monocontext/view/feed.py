@@ -7,13 +7,13 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from typing import Any
 
 from monocontext.engine.reader import Reader
 from monocontext.errors import ToolRefusal
 from monocontext.format.documents import Document
 from monocontext.format.filters.layout import FilterLayout
+from monocontext.globs import Globs
 from monocontext.page.serving import InvalidRequest, Parameters
 from monocontext.text.documents.by_name import UnknownDocument
 from monocontext.text.monocontext import Monocontext
@@ -83,13 +83,12 @@ class ContextFeed:
         Stops after `LISTED` documents or `SEARCH_SECONDS`; then `next` is the `first` of the next request.
         """
         documents, glob = self._text.documents, asked.text("glob")
-        if glob and not set(glob) & set("*?["):
-            glob = f"*{glob}*"
+        globs = Globs([glob]) if set(glob) & set("*?[{!") else None
         rows: list[dict[str, Any]] = []
         number, end = asked.number_or_none("first") or 0, time.monotonic() + SEARCH_SECONDS
         while number < documents.count and len(rows) < LISTED and time.monotonic() < end:
             document = documents.table.document(number)
-            if not glob or fnmatchcase(document.name, glob):
+            if globs.select(document.name) if globs else glob in document.name:
                 rows.append({
                     "number": number,
                     "name": document.name[:_NAME_CHARACTERS],

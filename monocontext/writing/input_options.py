@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from fnmatch import fnmatch
-from typing import Literal, TypedDict
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from monocontext.records import dataclass, field
+
+if TYPE_CHECKING:
+    from monocontext.globs import Globs
 
 HEADER = "=== FILE: {path} ===\n"
 """The line before each file of a directory, by default."""
@@ -36,9 +39,9 @@ class InputOptions:
     header: str = HEADER
     """Line before each file of a directory; `{path}` is relative to that directory. Empty: no line."""
     include: tuple[str, ...] = ()
-    """Take only files of a directory whose relative path or name matches one of these globs."""
+    """Globs of a directory's files to take, as in `.gitignore` (`globs`): `*.{py,md}`, `src/**`. Empty: all."""
     exclude: tuple[str, ...] = ()
-    """Leave out files of a directory whose relative path or name matches one of these globs."""
+    """Globs of files and folders to leave out; they come after those of `include`."""
     follow_links: bool = False
     """Take files and folders that links in a directory lead to, also outside it. Else links are left out and named."""
     note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
@@ -55,11 +58,18 @@ class InputOptions:
         for name in ("include", "exclude"):
             if isinstance(given := getattr(self, name), str):  # each character would be a glob, `*` among them
                 raise TypeError(f"{name} must be a list of globs, not a str: write {name}=[{given!r}]")
+        self.selects("")  # so that a wrong glob is an error here
 
     def selects(self, relative: str) -> bool:
         """Whether a file of a directory is taken, by its path below that directory."""
 
-        def matches(globs: tuple[str, ...]) -> bool:
-            return any(fnmatch(relative, glob) or fnmatch(relative.rpartition("/")[2], glob) for glob in globs)
+        if not self.include and not self.exclude:
+            return True
+        return _globs(tuple(self.include), tuple(self.exclude)).select(relative)
 
-        return (not self.include or matches(self.include)) and not matches(self.exclude)
+
+@lru_cache(8)
+def _globs(include: tuple[str, ...], exclude: tuple[str, ...]) -> Globs:
+    from monocontext.globs import Globs  # its library takes 30 ms to import, and few uploads name globs
+
+    return Globs(include, exclude)

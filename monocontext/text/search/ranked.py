@@ -14,12 +14,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import islice
 
 from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
+from monocontext.globs import Globs
 from monocontext.text.search.by_place import DocumentsByPlace
 from monocontext.text.search.frame_order import FIRST_FRAMES, SMALL, FrameOrder, order_frames
 from monocontext.text.search.passages import Passage, Passages
@@ -258,7 +258,8 @@ class _ChosenDocuments:
             return
         if self._documents is None:
             raise ValueError("a query with doc: needs a text with documents, and this one has none")
-        chosen = [one for one in self._documents.records() if any(fnmatchcase(one.name, glob) for glob in globs)]
+        select = Globs(globs).select
+        chosen = [one for one in self._documents.records() if select(one.name)]
         self._starts, self._stops = [one.start for one in chosen], [one.stop for one in chosen]
 
     def allows(self, character: int) -> bool:

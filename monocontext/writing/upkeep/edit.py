@@ -11,13 +11,13 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from fnmatch import fnmatchcase
 from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import encode_metadata
 from monocontext.format.generations import read_newest
 from monocontext.format.manifest import Manifest, generation_key
+from monocontext.globs import Globs
 from monocontext.options import StoreOptions
 from monocontext.records import replace as changed
 from monocontext.stores.disk.cache import DiskCache
@@ -141,8 +141,9 @@ def delete(
     def changes(there: Sequence[bytes]) -> Mapping[int, Change]:
         exact = {name.encode("utf-8", "surrogatepass") for name in wanted}
         found = {number: Change(None) for number, name in enumerate(there) if name in exact}
-        if is_glob and not found:
-            found = {number: Change(None) for number, name in enumerate(there) if fnmatchcase(name.decode(), wanted[0])}
+        if is_glob and not found and not wanted[0].startswith("!"):
+            select = Globs(wanted).select
+            found = {number: Change(None) for number, name in enumerate(there) if select(name.decode())}
         if is_glob and not found:
             raise NotFound(f"no document is named {wanted[0]!r} or matches that glob")
         if missing := sorted(exact - {there[number] for number in found}) if not is_glob else []:

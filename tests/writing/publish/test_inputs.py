@@ -202,7 +202,8 @@ def test_include_and_exclude(folder: Path) -> None:
         return sorted(line.split()[2] for line in text.splitlines() if line.startswith("==="))
 
     assert names(include=("*.md",)) == ["sub/deep/d.md"]
-    assert names(include=("sub/*",)) == ["sub/c.txt", "sub/deep/d.md"]
+    assert names(include=("sub/*",)) == ["sub/c.txt"]
+    assert names(include=("*.{md,py}",), exclude=("deep",)) == ["a.py"]
     assert names(include=("*.txt", "*.py"), exclude=("sub/*", "b.*")) == ["a.py", "empty.txt", "sub.txt"]
     assert names(exclude=("*",)) == []
 

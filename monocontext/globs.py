@@ -1,0 +1,102 @@
+"""Globs in the language of `.gitignore`, with braces as in ripgrep: `*.py`, `src/**`, `/top.txt`, `*.{ts,tsx}`, `!lib`.
+
+A glob without a slash inside applies at any depth, another from the top; `*` does not cross a slash; a glob that names
+a folder covers everything in it. Of several globs the last that matches decides, but below an excluded folder nothing
+is selected again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from pathspec import PathSpec
+from pathspec.patterns.gitignore import GitIgnorePatternError
+
+_MOST_OF_BRACES = 1_000
+"""The most globs that braces in one may stand for."""
+_MOST_FOLDERS = 10_000
+"""The most folders that are remembered."""
+_PARTS = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|[{},]|.", re.DOTALL)
+"""The parts of a glob: an escaped character, a class in brackets, a brace or comma, another character."""
+
+
+class Globs:
+    """Globs that select names, and with `!` before them exclude names.
+
+    Without a glob that selects, all names that no glob excludes are selected.
+    """
+
+    def __init__(self, globs: Iterable[str], exclude: Iterable[str] = ()) -> None:
+        """`exclude`: globs that come after the others, and exclude names, or with `!` select them again.
+
+        Raises `ValueError` for a glob that is none, such as `!` alone.
+        """
+        given = list(globs)
+        self._selects_others = all(glob.startswith("!") for glob in given)
+        lines = given + [glob[1:] if glob.startswith("!") else f"!{glob}" for glob in exclude]
+        try:
+            self._spec = PathSpec.from_lines(
+                "gitignore", [one for line in lines for one in _without_braces(line.replace("\n", "\r"))]
+            )
+        except GitIgnorePatternError as error:
+            raise ValueError(f"not a glob: {error}") from None
+        self._excluded: dict[str, bool] = {}
+        """Whether a folder is excluded, for some of the folders that were asked for."""
+
+    def select(self, name: str) -> bool:
+        """Whether the globs select a name, a path with slashes."""
+        name = name.lstrip("/")
+        if self._is_excluded(name.rpartition("/")[0]):
+            return False
+        found = self._verdict(name)
+        return self._selects_others if found is None else found
+
+    def _is_excluded(self, folder: str) -> bool:
+        if not folder:
+            return False
+        found = self._excluded.get(folder)
+        if found is None:
+            found = self._is_excluded(folder.rpartition("/")[0]) or self._verdict(f"{folder}/") is False
+            if len(self._excluded) > _MOST_FOLDERS:
+                self._excluded.clear()
+            self._excluded[folder] = found
+        return found
+
+    def _verdict(self, path: str) -> bool | None:
+        return self._spec.check_file(path.replace("\n", "\r")).include  # its `**` does not cross a newline
+
+
+def _without_braces(glob: str) -> Iterator[str]:
+    """Yield the globs that a glob with braces stands for, each as a line of a `.gitignore`."""
+    mark = "!" if glob.startswith("!") else ""
+    count = 0
+    for one in _expand(_PARTS.findall(glob.removeprefix(mark))):
+        if (count := count + 1) > _MOST_OF_BRACES:
+            raise ValueError(f"the braces of the glob {glob[:80]!r} stand for more than {_MOST_OF_BRACES:,} globs")
+        if one.startswith("./"):
+            one = one[1:]
+        if one.endswith(" "):
+            one = f"{one[:-1]}\\ "  # a space at the end of a line would not count
+        yield mark + (f"\\{one}" if one.startswith(("#", "!")) and not mark else one)
+
+
+def _expand(parts: list[str]) -> Iterator[str]:
+    """Yield the texts of a glob for all choices in its braces. A brace without an end is text."""
+    depth, begin, cuts = 0, -1, list[int]()
+    for at, part in enumerate(parts):
+        if part == "{":
+            depth += 1
+            if depth == 1:
+                begin, cuts = at, [at]
+        elif part == "," and depth == 1:
+            cuts.append(at)
+        elif part == "}" and depth:
+            depth -= 1
+            if not depth:
+                cuts.append(at)
+                for start, stop in pairwise(cuts):
+                    yield from _expand(parts[:begin] + parts[start + 1 : stop] + parts[at + 1 :])
+                return
+    yield "".join(parts)
