@@ -200,6 +200,11 @@ def credentials_source(store: Store) -> str:
     return str(getattr(_innermost(store), "credentials_source", ""))
 
 
+def unproven_server(store: Store) -> str:
+    """The address of the server below a store, if it is not known to honour conditional writes; else empty."""
+    return str(getattr(_innermost(store), "unproven_server", ""))
+
+
 def sweep(store: Store, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
     """Remove temporary files that killed writers left before a time, if the store has files.
 

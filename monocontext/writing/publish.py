@@ -16,7 +16,7 @@ from typing import Any, Unpack
 
 from monocontext import records
 from monocontext.errors import AlreadyExists, NotFound
-from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
+from monocontext.format.generations import fence_seconds, read_newest
 from monocontext.format.index import FRAMES_PER_PAGE, OF_TEXT, flags_of_text
 from monocontext.format.inline import copies
 from monocontext.format.manifest import History, Manifest
@@ -25,6 +25,7 @@ from monocontext.options import StoreOptions, check_seconds, validate_options
 from monocontext.stores.protocol import Store
 from monocontext.writing import expire_generations, tail
 from monocontext.writing.batches import write_batches
+from monocontext.writing.commit import check_fence, commit
 from monocontext.writing.documents import DocumentRows, documents
 from monocontext.writing.file_parts import can_read_apart, write_parts
 from monocontext.writing.input_options import InputOptions, ReadingOptions
@@ -102,7 +103,7 @@ def publish_written(store: Store, write: Callable[[float], Written], layout: Seg
         )
     written = write(fence_seconds(store, before))
 
-    def root(base: Manifest | None) -> Manifest:
+    def root(base: Manifest | None, _: Store) -> Manifest:
         check_fence(store, before, base)
         if base is not None and not replace:
             raise AlreadyExists(
@@ -110,7 +111,7 @@ def publish_written(store: Store, write: Callable[[float], Written], layout: Seg
             )
         return _with_documents(store, None, written.documents, _build_root(store, base, (), written, layout))
 
-    return commit(store, read_newest(store), root)  # `before` may be old by now, and its successor collected
+    return _some(commit(store, root))
 
 
 @validate_options(ReadingOptions)
@@ -159,7 +160,7 @@ def append(
             rows.finish()
             floor = 0
 
-            def grow(base: Manifest | None) -> Manifest:
+            def grow(base: Manifest | None, _: Store) -> Manifest:
                 nonlocal floor
                 if rows.pages:  # stored before, so `gc` may have removed them; everything else is stored in `grow`
                     check_fence(store, before, base)
@@ -169,7 +170,7 @@ def append(
                     return root
                 return root.with_floor(expire_generations.next_floor(store, _some(base), drop_older_than_seconds))
 
-            root = commit(store, before, grow)
+            root = _some(commit(store, grow))
             expire_generations.clear(store, floor, root)
             if progress:
                 progress(Progress(len(text), root.stored_bytes - before.stored_bytes, 1))
@@ -198,13 +199,13 @@ def _append_long(
         written = write_batches(portable_place(url), options, pieces, layout, executor, progress, first)
     rows.finish()
 
-    def root(base: Manifest | None) -> Manifest:
+    def root(base: Manifest | None, _: Store) -> Manifest:
         check_fence(store, before, base)
         closed = tail.close(store, _some(base), layout)
         new = _build_root(store, closed, closed.pages, written, layout)
         return _with_documents(store, base, rows, tail.fitted(new))
 
-    return commit(store, read_newest(store), root)  # `before` may be old by now, and its successor collected
+    return _some(commit(store, root))
 
 
 def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:

@@ -12,11 +12,12 @@ import pytest
 from monocontext import Monocontext, append, publish
 from monocontext.errors import DamagedData
 from monocontext.format import inline
-from monocontext.format.generations import commit, find_root
+from monocontext.format.generations import find_root
 from monocontext.format.index import LOWER_KEEPS_LENGTH, OF_TEXT
 from monocontext.format.manifest import Manifest
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
+from monocontext.writing.commit import commit
 from monocontext.writing.index_in_place import index
 from monocontext.writing.upkeep.add_filters import add_filters
 from monocontext.writing.upkeep.compact import compact
@@ -199,7 +200,7 @@ def test_a_copy_that_does_not_fit_its_page_is_not_used() -> None:
         assert base is not None
         return dataclasses.replace(base, generation=base.generation + 1, write_id="other", text=other)
 
-    commit(store, root_of(store), build)
+    commit(store, lambda base, _: build(base))
     assert gets_of(store, TEXT) == 2
     assert any("root" in problem for problem in verify(store).problems)
 

@@ -42,6 +42,10 @@ _NO_LOGIN = (
 _CUT = ("HTTPClientError", "IncompleteReadError")
 
 
+class WriteConflict(AlreadyExists):
+    """HTTP 409: another conditional request for the object was under way, and the outcome is open. Try again."""
+
+
 @contextmanager
 def translate_errors(
     url: str, *, etag: str | None = None, writing: bool = False, client: Callable[[], Any] | None = None
@@ -168,7 +172,8 @@ def _error_for_status(
         return ContextChanged(f"{url} was replaced: expected ETag {etag}, found another")
     if status in (409, 412) and writing:
         expected = "no object" if etag is None else f"ETag {etag}"
-        return AlreadyExists(f"{url} was written by someone else: expected {expected}, found {reason}")
+        kind = WriteConflict if status == 409 else AlreadyExists
+        return kind(f"{url} was written by someone else: expected {expected}, found {reason}")
     if status == 416:
         return DamagedData(f"{url} ends before the range starts: found {object_bytes or 'fewer'} bytes in all")
     if status in (301, 307) or code in OTHER_REGION or (code == "400" and region):  # the answer to a HEAD has no code

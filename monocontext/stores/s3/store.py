@@ -8,6 +8,8 @@ length and ETag of each response before it uses the body.
 from __future__ import annotations
 
 import builtins
+import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -19,7 +21,7 @@ from monocontext.stores.address import parse
 from monocontext.stores.checks import check_key, check_part, check_range, check_write
 from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
 from monocontext.stores.s3.client import S3Connection, is_aws
-from monocontext.stores.s3.errors import translate, translate_errors
+from monocontext.stores.s3.errors import WriteConflict, translate, translate_errors
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import (
     Span,
@@ -38,6 +40,8 @@ _MOST_PARTS = 10_000
 """The most parts of a multipart upload; a limit of S3."""
 _WORKERS = 4
 """The parts of one object that are uploaded at once."""
+_CONFLICTS = 8
+"""The most times that one write is sent while the server answers 409 ConditionalRequestConflict."""
 
 
 class S3Store:
@@ -108,7 +112,21 @@ class S3Store:
                 raise
             raise translated from error
 
+    @property
+    def unproven_server(self) -> str:
+        """The address of the server, unless it is AWS, which honours conditional writes; known after a request."""
+        client = self._connection.client()
+        return "" if is_aws(client) else str(client.meta.endpoint_url)
+
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        for attempt in range(1, _CONFLICTS):
+            try:
+                return self._put(key, data, if_absent, if_match)
+            except WriteConflict:
+                time.sleep(random.uniform(0, 0.02 * 2**attempt))
+        return self._put(key, data, if_absent, if_match)
+
+    def _put(self, key: str, data: bytes, if_absent: bool, if_match: str | None) -> str:
         check_write(if_absent, if_match)
         url, target = self._url(key), self._target(key)
         condition = {"IfNoneMatch": "*"} if if_absent else {"IfMatch": f'"{if_match}"'} if if_match is not None else {}

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from monocontext.engine.reader import Reader
 from monocontext.errors import AlreadyExists
 from monocontext.format import inline
-from monocontext.format.generations import check_fence, commit, fence_seconds, read_newest
+from monocontext.format.generations import fence_seconds
 from monocontext.format.index import Page
 from monocontext.format.manifest import History, Manifest
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
+from monocontext.writing.commit import check_fence, commit
 from monocontext.writing.next_root import as_generation
 from monocontext.writing.pages import as_runs, write_pages
 from monocontext.writing.segments import SegmentLayout, write_segments
@@ -31,7 +32,7 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
     """
     done, ours = base, root
 
-    def build(latest: Manifest | None) -> Manifest:
+    def build(latest: Manifest | None, _: Store) -> Manifest:
         nonlocal done, ours
         assert latest is not None  # generations are never taken back
         check_fence(work.store, base, latest)
@@ -45,7 +46,9 @@ def commit_rewrite(work: Rewrite, base: Manifest, root: Manifest, *, filters: bo
         new.check()
         return new
 
-    return commit(work.store, read_newest(work.store), build)
+    new = commit(work.store, build)
+    assert new is not None
+    return new
 
 
 def commit_change(store: Store, newest: Manifest, change: Callable[[Manifest], Manifest | None]) -> Manifest:
@@ -54,26 +57,14 @@ def commit_change(store: Store, newest: Manifest, change: Callable[[Manifest], M
     If another writer commits first, `change` is called again with that writer's root. If it returns None, nothing is
     committed, and the newest root is returned.
     """
-    unchanged: Manifest | None = None
 
-    def build(base: Manifest | None) -> Manifest:
-        nonlocal unchanged
+    def build(base: Manifest | None, _: Store) -> Manifest | None:
         assert base is not None  # generations are never taken back
-        root = change(base)
-        if root is None:
-            unchanged = base
-            raise _NothingToDo
-        return root
+        return change(base)
 
-    try:
-        return commit(store, newest, build)
-    except _NothingToDo:
-        assert unchanged is not None
-        return unchanged
-
-
-class _NothingToDo(Exception):
-    """Ends a commit without a change."""
+    root = commit(store, build)
+    assert root is not None
+    return root
 
 
 def with_copies(work: Rewrite, root: Manifest, latest: Manifest) -> Manifest:

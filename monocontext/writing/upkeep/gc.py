@@ -26,7 +26,7 @@ from itertools import pairwise
 
 from monocontext.errors import AlreadyExists, NotAContext, NotFound, StoreFailure
 from monocontext.format.directories import rows_text
-from monocontext.format.generations import commit, find_root, read_newest
+from monocontext.format.generations import find_root
 from monocontext.format.index import Page
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
@@ -34,6 +34,7 @@ from monocontext.format.root_directories import Directory, expand
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import dataclass
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now, sweep
+from monocontext.writing.commit import commit
 from monocontext.writing.next_root import as_generation
 from monocontext.writing.place import Place, open_store_at
 
@@ -188,12 +189,13 @@ def _commit_fence(store: Store) -> None:
     fence, and stores its objects again under new names, or gives up.
     """
 
-    def fence(base: Manifest | None) -> Manifest:
+    def fence(base: Manifest | None, _: Store) -> Manifest:
         assert base is not None  # `_plan` found a root
         number = base.generation + 1
         return as_generation(base, number, History(base.history.lineage, floor=number, fence=number))
 
-    root = commit(store, read_newest(store), fence)
+    root = commit(store, fence)
+    assert root is not None
     if find_root(store).manifest.generation < root.generation:
         raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
 

@@ -11,13 +11,14 @@ from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.reader import Reader
 from monocontext.errors import NotFound
 from monocontext.format.document_refs import DocumentsRef, documents_key
-from monocontext.format.generations import commit, read_generation, read_newest
+from monocontext.format.generations import listed_generations, read_generation, read_newest
 from monocontext.format.index import Frame
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
+from monocontext.writing.commit import commit
 from monocontext.writing.next_root import as_generation
 from monocontext.writing.pages import as_runs, record_of, write_pages
 from monocontext.writing.place import Place, open_store_at
@@ -43,8 +44,7 @@ def list_versions(
         last = read_newest(store)
         if last is None:
             raise NotFound(f"{store.url}: no context there")
-        numbers = [int(info.key.partition("/")[2].partition(".")[0]) for info in store.list("generations/")]
-        numbers = sorted({*numbers, last.generation})[-newest if newest else 0 :]
+        numbers = sorted({*listed_generations(store), last.generation})[-newest if newest else 0 :]
 
         def read(number: int) -> Manifest | None:
             try:
@@ -82,11 +82,13 @@ def restore(
             raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
         with closing(Rewrite(store, allow=allow, store_options=store_options)) as work:
 
-            def build(base: Manifest | None) -> Manifest:
+            def build(base: Manifest | None, _: Store) -> Manifest:
                 assert base is not None  # generations are never taken back
                 return _restored(work, work.expand(base), work.expand(wanted))
 
-            return commit(store, newest, build)
+            root = commit(store, build)
+            assert root is not None
+            return root
 
 
 def _restored(work: Rewrite, base: Manifest, wanted: Manifest) -> Manifest:

@@ -1,0 +1,281 @@
+"""Commit a change of a context as its next generation: the one function by which all writers change a context.
+
+`generations/<N>.json` is written once, create-only: the writer that creates it has committed generation N.
+`manifest.json` is a copy of the newest root. It may lag after a crash; the next writer repairs it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from monocontext.errors import (
+    AlreadyExists,
+    ContextChanged,
+    ContextTooLarge,
+    DamagedData,
+    MonocontextError,
+    NotAContext,
+    NotFound,
+    StoreFailure,
+    UnsupportedFormat,
+)
+from monocontext.format.generations import find_root, read_generation, read_newest, read_newest_after
+from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
+from monocontext.records import replace
+from monocontext.stores import log
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded, put_own, unproven_server
+from monocontext.writing.named_objects import named_objects
+
+ATTEMPTS = 100
+"""The most roots on which a change is made again because another writer was faster."""
+_COPY_ATTEMPTS = 20
+"""The most times that `manifest.json` is read and written again."""
+_LONGEST_PAUSE_SECONDS = 0.2
+"""Writers that lost pause for a random time, up to this one."""
+
+Change = Callable[[Manifest | None, Store], Manifest | None]
+"""Makes the next root from the newest one, which is None where there is no context; None to change nothing. It stores
+what that root names through the store that it is given. `commit` sets its number, name, time and ancestors."""
+
+
+class Staged:
+    """A store that remembers the objects which one writer has put and no root names yet."""
+
+    def __init__(self, store: Store):
+        self.store = store
+        self.url = store.url
+        self.keys: set[str] = set()
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        self.keys.add(key)
+        return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        return self.store.get(key) if most_bytes is None else get_bounded(self.store, key, most_bytes)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        return self.store.get_range(key, start, length, etag=etag)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        return self.store.list(prefix)
+
+    def head(self, key: str) -> ObjectInfo:
+        return self.store.head(key)
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        self.store.delete(key, if_match=if_match)
+
+    def close(self) -> None:
+        """Does nothing: whoever opened the store below closes it."""
+
+    def discard(self, root: Manifest | None) -> None:
+        """Remove what was put, except what a committed root names (1 DELETE each, and 1 GET for each index page of the
+        root). An object that cannot be removed stays until `gc` removes it."""
+        with suppress(MonocontextError):
+            named = named_objects(self.store, root) if root is not None else set()
+            for key in sorted(self.keys):
+                if key.partition("/")[2].partition(".")[0] not in named:
+                    self.store.delete(key)
+        self.keys.clear()
+
+
+def commit(store: Store, change: Change) -> Manifest | None:
+    """Make `change(newest, store)` the next generation, and return the committed root.
+
+    If another writer commits first, or `gc` removes objects of the root meanwhile, `change` is called again with the
+    newest root; what it had stored for the lost attempt is removed in the end. If it returns None, nothing is
+    committed, and the result is the newest root. If it raises, what it stored is removed.
+
+    A reply may be lost although the write succeeded: a root's `write_id` is random, so `put_own` recognises it. While
+    old roots are removed, the number of a generation that others have passed may be free again: a root under such a
+    number is removed, and `change` is called again. Raises `ContextChanged` if it is too late to tell, `StoreFailure`
+    after `ATTEMPTS` lost attempts, and for a server that ignores conditions.
+
+    Cost: 2 requests to read the newest root, 3 for the commit, and what `change` takes.
+    """
+    staged = Staged(store)
+    base = read_newest(store)
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(random.uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
+        try:
+            root = change(base, staged)
+        except NotFound:
+            newest = None if base is None else read_newest(store)
+            if base is None or newest is None or newest.generation <= base.generation:
+                staged.discard(None)
+                raise
+            base = newest  # it replaced objects that `change` has read
+            continue
+        except Exception:
+            staged.discard(None)
+            raise
+        if root is None:
+            staged.discard(None)
+            return base
+        root = _as_next(root, base)
+        root, data = _encode_root(staged, root)
+        lost = _put_root(store, root, data)
+        if lost is None:
+            if attempt:
+                staged.discard(root)
+            return root
+        log.note(log.INFO, "%s: someone else wrote generation %d; starting again", store.url, root.generation)
+        base = lost
+    staged.discard(None)
+    newest_number = base.generation if base else 0
+    raise StoreFailure(
+        f"{store.url}: nothing was changed: other writers were faster {ATTEMPTS} times; generation {newest_number} is "
+        f"the newest"
+    )
+
+
+def _as_next(root: Manifest, base: Manifest | None) -> Manifest:
+    """The root as the generation after `base`."""
+    history = root.history.after(base.write_id, base.history) if base else root.history
+    root = replace(
+        root,
+        generation=base.generation + 1 if base else 1,
+        write_id=uuid.uuid4().hex,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        history=history,
+        extra={},
+    )
+    root.check()
+    return root
+
+
+def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
+    """Write a root and its copy. Returns None if it is committed, else the newest root of other writers."""
+    key = generation_key(root.generation)
+    try:
+        etag = put_own(store, key, data)
+    except AlreadyExists as error:
+        newest = _read_newest_since(store, root.generation)
+        if newest is None:
+            raise error from None
+        return newest
+    _refuse_without_conditions(store, key, data)
+    try:
+        newer = _update_copy(store, data, root.generation)
+    except MonocontextError as error:
+        # The commit succeeded: an error here would make the caller write twice.
+        warnings.warn(
+            f"{store.url}: generation {root.generation} is committed, but {ROOT_KEY} could not be updated, so readers "
+            f"open an earlier one until the next write: {error}",
+            stacklevel=4,
+        )
+        return None
+    if newer is None or newer.write_id == root.write_id:
+        return None
+    follows = newer.generation > root.generation and newer.history.descends_from(
+        root.generation, root.write_id, newer.generation
+    )
+    if follows:
+        return None
+    with suppress(AlreadyExists, NotFound):
+        store.delete(key, if_match=etag)  # `gc` would remove it too, even if it is part of the text
+    if follows is None:
+        raise ContextChanged(
+            f"{store.url}: generation {root.generation} was written, and is {newer.generation - root.generation} "
+            f"behind the newest: check whether the newest text includes it, since old roots were removed meanwhile"
+        )
+    return read_newest_after(store, newer)
+
+
+def _encode_root(store: Store, root: Manifest) -> tuple[Manifest, bytes]:
+    """A root, with directories if it is large, and its JSON. Raises `ContextTooLarge`."""
+    from monocontext.format.root_directories import MOST_NAMED_BYTES, use_directories  # readers do not need these
+
+    data = root.to_bytes()
+    if len(data) > MOST_NAMED_BYTES:
+        small = use_directories(root, store.put, lambda ref: store.get(ref.key).data)
+        if small != root:
+            root, data = small, small.to_bytes()
+    if len(data) > MOST_ROOT_BYTES:
+        raise ContextTooLarge(
+            f"{store.url}: the next root would have {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed"
+        )
+    return root, data
+
+
+def _read_newest_since(store: Store, generation: int) -> Manifest | None:
+    """Read the newest root, given a generation that another writer has; `None` if it has no root after all."""
+    try:
+        return read_newest_after(store, read_generation(store, generation))
+    except NotFound:  # it does not exist, or it was removed meanwhile, and there are newer ones
+        newest = read_newest(store)
+        return newest if newest and newest.generation > generation else None
+
+
+_proven: set[str] = set()
+"""Servers that have refused a conditional write over an object."""
+
+
+def _refuse_without_conditions(store: Store, key: str, data: bytes) -> None:
+    """With the first commit to a server of unknown make, write the root once more on the condition that there is none.
+
+    The server must refuse that. One that ignores conditions would let two writers overwrite each other's commits.
+    """
+    server = unproven_server(store)
+    if not server or server in _proven:
+        return
+    try:
+        store.put(key, data, if_absent=True)
+    except AlreadyExists:
+        _proven.add(server)
+        return
+    store.delete(key)
+    raise StoreFailure(
+        f"{server} ignores conditional writes (If-None-Match: *), so two writers would lose text: {store.url} was not "
+        f"changed; choose another server"
+    )
+
+
+def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
+    """Make `manifest.json` a copy of this root. If it has this generation or a newer one, return that root instead."""
+    etag: str | None = None
+    for _ in range(_COPY_ATTEMPTS):
+        refused, etag = etag, None
+        try:
+            blob = get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES)
+            etag = blob.etag
+            there = Manifest.from_bytes(blob.data)
+            if there.generation >= generation:
+                return there
+        except NotAContext:
+            raise
+        except UnsupportedFormat:
+            return None
+        except NotFound:
+            pass
+        except DamagedData:
+            etag = etag or store.head(ROOT_KEY).etag  # a damaged copy is replaced here
+        if etag is not None and etag == refused:
+            raise StoreFailure(f"the server refuses to replace version {etag} (If-Match), which it names itself")
+        try:
+            put_own(store, ROOT_KEY, data, if_match=etag)
+            return None
+        except (AlreadyExists, NotFound):
+            continue  # another writer replaced the copy
+    raise StoreFailure(f"other writers were faster {_COPY_ATTEMPTS} times")
+
+
+def check_fence(store: Store, began: Manifest | None, base: Manifest | None) -> None:
+    """Raise `AlreadyExists` if objects that were stored since the root `began` was read may have been removed."""
+    if base is not None and base.history.fence > (began.history.fence if began else 0):
+        raise AlreadyExists(
+            f"{store.url}: nothing was changed, start again: `gc` removed young objects meanwhile, perhaps of this "
+            f"write (generation {base.history.fence})"
+        )
+
+
+def is_lagging(store: Store, root: Manifest) -> bool:
+    """Whether `manifest.json` has an older root than this one (1 GET)."""
+    return find_root(store).manifest.generation < root.generation

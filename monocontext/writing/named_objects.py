@@ -1,0 +1,57 @@
+"""Find the objects that a root names, itself or through its directories and index pages. All others are garbage."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from monocontext.format.directories import rows_text
+from monocontext.format.index import Page
+from monocontext.format.manifest import Manifest
+from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
+from monocontext.format.root_directories import Directory, expand
+from monocontext.records import NamedTuple
+from monocontext.stores.protocol import Store, get_bounded
+
+ID = re.compile(r"[0-9a-f]{32}")
+
+
+class PageToRead(NamedTuple):
+    """An index page that a root names, the entry before it, and its copy in the root if there is one."""
+
+    ref: PageRef
+    before: PageRef | None
+    copy: bytes | None
+
+    def objects(self, store: Store) -> set[str]:
+        """The ids of the segments that the page names (1 GET without a copy)."""
+        data = self.copy or get_bounded(store, self.ref.key, MOST_PAGE_BYTES).data
+        return {name for run in Page(data, self.ref, self.before).runs for name in ID.findall(run.object)}
+
+
+def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], list[PageToRead]]:
+    """The ids in the JSON `data` of a root and in its directories (1 GET each), and its index pages.
+
+    Ids are found by their form, since a root of a later version may name objects in other fields.
+    """
+    fields = json.loads(data)
+    fields.get("history", {}).pop("replaced", None)  # a root of version 0.2 names objects there that it does not use
+    named = set(ID.findall(json.dumps(fields)))
+
+    def get(directory: Directory) -> bytes:
+        stored = get_bounded(store, directory.key, MOST_PAGE_BYTES).data
+        named.update(ID.findall(rows_text(stored, directory.key).decode()))
+        return stored
+
+    root = expand(root, get)
+    pages = [
+        PageToRead(ref, before, root.last_page if ref is root.pages[-1] else None)
+        for ref, before in zip(root.pages, (None, *root.pages), strict=False)
+    ]
+    return named, pages
+
+
+def named_objects(store: Store, root: Manifest) -> set[str]:
+    """The ids of all objects that one root names (1 GET for each directory and index page)."""
+    named, pages = ids_in_root(store, root, root.to_bytes())
+    return named.union(*(page.objects(store) for page in pages))
