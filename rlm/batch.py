@@ -26,7 +26,6 @@ from rlm.calls.usage import Usage
 from rlm.errors import LLMError, RLMError, RunnerUnavailable, TrajectoryError
 from rlm.models.log import INFO, log
 from rlm.rlm import RLM
-from rlm.runners.template import warm_workers
 from rlm.trajectory.recording import Recording
 
 _SHARED = ("calls", "tokens", "dollars")
@@ -340,7 +339,6 @@ def _enter(batch: BatchJob) -> tuple[RLM, object]:
             while len(_here) >= _KEPT:
                 _here.pop(next(iter(_here)))  # of an earlier batch; contexts in use live on
             stack = ExitStack()
-            stack.enter_context(warm_workers())
             _here[batch.key] = stack.enter_context(batch.make_rlm()), stack.enter_context(batch.open_context()), stack
         rlm, context, _ = _here[batch.key]
         return rlm, context

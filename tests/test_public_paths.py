@@ -63,7 +63,6 @@ PUBLIC: dict[str, list[str]] = {
     "rlm.interpreter": ["FinalOutput", "Interpreter", "create_interpreter"],
     "rlm.logger": ["RLMLogger"],
     "rlm.runners.launcher": ["main"],
-    "rlm.runners.indexed": ["connect"],
     "rlm.view": [],
 }  # fmt: skip
 OPTIONAL = {"monocontext.memory.langgraph_store": "langgraph", "monocontext.memory.anthropic_tool": "anthropic"}
@@ -97,9 +96,7 @@ def test_commands() -> None:
 
 def test_names_that_other_processes_are_started_with() -> None:
     """A worker in a container, or a hook installed by an older release, starts these by name."""
-    for place in ("monocontext.text:served_text", "rlm.runners.indexed:connect"):
-        module, name = place.split(":")
-        assert callable(getattr(import_module(module), name))
+    assert callable(import_module("monocontext.text").served_text)
     assert (files("rlm.view") / "page" / "page.html").is_file()
 
 

@@ -22,7 +22,6 @@ from monocontext import Monocontext
 from rlm import RLM
 from rlm.calls.prices import dollars as price
 from rlm.models.lm import LM, Reply
-from rlm.runners.template import warm_workers
 
 ORACLE = "oracle"
 _OUTPUT_TOKENS, _TURN_TOKENS, _TURNS = 400, 2_500, 6
@@ -74,7 +73,7 @@ def run(plan: Plan, out: Path, say: Callable[[str], object] = print, sources: So
     asked = [(size, arm) for size, arm in pairs if not arms.is_left_out(arm, size)]
     say(estimate(plan, asked, len(questions)))
     unasked = 0
-    with _model(plan, questions) as lm, warm_workers():
+    with _model(plan, questions) as lm:
         for size in plan.sizes_bytes:
             waiting = [
                 (arm, question)

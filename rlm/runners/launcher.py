@@ -2,21 +2,17 @@
 
 The process gets nothing from the host but a channel and a lifeline, a pipe that closes however the host ends (standard
 input in a container). When the lifeline closes, the process kills the worker. If it fails before the worker says hello,
-it prints one line on stderr. With the way `template` it runs no worker: it forks a launcher for each plan that the host
-sends.
+it prints one line on stderr.
 """
 
 from __future__ import annotations
 
-import gc
-import importlib
 import json
 import os
 import select
 import signal
-import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, NoReturn, TypedDict
@@ -29,8 +25,6 @@ from rlm.runners.link import WorkerLink
 
 FAILED = 70
 """Exit status of a worker that could not be confined: EX_SOFTWARE of sysexits."""
-PLAN_BYTES = 64 << 10
-"""The longest plan that a template takes."""
 _POLL_SECONDS = 0.05
 
 
@@ -38,23 +32,17 @@ class Plan(TypedDict, total=False):
     """What a launcher has to do. `way` decides which of the other keys there are."""
 
     way: str
-    """A way of confining, or `container` or `template`."""
+    """A way of confining, or `container`."""
     channel: list[int]
     """The descriptors from which the worker reads and to which it writes."""
     lifeline: int
     """The descriptor of the pipe that closes with the host."""
-    status: int
-    """The descriptor to which a forked launcher writes its process id and its exit code."""
     limits: dict[str, Any]
     """The fields of `Limits`."""
     view: dict[str, Any]
     """The fields of `FolderView`."""
     bwrap: str
     """The path of bubblewrap; empty for a way that does not use it."""
-    control: int
-    """For a template: the descriptor of the socket from which plans come."""
-    modules: Sequence[str]
-    """For a template: the modules to import before it forks."""
 
 
 def main() -> NoReturn:
@@ -76,8 +64,6 @@ def make_container_plan(limits: Limits) -> str:
 
 def _run_plan(plan: Plan) -> NoReturn:
     """Do what a plan says."""
-    if plan["way"] == "template":
-        _serve_forks(plan["control"], plan["modules"])
     os.umask(0o022)
     bounds = Limits(**plan["limits"])
     try:
@@ -132,46 +118,12 @@ def _run_worker(plan: Plan, bounds: Limits) -> NoReturn:
     worker.main(link, worker.MainThread(link), {"confinement": plan["way"].split()[-1]})
 
 
-def _serve_forks(control: int, modules: Sequence[str]) -> NoReturn:
-    """Fork a launcher for each plan that the host sends, until it closes the socket."""
-    worker.prepare()
-    for name in modules:
-        importlib.import_module(name)
-    gc.freeze()  # the collector does not touch frozen objects, so forks share their pages
-    host = socket.socket(fileno=control)
-    while True:
-        message, fds, _, _ = socket.recv_fds(host, PLAN_BYTES, 4)
-        with suppress(ChildProcessError):  # none was forked yet
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass  # a launcher that has ended, and has reported that to the host
-        if not message:
-            os._exit(0)
-        channel, lifeline, stderr, status = fds
-        try:
-            forked = os.fork()
-        except OSError as exc:  # the machine has no process or memory left for this worker
-            os.write(stderr, f"cannot start a process: {exc.strerror}\n".encode())
-            forked = -1
-        if not forked:
-            host.close()
-            os.setsid()
-            os.dup2(stderr, 2)
-            os.close(stderr)
-            os.write(status, b"%d\n" % os.getpid())
-            plan: Plan = json.loads(message)
-            _run_plan({**plan, "channel": [channel] * 2, "lifeline": lifeline, "status": status})
-        for fd in fds:
-            os.close(fd)
-
-
 def _run_and_watch(plan: Plan, work: Callable[[], object]) -> NoReturn:
     """Run `work` in a child, kill the child when the host is gone, and end with the child's status."""
-    lifeline, status_fd = plan["lifeline"], plan.get("status")
+    lifeline = plan["lifeline"]
     child = os.fork()
     if not child:
         os.close(lifeline)
-        if status_fd is not None:
-            os.close(status_fd)
         os.setsid()
         try:
             work()
@@ -179,7 +131,7 @@ def _run_and_watch(plan: Plan, work: Callable[[], object]) -> NoReturn:
             _give_up(exc)
         os._exit(FAILED)
     null = os.open("/dev/null", os.O_RDWR)
-    keep = {0, 1, 2, lifeline, null, status_fd}
+    keep = {0, 1, 2, lifeline, null}
     for fd in range(256):
         if fd not in keep:
             with suppress(OSError):  # it is not open
@@ -197,10 +149,7 @@ def _run_and_watch(plan: Plan, work: Callable[[], object]) -> NoReturn:
         done, status = os.waitpid(child, 0 if events else os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)  # negative: the signal that killed it
-            code = code if code >= 0 else 128 - code
-            if status_fd is not None:
-                os.write(status_fd, b"%d\n" % code)
-            os._exit(code)
+            os._exit(code if code >= 0 else 128 - code)
 
 
 def _open_pidfd(child: int) -> int | None:

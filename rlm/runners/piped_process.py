@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
 
 from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
-
-if TYPE_CHECKING:
-    from rlm.runners.template import Forked
 
 _END_SECONDS = 20.0
 """The time that a process gets to end before it is killed."""
@@ -57,7 +53,7 @@ class PipedProcess:
         return f"exit status {self._popen.returncode}"
 
 
-def wait_for_exit(popen: subprocess.Popen[bytes] | Forked) -> bool:
+def wait_for_exit(popen: subprocess.Popen[bytes]) -> bool:
     """Whether a process whose channel has closed ends by itself within a second."""
     try:
         popen.wait(1.0)

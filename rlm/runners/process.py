@@ -13,7 +13,6 @@ from typing import Any, Unpack
 
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
-from rlm.models.log import INFO, log
 from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
 from rlm.runners.confine import WAYS, bubblewrap
 from rlm.runners.confine.kills import memory_kills, why_killed
@@ -23,7 +22,6 @@ from rlm.runners.launcher import FAILED, Plan, command
 from rlm.runners.piped_process import wait_for_exit
 from rlm.runners.remote import RemoteRunner, SharedOptions, packages_of, receive_hello
 from rlm.runners.runner import NothingConfines
-from rlm.runners.template import FORKED_WAYS, Forked, warm_template
 
 _END_SECONDS = 5.0
 """The time that a launcher gets to end before it is killed."""
@@ -70,7 +68,7 @@ class ProcessRunner(RemoteRunner):
         reasons = []
         for way in ways:
             try:
-                process, hello = _start_worker(way, view, self._limits, tuple(modules))
+                process, hello = _start_worker(way, view, self._limits)
             except RunnerUnavailable as exc:
                 reasons.append(f"{way}: {exc}")
                 continue
@@ -86,7 +84,7 @@ class ProcessRunner(RemoteRunner):
 class Process:
     """A worker's process and its channel."""
 
-    def __init__(self, popen: subprocess.Popen[bytes] | Forked, channel: Channel, lifeline: int) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], channel: Channel, lifeline: int) -> None:
         self.channel = channel
         self._popen = popen
         self._lifeline = lifeline
@@ -137,9 +135,7 @@ def _describe_exit(code: int | None) -> str:
         return f"signal {number}"
 
 
-def _start_worker(
-    way: str, view: FolderView, limits: Limits, modules: tuple[str, ...]
-) -> tuple[Process, Mapping[str, Any]]:
+def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, Mapping[str, Any]]:
     """A worker that is confined in this way. Raises RunnerUnavailable, with the reason alone."""
     program = bubblewrap.find() if way == "bubblewrap" else None
     if way == "bubblewrap" and program is None:
@@ -154,7 +150,16 @@ def _start_worker(
             "way": way, "channel": [theirs.fileno()] * 2, "lifeline": lifeline_end, "bwrap": program or "",
             "view": asdict(view), "limits": asdict(limits),
         }  # fmt: skip
-        popen = _launch(plan, view, modules, theirs.fileno(), lifeline_end)
+        popen = subprocess.Popen(
+            command(view.python, plan, view),
+            env={},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=(theirs.fileno(), lifeline_end),
+            start_new_session=True,
+        )
     except BaseException as exc:
         ours.close()
         os.close(lifeline)
@@ -175,25 +180,3 @@ def _start_worker(
             how_ended += f" from outside, {why_killed(kills)}"
         raise RunnerUnavailable(complaint or f"it did not start ({how_ended})")
     return process, hello
-
-
-def _launch(
-    plan: Plan, view: FolderView, modules: tuple[str, ...], channel: int, lifeline: int
-) -> subprocess.Popen[bytes] | Forked:
-    """A launcher: forked where workers are kept warm, else a new Python. Raises OSError."""
-    template = warm_template(view, modules) if plan["way"] in FORKED_WAYS else None
-    if template:
-        try:
-            return template.fork(plan, channel, lifeline)
-        except BrokenPipeError:
-            log(INFO, "the template of workers has died; this worker starts without it")
-    return subprocess.Popen(
-        command(view.python, plan, view),
-        env={},
-        cwd="/",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        pass_fds=(channel, lifeline),
-        start_new_session=True,
-    )

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypedDict
 
 from rlm.calls.subcalls import SubCalls
+from rlm.context import protocol
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import AnswerRefused, ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
@@ -23,7 +24,7 @@ from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
 from rlm.runners.runner import CellResult
 from rlm.runners.values import decode_from_worker, is_plain_data, pack_for_worker, split_texts
-from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests, make_context_server
+from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests
 
 START_SECONDS = 120.0
 """The limit of a start. It takes half a second, three in the runner `wasm`, and longer on a busy machine."""
@@ -77,7 +78,7 @@ class RemoteRunner(ABC):
         self._output_limit = output_limit
         self._custom = dict(functions or {})
         self._context_repr = bounded_repr(context)
-        self._server = make_context_server(context)
+        self._server = protocol.make_server(context)
         self._packed_context = b"" if self._server else _pack_context(context, self.name)
         self._requests = WorkerRequests(
             context,
@@ -324,7 +325,7 @@ def _pack_context(context: object, runner: str) -> bytes:
         except TypeError as exc:
             reason = str(exc)
     else:
-        reason = f"a {type(context).__name__} is neither plain data nor a sequence, and has no method serve()"
+        reason = f"a {type(context).__name__} is no plain data, and has no method serve()"
     raise RunnerUnavailable(
         f"runner {runner!r} cannot pass this context to its worker: {reason}; give a str, a list, a dict or a "
         'Monocontext, or use runner="local" (--runner local)'

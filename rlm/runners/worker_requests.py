@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from rlm.context import protocol
 from rlm.context.protocol import ContextServer
 from rlm.errors import ChannelAbuse, LLMError
 from rlm.runners.channel import HEAD_BYTES, Channel, ChannelClosed, Message
-from rlm.runners.indexed import IndexedServer, can_serve
-from rlm.runners.values import decode_from_worker, is_plain_data, pack_for_worker, split_texts
+from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts
 
 MOST_REQUESTS = 64
 """The most requests of a worker at once; an honest one has at most 32."""
@@ -25,14 +23,6 @@ SEND_SECONDS = 30.0
 """A worker that does not read a message in this time is lost."""
 _ERROR_CHARACTERS = 10_000
 """The longest message of an error that goes to the worker."""
-
-
-def make_context_server(context: object) -> ContextServer | None:
-    """The object that reads `context` for a worker; None if a worker gets a copy, or the context cannot be read so."""
-    server = protocol.make_server(context)
-    if server is None and not is_plain_data(context) and can_serve(context):
-        return IndexedServer(context)
-    return server
 
 
 class WorkerRequests:

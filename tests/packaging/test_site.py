@@ -24,7 +24,7 @@ SHOWN = {
 ELSEWHERE = {"rlm.interpreter": "rlm"}
 """Modules whose names are shown where users import them from."""
 STARTED = {"monocontext.cli", "monocontext.sessions.hook", "monocontext.sessions.worker"}
-STARTED |= {"monocontext.text", "rlm.runners.launcher", "rlm.runners.indexed"}
+STARTED |= {"monocontext.text", "rlm.runners.launcher"}
 """Modules that are started as commands, or by other processes of ours, and are imported by nobody."""
 NEEDS = {"monocontext.memory.langgraph_store", "monocontext.memory.anthropic_tool", "monocontext.dspy"}
 """Modules, or their names, that import what may not be here."""

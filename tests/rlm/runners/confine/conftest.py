@@ -27,9 +27,9 @@ ENGINE = os.environ.get("MONOCONTEXT_CONTAINERS", "")
 class Probe:
     """A host process, and what its worker answers."""
 
-    def __init__(self, way: str, who: str, start: str, image: str = "") -> None:
+    def __init__(self, way: str, who: str, image: str = "") -> None:
         self.way, self.who = way, who
-        program = [sys.executable, str(HERE / "sandbox_probe.py"), way, start, *([image, ENGINE] if image else [])]
+        program = [sys.executable, str(HERE / "sandbox_probe.py"), way, *([image, ENGINE] if image else [])]
         if who == "user" and os.geteuid() == 0:
             program = [sys.executable, str(HERE / "sandbox_user.py"), str(USER), *program]
         self.process = subprocess.Popen(
@@ -69,13 +69,12 @@ class Probe:
         self.process.communicate(timeout=60)
 
 
-def _cases() -> list[tuple[str, str, str]]:
+def _cases() -> list[tuple[str, str]]:
     if ENGINE:
-        return [("docker", "root" if os.geteuid() == 0 else "user", "cold")]
+        return [("docker", "root" if os.geteuid() == 0 else "user")]
     ways = ["namespaces", "landlock", *(["bubblewrap"] if bubblewrap.find() else [])]
     people = ["root", "user"] if os.geteuid() == 0 else ["user"]
-    cold = [(way, who, "cold") for way in ways for who in people]
-    return [*cold, ("namespaces", people[0], "warm")]
+    return [(way, who) for way in ways for who in people]
 
 
 @pytest.fixture(scope="session")
@@ -87,9 +86,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield name
 
 
-@pytest.fixture(scope="package", params=_cases(), ids=lambda case: f"{case[0]}-as-{case[1]}-{case[2]}")
+@pytest.fixture(scope="package", params=_cases(), ids=lambda case: f"{case[0]}-as-{case[1]}")
 def probe(request: pytest.FixtureRequest) -> Iterator[Probe]:
-    way, who, start = request.param
-    made = Probe(way, who, start, request.getfixturevalue("image") if way == "docker" else "")
+    way, who = request.param
+    made = Probe(way, who, request.getfixturevalue("image") if way == "docker" else "")
     yield made
     made.close()

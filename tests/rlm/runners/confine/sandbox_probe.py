@@ -1,4 +1,4 @@
-"""A host process with secrets and a worker, driven over stdin: `python sandbox_probe.py WAY cold|warm [IMAGE PROGRAM]`.
+"""A host process with secrets and a worker, driven over stdin: `python sandbox_probe.py WAY [IMAGE PROGRAM]`.
 
 It prints the facts that a hostile cell would like to know, then answers each line (a JSON object: `code`, or `facts`)
 with what became of it.
@@ -13,7 +13,6 @@ import socket
 import sys
 import tempfile
 import threading
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from rlm.runners.confine.limits import Limits
 from rlm.runners.docker import DockerRunner
 from rlm.runners.process import ProcessRunner
 from rlm.runners.remote import RemoteRunner
-from rlm.runners.template import warm_workers
 
 SECRET = "planted-secret-4711"
 LIMITS = Limits(memory_bytes=2 << 30, disk_bytes=8 << 20)
@@ -49,10 +47,7 @@ def main() -> None:
     for one, place in zip(listening, datagrams, strict=True):
         one.bind(place)
     threading.Thread(target=_accept, args=(server,), daemon=True).start()
-    way, start, *container = sys.argv[1:]
-    stack = ExitStack()
-    if start == "warm":
-        stack.enter_context(warm_workers())
+    way, *container = sys.argv[1:]
     shared: Any = {"subcalls": SubCalls(ScriptedLM(str.upper), Usage()), "cell_timeout": 60, "limits": LIMITS}
     runner: RemoteRunner
     if container:
@@ -68,7 +63,6 @@ def main() -> None:
     for line in sys.stdin:
         print(json.dumps(_answer(runner, json.loads(line)["code"])), flush=True)
     runner.close()
-    stack.close()
     for file in files:
         file.unlink()
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from monocontext.text.from_str import wrap_str
 from rlm import ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
@@ -276,16 +277,9 @@ def test_a_flood_of_requests_ends_the_run() -> None:
 
 
 def test_what_the_worker_asks_of_a_context_is_bounded_before_it_is_read() -> None:
-    class Lazy:
-        def __len__(self) -> int:
-            return 3
-
-        def __getitem__(self, key: Any) -> Any:
-            return "abc"[key]
-
     bomb = b"[" + b"[]," * (HEAD_BYTES // 3) + b"1]"
     lie = framed({"op": "context", "id": 1}, bomb)
-    runner = Liar(lambda enemy: enemy.sendall(lie), Lazy())
+    runner = Liar(lambda enemy: enemy.sendall(lie), wrap_str("abc"))
     with pytest.raises(ChannelAbuse, match="sent a context request of"):
         runner.run("1")
     runner.close()

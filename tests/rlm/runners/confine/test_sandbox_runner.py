@@ -26,7 +26,7 @@ from rlm.calls.usage import Usage
 from rlm.errors import AnswerRefused, ChannelAbuse, RunnerUnavailable
 from rlm.runners import make_runner
 from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
-from rlm.runners.confine import bubblewrap
+from rlm.runners.confine import bubblewrap, kills
 from rlm.runners.confine.limits import Limits
 from rlm.runners.process import Process, ProcessRunner
 
@@ -73,7 +73,7 @@ def test_honest_code_with_many_lone_surrogates_is_told_so_and_goes_on(sandbox: M
 
 
 def test_a_context_that_is_neither_data_nor_served_is_refused_by_name(sandbox: Make) -> None:
-    with pytest.raises(RunnerUnavailable, match=r"a Foo is neither plain data nor a sequence.*--runner local"):
+    with pytest.raises(RunnerUnavailable, match=r"a Foo is no plain data.*--runner local"):
         sandbox(type("Foo", (), {})())
     with pytest.raises(RunnerUnavailable, match=r"contains more than plain data"):
         sandbox([object()])
@@ -405,41 +405,6 @@ def test_an_abused_channel_ends_the_run() -> None:
     assert isinstance(caught.value, RLMError)
 
 
-def test_any_lazy_sequence_is_served_by_length_slices_and_search(sandbox: Make) -> None:
-    class Far:
-        """Reads count, and nothing else of it may be reached."""
-
-        key = "planted-secret"
-
-        def __init__(self) -> None:
-            self.text, self.reads = "".join(f"line {i}\n" for i in range(1000)), 0
-
-        def __len__(self) -> int:
-            return len(self.text)
-
-        def __getitem__(self, at: Any) -> str:
-            self.reads += 1
-            return self.text[at]
-
-        def find(self, needle: str, start: int = 0) -> int:
-            return self.text.find(needle, start)
-
-        @property
-        def lines(self) -> list[str]:
-            return self.text.splitlines(keepends=True)
-
-    far = Far()
-    runner = sandbox(far)
-    code = "print(len(context), context[-1:] == '\\n', context[7:13], context.find('line 9'), context.lines[5:7])"
-    expected = f"{len(far)} True line 1 {far.text.find('line 9')} {far.lines[5:7]}\n"
-    assert runner.run(code).stdout == expected
-    assert far.reads >= 2
-    assert runner.run("type(context).__name__").stdout == "'Far'\n"
-    assert "AttributeError" in runner.run("context.key").stderr
-    assert "IndexError" in runner.run("context[10**9]").stderr
-    assert "ValueError: this search is too long: 2," in runner.run("context.find('x' * 2_000_000)").stderr
-
-
 class Echo:
     """A context that serves itself; `Abuse` is what it raises for a request that no honest worker sends."""
 
@@ -579,3 +544,15 @@ def test_a_worker_that_gives_up_says_why() -> None:
     os.close(other_end)
     process = Process(ended, Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES), lifeline)
     assert process.end(gone=True) == process.end() == "exit status 70: no room [31mleft"
+
+
+def test_a_kill_at_the_start_says_what_is_known_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vmstat = tmp_path / "vmstat"
+    vmstat.write_text("pgfault 12\noom_kill 3\n")
+    monkeypatch.setattr(kills, "_VMSTAT", vmstat)
+    before = kills.memory_kills()
+    assert kills.why_killed(before).startswith("not for lack of memory as the kernel counts it (")
+    vmstat.write_text("oom_kill 5\n")
+    assert (before, kills.why_killed(before).partition(":")[0]) == (
+        3, "as the kernel killed 2 processes for lack of memory meanwhile",
+    )  # fmt: skip
