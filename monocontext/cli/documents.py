@@ -18,6 +18,7 @@ from monocontext.cli.writing import (
     Errors,
     FollowLinks,
     Globs,
+    NoIgnore,
     Places,
     print_root,
     split_places,
@@ -73,9 +74,7 @@ def sync(
     places: Places,
     delete: Annotated[bool, Option("--delete", help="Also remove documents whose files are gone.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Change nothing; list what would change.")] = False,
-    no_ignore: Annotated[
-        bool, Option("--no-ignore", help="Also take files of a git repository that git ignores.")
-    ] = False,
+    no_ignore: NoIgnore = False,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
     include: Globs = None,

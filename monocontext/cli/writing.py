@@ -43,8 +43,8 @@ Encoding = Annotated[str, Option(help="Encoding of the sources.")]
 Errors = Annotated[
     str,
     Option(
-        help="Bytes that are not text: strict refuses them, replace puts U+FFFD, skip leaves such files out.",
-        autocompletion=one_of("strict", "replace", "skip"),
+        help="Bytes that are not text: strict refuses them, replace puts U+FFFD in their place.",
+        autocompletion=one_of("strict", "replace"),
     ),
 ]
 Header = Annotated[str, Option(help="Line to write before each file of a directory; empty for none.")]
@@ -54,6 +54,7 @@ Globs = Annotated[
         metavar="GLOB", help="Files and folders of a directory to take, or to leave out, as in .gitignore; repeatable."
     ),
 ]
+NoIgnore = Annotated[bool, Option("--no-ignore", help="Also take files of a git repository that git ignores.")]
 FollowLinks = Annotated[bool, Option("--follow-links", help="Follow links in a directory, also out of it.")]
 Tables = Annotated[
     str | None,
@@ -90,6 +91,7 @@ def input_options(
     header: Header = HEADER,
     include: Globs = None,
     exclude: Globs = None,
+    no_ignore: NoIgnore = False,
     follow_links: FollowLinks = False,
     tables: Tables = None,
     text_field: TextField = "text",
@@ -104,6 +106,7 @@ def input_options(
         "header": header if not header or header.endswith("\n") else header + "\n",
         "include": tuple(include or ()),
         "exclude": tuple(exclude or ()),
+        "ignored": no_ignore,
         "follow_links": follow_links,
         "note": note,
     }
@@ -251,6 +254,11 @@ def _sources(names: list[str], tables: str | None, fields: dict[str, Any], uniqu
         raise ValueError(f"--documents must be one of {', '.join(KINDS)}, not {tables!r}")
     if tables is None and (unique or fields["name_field"] is not None or fields["text_field"] != "text"):
         raise ValueError("--text-field, --name-field and --unique need --documents")
+    if place := next((name for name in names if "://" in name), None):
+        raise ValueError(
+            f"{place} is not a file here: `monocontext sync {place} URL` stores its objects as documents, and "
+            f"`monocontext index {place} URL` refers to them without a copy"
+        )
     paths = [name if name == "-" else Path(name).expanduser() for name in names]
     if tables is None and "-" not in names:
         return cast("list[Source]", paths)  # a list, so that documents of the same name can be told apart

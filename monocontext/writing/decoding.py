@@ -1,11 +1,15 @@
-"""Decode streams of bytes into UTF-8, and tell text from binary files."""
+"""Decode streams of bytes into UTF-8, unpack compressed ones, and tell text from what is none."""
 
 from __future__ import annotations
 
+import bz2
 import codecs
+import gzip
+import lzma
 import re
-from collections.abc import Iterator
-from typing import IO
+import zlib
+from collections.abc import Callable
+from typing import IO, Any
 
 from monocontext.errors import InvalidText
 from monocontext.writing.input_options import InputOptions
@@ -15,11 +19,45 @@ PIECE_BYTES = 1 << 20
 HEAD_BYTES = 8_000
 """The first bytes of a file, which decide whether it is binary, as in git."""
 
+_ZSTD_BYTES = 4 << 10
+"""The compressed bytes that are decoded at once: they may hold 100 MB of text."""
+
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 """Bytes that no text has in an encoding that extends ASCII."""
 
+_PACKED: dict[bytes, tuple[str, Callable[[IO[bytes]], Any]]] = {
+    rb"\x1f\x8b\x08": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    rb"\x28\xb5\x2f\xfd": ("zstd", lambda file: _ZstdFile(file)),
+    rb"BZh[1-9]1AY&SY": ("bzip2", bz2.BZ2File),
+    rb"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+}
+"""Compressed files that are read as the text in them, by their first bytes."""
+_KINDS = {
+    rb"%PDF-": "a PDF",
+    rb"PK\x03\x04": "a zip archive or an office file",
+    rb"\xd0\xcf\x11\xe0": "an office file",
+    rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP": "a picture",
+    rb"\x7fELF|MZ.\x00": "a program",
+    rb"PAR1[\x15\x00]": "a Parquet table",
+    rb"SQLite format 3\x00": "a database",
+    rb"7z\xbc\xaf|Rar!\x1a|\x04\x22\x4d\x18": "an archive",
+}
+"""What a file is that is no text, by its first bytes. A remedy such as another encoding would store noise."""
+
 Utf8 = tuple[bytes, int]
 """Text in UTF-8, and its number of characters."""
+
+
+class NotText(InvalidText):
+    """A file, object or stream is not text."""
+
+    def __init__(self, name: str, reason: str, remedy: str = "", details: str = "") -> None:
+        super().__init__(f"{name}: {reason}{details}" + (f"; {remedy}" if remedy else ""))
+        self.reason = reason
+        """Why, in a few words."""
+
+    def __reduce__(self) -> Any:
+        return InvalidText, (str(self),)
 
 
 def encode_utf8(text: str) -> Utf8:
@@ -30,14 +68,6 @@ def encode_utf8(text: str) -> Utf8:
         raise InvalidText(
             f"text: the encoding gave a lone surrogate U+{found:04X}, which UTF-8 cannot represent"
         ) from None
-
-
-def read_stream(file: IO[bytes], name: str, reading: InputOptions) -> Iterator[Utf8]:
-    """Yield the text of a file that is open in binary mode. Messages call it `name`."""
-    decoder = Decoder(name, reading)
-    while data := file.read(PIECE_BYTES):
-        yield decoder.feed(data)
-    yield decoder.finish()
 
 
 class Decoder:
@@ -61,23 +91,22 @@ class Decoder:
         if keeps and not pending and data.isascii():
             self._read_bytes += len(data)
             return data, len(data)
-        if not self._read_bytes and (wide := _unexpected_utf_16(data, self._reading)):
-            raise InvalidText(f"{self._name} looks like UTF-16, not {self._reading.encoding}: give encoding={wide!r}")
+        if not self._read_bytes and (wide := unexpected_utf_16(data, self._reading.encoding)):
+            raise NotText(self._name, f"looks like UTF-16, not {self._reading.encoding}", f"give encoding={wide!r}")
         try:
             text = self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
             at = self._read_bytes - len(pending) + error.start
             found = error.object[error.start : error.start + 1].hex()
-            raise InvalidText(
-                f"{self._name}: not {self._reading.encoding} at byte {at} (0x{found}): {error.reason}; "
-                f"exclude it, give its encoding, replace what is not text (errors='replace'), or leave such files out "
-                f"(errors='skip')"
+            raise NotText(
+                self._name,
+                f"not {self._reading.encoding} at byte {at}",
+                "give its encoding, or replace what is not text (errors='replace')",
+                f" (0x{found}): {error.reason}",
             ) from None
         except UnicodeError as error:  # an error of the whole stream, such as UTF-16 without its byte order mark
             reason = " ".join(str(error).split())
-            raise InvalidText(
-                f"{self._name}: not {self._reading.encoding}: {reason}; exclude it, or give its encoding"
-            ) from None
+            raise NotText(self._name, f"not {self._reading.encoding}: {reason}", "give its encoding") from None
         self._read_bytes += len(data)
         if keeps:
             data = pending + data
@@ -92,24 +121,6 @@ class Decoder:
     def finish(self) -> Utf8:
         """The text after the last piece. Raises `InvalidText` if that ended inside a character."""
         return self.feed(b"", final=True)
-
-
-def decodes(file: IO[bytes], reading: InputOptions) -> bool:
-    """Whether all of a file can be decoded; leaves it at its beginning."""
-    decoder = codecs.getincrementaldecoder(reading.encoding)()
-    try:
-        data = file.read(PIECE_BYTES)
-        if _unexpected_utf_16(data, reading):
-            return False
-        while data:
-            decoder.decode(data)
-            data = file.read(PIECE_BYTES)
-        decoder.decode(b"", True)
-    except UnicodeError:
-        return False
-    finally:
-        file.seek(0)
-    return True
 
 
 def is_binary(head: bytes, encoding: str) -> bool:
@@ -138,7 +149,62 @@ def utf_16_without_mark(head: bytes) -> str:
     return ""
 
 
-def _unexpected_utf_16(data: bytes, reading: InputOptions) -> str:
-    """The encoding of a file that begins with `data`, if that is UTF-16 but the options name an encoding that extends
-    ASCII; else empty."""
-    return utf_16_without_mark(data[:HEAD_BYTES]) if "a".encode(reading.encoding) == b"a" else ""
+def unexpected_utf_16(head: bytes, encoding: str) -> str:
+    """The encoding of a file that begins with `head`, if that is UTF-16 and `encoding` extends ASCII; else empty."""
+    if "a".encode(encoding) != b"a":
+        return ""
+    has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and encoding.lower().startswith("utf")
+    return "utf-16" if has_mark else utf_16_without_mark(head[:HEAD_BYTES])
+
+
+def kind_of_file(head: bytes) -> str:
+    """What a file with this beginning is, if that is known to be no text; else empty."""
+    return next((kind for magic, kind in _KINDS.items() if re.match(magic, head, re.DOTALL)), "")
+
+
+def packed_by(head: bytes) -> str:
+    """The compression of a file with this beginning; empty for none that is read."""
+    return next((name for magic, (name, _) in _PACKED.items() if re.match(magic, head)), "")
+
+
+class Unpacked:
+    """Reads the text of a compressed file that is open at its beginning."""
+
+    def __init__(self, file: IO[bytes], packing: str, name: str) -> None:
+        """`packing`: as `packed_by` found it. `name`: that of the file in messages."""
+        self._file = next(reader(file) for kind, reader in _PACKED.values() if kind == packing)
+        self._packing, self._name = packing, name
+
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes. Raises `NotText` for damaged data, also for data that breaks off."""
+        from zstandard import ZstdError
+
+        try:
+            return bytes(self._file.read(size))
+        except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, ZstdError) as error:
+            raise NotText(self._name, f"damaged {self._packing} data: {error}") from None
+
+
+class _ZstdFile:
+    """Reads the text of a zstd file in one frame or several. The reader of `zstandard` takes a cut file for a whole
+    one."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        from zstandard import ZstdDecompressor
+
+        self._file = file
+        self._decompressor = ZstdDecompressor()
+        self._frame = self._decompressor.decompressobj()
+
+    def read(self, size: int) -> bytes:
+        text = bytearray()
+        while len(text) < size:
+            data = self._frame.unused_data or self._file.read(_ZSTD_BYTES)
+            if self._frame.eof:
+                if not data:
+                    break
+                self._frame = self._decompressor.decompressobj()
+            elif not data:
+                raise EOFError("it breaks off")
+            text += self._frame.decompress(data)
+        return bytes(text)

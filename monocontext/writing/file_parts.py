@@ -13,17 +13,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from itertools import dropwhile, islice
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import IO, Any
 
-from monocontext.errors import InvalidText, NotFound
+from monocontext.errors import InvalidText
 from monocontext.format.filters.frame_column import fold_head
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
-from monocontext.stores.regular_file import open_file
 from monocontext.writing.batches import (
     BATCH_BYTES,
     BORDER_BYTES,
@@ -34,15 +33,13 @@ from monocontext.writing.batches import (
     border_in,
     store_batch,
 )
-from monocontext.writing.decoding import HEAD_BYTES, PIECE_BYTES, Decoder, is_binary
-from monocontext.writing.document_names import displayable, document_name, prefixes_of
+from monocontext.writing.decoding import HEAD_BYTES, PIECE_BYTES, Decoder, NotText, Utf8, is_binary
 from monocontext.writing.documents import DocumentRows
-from monocontext.writing.folder import Folder
 from monocontext.writing.input_options import InputOptions
-from monocontext.writing.inputs import note_left_out, note_links
 from monocontext.writing.place import open_store_at
 from monocontext.writing.reuse import ReusableSegments
 from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames
+from monocontext.writing.sources import Source, describe, find_files, may_be_cut, note_left_out, read_source
 from monocontext.writing.stored_columns import make_filters, store_columns
 
 _FOLLOWING = 64
@@ -50,58 +47,22 @@ _FOLLOWING = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """A folder, or a file that is named by itself."""
-
-    path: Path
-    """The path as it was given, for messages."""
-    absolute: str
-    is_folder: bool
-    prefix: str
-    """The prefix of the names of its documents."""
-    header: str
-    """The header line before each file of a folder; empty for none."""
-    follow_links: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """Bytes [start, stop) of a file; both ends are between characters and not inside CR LF."""
 
-    origin: Origin
-    name: str
-    """The path below the folder; empty for a file that is named by itself."""
-    size_bytes: int
-    """The size of the whole file, as listed."""
-    modified_ns: int
+    source: Source
+    header: str
+    """The header line before the document; empty for none."""
     start: int
     stop: int
 
     @property
-    def document(self) -> str:
-        """The name of the document."""
-        if self.origin.is_folder:
-            return displayable(self.origin.prefix + self.name)
-        return document_name(self.origin.path, self.origin.prefix)
+    def is_whole(self) -> bool:
+        return self.start == 0 and self.is_last
 
     @property
-    def header(self) -> str:
-        """The header line before the document; empty for none."""
-        return self.origin.header.replace("{path}", self.document) if self.origin.is_folder else ""
-
-    def open(self) -> IO[bytes]:
-        """Open the file, not only the part. Raises `OSError`."""
-        if not self.origin.is_folder:
-            return open_file(Path(self.origin.absolute))
-        return Folder(self.origin.absolute, follow_links=self.origin.follow_links).open(self.name)
-
-    def is_binary(self, opened: IO[bytes]) -> bool:
-        """Whether the opened file is left out of an upload; leaves it at its beginning."""
-        if not self.origin.is_folder or self.start:
-            return False
-        head = opened.read(HEAD_BYTES)
-        opened.seek(0)
-        return is_binary(head, "utf-8")
+    def is_last(self) -> bool:
+        return bool(self.stop == self.source.facts["bytes"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +87,8 @@ class Counts:
     header: tuple[int, int, int] = (0, 0, 0)
     """The size of the header line before its document."""
     text: tuple[int, int, int] = (0, 0, 0)
-    is_binary: bool = False
-    """Whether the file is left out."""
+    left_out: str = ""
+    """The file and why it is left out; empty if it is not."""
 
 
 @dataclass(slots=True)
@@ -185,21 +146,20 @@ def write_parts(
             tasks.append(task)
             yield task
 
-    binaries: dict[Path, list[str]] = {}
+    left_out: dict[str, list[str]] = {}
     for found in in_order(executor, work, noted(), PARTS_AHEAD):
         task = tasks.popleft()
         done = found or _store_here(task, work, paths, reading)
         gathering.add(done.stored_batch)
         keys += [done.columns_key] if done.columns_key else []
         for part, counts in zip(task.parts, done.counts, strict=True):
-            if counts.is_binary:
-                binaries.setdefault(part.origin.path, []).append(part.name)
+            if counts.left_out:
+                left_out.setdefault(part.source.where, []).append(counts.left_out)
             else:
                 _count(rows, part, counts)
         for note in done.notes:
             reading.note(note)
-    for folder, names in binaries.items():
-        note_left_out(folder, names, "binary", reading)
+    note_left_out(left_out, reading)
     written = gathering.finish()
     if keys:
         written.filters = make_filters(executor, keys, url, options, layout)
@@ -213,9 +173,9 @@ def _no_note(text: str) -> None:
 def _count(rows: DocumentRows, part: Part, counts: Counts) -> None:
     if part.start == 0:
         rows.add_counted_text(*counts.header)
-        rows.begin(part.document)
+        rows.begin(part.source.name)
     rows.add_counted_text(*counts.text)
-    if part.stop == part.size_bytes:
+    if part.is_last:
         rows.end()
 
 
@@ -223,35 +183,19 @@ def _count(rows: DocumentRows, part: Part, counts: Counts) -> None:
 
 
 def _parts(paths: Sequence[Path], reading: InputOptions) -> Iterator[Part]:
-    prefixes = prefixes_of(paths, reading)
-    for path in paths:
-        absolute, is_folder = os.path.abspath(path), path.is_dir()
-        origin = Origin(path, absolute, is_folder, prefixes.get(path, ""), reading.header, reading.follow_links)
-        if not is_folder:
-            yield from _cut_file(origin, "", absolute)
+    for source in find_files(paths, reading):
+        if not source.is_selected:
             continue
-        folder = Folder(path, follow_links=reading.follow_links)
-        for name in folder.files():
-            if reading.selects(name):
-                yield from _cut_file(origin, name, os.path.join(folder.path, name))
-        note_links(folder, path, reading)
-
-
-def _cut_file(origin: Origin, name: str, path: str) -> Iterator[Part]:
-    """Yield the file as one part, or a large file as several."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        raise NotFound(f"{origin.path}: no such file") from None
-    rest = Part(origin, name, found.st_size, found.st_mtime_ns, 0, found.st_size)
-    if found.st_size > 2 * BATCH_BYTES:
-        with rest.open() as opened:
-            is_whole = rest.is_binary(opened)
-            while not is_whole and rest.stop - rest.start > 2 * BATCH_BYTES:
-                border = _border(opened, rest.start + BATCH_BYTES)
-                yield replace(rest, stop=border)
-                rest = replace(rest, start=border)
-    yield rest
+        header = reading.header.replace("{path}", source.name) if source.where else ""
+        rest = Part(source, header, 0, source.facts["bytes"])
+        if rest.stop > 2 * BATCH_BYTES:
+            is_text = may_be_cut(source, reading)
+            with source.open() as opened:
+                while is_text and rest.stop - rest.start > 2 * BATCH_BYTES:
+                    border = _border(opened, rest.start + BATCH_BYTES)
+                    yield replace(rest, stop=border)
+                    rest = replace(rest, start=border)
+        yield rest
 
 
 def _border(opened: IO[bytes], at: int) -> int:
@@ -288,12 +232,13 @@ def _cut_tasks(parts: Iterable[Part]) -> Iterator[Task]:
 def _ends_line(parts: Sequence[Part], before: bool) -> bool:
     """Whether the text of these parts ends in a newline; `before` if they have no text."""
     for part in reversed(parts):
-        with part.open() as opened:
-            if part.is_binary(opened):
+        with part.source.open() as opened:
+            head = opened.read(HEAD_BYTES)
+            if part.source.where and is_binary(head, "utf-8"):
                 continue
             opened.seek(max(part.stop - 3, part.start))
             end = opened.read(part.stop - opened.tell())
-        if end and not (end == codecs.BOM_UTF8 and part.size_bytes == len(end)):
+        if end and not (end == codecs.BOM_UTF8 and part.source.facts["bytes"] == len(end)):
             return end.endswith(b"\n")
         if part.header and part.start == 0:
             return part.header.endswith("\n")
@@ -306,7 +251,10 @@ def _store_here(
     """Do a task that a worker gave back."""
     found = work(task, is_driver=True)
     if found is None:  # `following` has too little text
-        from_last = dropwhile(lambda part: part != task.parts[-1], _parts(paths, replace(reading, note=_no_note)))
+        from_last = dropwhile(
+            lambda part: (part.source.name, part.start) != (task.parts[-1].source.name, task.parts[-1].start),
+            _parts(paths, replace(reading, note=_no_note)),
+        )
         found = work(replace(task, following=tuple(islice(from_last, 1, None)), is_all=True), is_driver=True)
     assert found is not None
     return found
@@ -375,40 +323,49 @@ def _texts(
     for part in parts:
         found = Counts()
         counts.append(found)
-        name = str(part.origin.path / part.name) if part.origin.is_folder else str(part.origin.path)
-        with part.open() as opened:
-            now = os.fstat(opened.fileno())
-            same = (now.st_size, now.st_mtime_ns) == (part.size_bytes, part.modified_ns)
-            is_whole = part.stop - part.start == part.size_bytes
-            if not same and not (is_driver and now.st_size >= part.size_bytes + (not is_whole)):
-                raise _Changed(name)
-            if part.is_binary(opened):
-                found.is_binary = True
-                continue
-            if part.header and part.start == 0:
-                header = ("" if ends_line else "\n") + part.header
-                found.header = len(header), len(header.encode()), header.count("\n")
-                ends_line = header.endswith("\n")
-                yield header.encode()
-            opened.seek(part.start)
-            for data, characters in _decoded(opened, part, Decoder(name, reading, part.start)):
-                before = found.text
-                found.text = before[0] + characters, before[1] + len(data), before[2] + data.count(b"\n")
+        _check_listed(part, is_driver)
+        pieces = read_source(part.source, reading) if part.is_whole else _read_range(part, reading)
+        try:
+            first = list(islice(pieces, 1))
+        except NotText as error:
+            if not part.source.where or not part.is_whole:
+                raise
+            found.left_out = describe(part.source, error)
+            continue
+        if part.header and part.start == 0:
+            header = ("" if ends_line else "\n") + part.header
+            found.header = len(header), len(header.encode()), header.count("\n")
+            ends_line = header.endswith("\n")
+            yield header.encode()
+        for data, characters in chain(first, pieces):
+            before = found.text
+            found.text = before[0] + characters, before[1] + len(data), before[2] + data.count(b"\n")
+            if data:
                 ends_line = data.endswith(b"\n")
                 yield data
 
 
-def _decoded(opened: IO[bytes], part: Part, decoder: Decoder) -> Iterator[tuple[bytes, int]]:
-    """Yield the text of a part in pieces of UTF-8, each with its number of characters."""
-    left = part.stop - part.start
-    while left:
-        read = opened.read(min(PIECE_BYTES, left))
-        if not read:
-            raise _Changed(part.document)
-        left -= len(read)
-        data, characters = decoder.feed(read)
-        if data:
-            yield data, characters
-    data, characters = decoder.finish()
-    if data:
-        yield data, characters
+def _check_listed(part: Part, is_driver: bool) -> None:
+    """Raise `_Changed` for a file that differs from the list. The driver accepts one that has grown, and any if it
+    reads the whole of it."""
+    with part.source.open() as opened:
+        now = os.fstat(opened.fileno())
+    facts = part.source.facts
+    same = (now.st_size, now.st_mtime_ns) == (facts["bytes"], facts["modified_ns"])
+    if not same and not (is_driver and (part.is_whole or now.st_size > facts["bytes"])):
+        raise _Changed(part.source.label)
+
+
+def _read_range(part: Part, reading: InputOptions) -> Iterator[Utf8]:
+    """Yield the text of a range in pieces."""
+    decoder = Decoder(part.source.label, reading, part.start)
+    with part.source.open() as opened:
+        opened.seek(part.start)
+        left = part.stop - part.start
+        while left:
+            read = opened.read(min(PIECE_BYTES, left))
+            if not read:
+                raise _Changed(part.source.label)
+            left -= len(read)
+            yield decoder.feed(read)
+    yield decoder.finish()

@@ -20,10 +20,11 @@ class ReadingOptions(TypedDict, total=False):
     """The fields of `InputOptions` as keywords."""
 
     encoding: str
-    errors: Literal["strict", "replace", "skip"]
+    errors: Literal["strict", "replace"]
     header: str
     include: tuple[str, ...]
     exclude: tuple[str, ...]
+    ignored: bool
     follow_links: bool
     note: Callable[[str], None]
 
@@ -34,14 +35,16 @@ class InputOptions:
 
     encoding: str = "utf-8"
     errors: str = "strict"
-    """`strict` refuses bytes that are not text; `replace` puts U+FFFD in their place; `skip` leaves out and names the
-    files with such bytes, and reads files twice."""
+    """What to do with bytes that are not text: `replace` puts U+FFFD in their place. `strict` refuses a file that is
+    named by itself; one that is found in a folder is left out and named."""
     header: str = HEADER
     """Line before each file of a directory; `{path}` is relative to that directory. Empty: no line."""
     include: tuple[str, ...] = ()
     """Globs of a directory's files to take, as in `.gitignore` (`globs`): `*.{py,md}`, `src/**`. Empty: all."""
     exclude: tuple[str, ...] = ()
     """Globs of files and folders to leave out; they come after those of `include`."""
+    ignored: bool = False
+    """Also take files that git ignores, in a folder with a git repository."""
     follow_links: bool = False
     """Take files and folders that links in a directory lead to, also outside it. Else links are left out and named."""
     note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
@@ -49,8 +52,8 @@ class InputOptions:
     default it warns."""
 
     def __post_init__(self) -> None:
-        if self.errors not in ("strict", "replace", "skip"):
-            raise ValueError(f"errors must be 'strict', 'replace' or 'skip', not {self.errors!r}")
+        if self.errors not in ("strict", "replace"):
+            raise ValueError(f"errors must be 'strict' or 'replace', not {self.errors!r}")
         try:
             "".encode(self.encoding)  # a look-up would find rot13, base64 and their like too, which give no text
         except (LookupError, UnicodeError):

@@ -8,26 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from monocontext.errors import InvalidText, NotFound
+from monocontext.errors import InvalidText
 from monocontext.format.documents import encode_metadata, encode_name
-from monocontext.stores.regular_file import open_file
-from monocontext.writing.decoding import (
-    HEAD_BYTES,
-    PIECE_BYTES,
-    Decoder,
-    Utf8,
-    decodes,
-    encode_utf8,
-    is_binary,
-    read_stream,
-)
-from monocontext.writing.document_names import displayable, document_name, prefixes_of
+from monocontext.writing.decoding import PIECE_BYTES, Decoder, Utf8, encode_utf8
 from monocontext.writing.documents import DocumentInputs, DocumentRows
-from monocontext.writing.folder import Folder, describe_left_out
 from monocontext.writing.input_options import InputOptions
-
-_MOST_NAMED = 5
-"""A note about files that were left out names this many, and counts the others."""
+from monocontext.writing.sources import find_files, named_file, prefixes_of, read_found, read_source
 
 Source = str | bytes | bytearray | memoryview | os.PathLike[str] | DocumentInputs
 
@@ -102,7 +88,7 @@ def _read_sources(
                 yield encode_utf8(_check_surrogates(source[start : start + PIECE_BYTES], characters + start, reading))
             characters += len(source)
         elif isinstance(source, os.PathLike):
-            yield from _read_path(Path(source), reading, ending, rows, prefixes.get(Path(source), ""))
+            yield from _read_paths([Path(source)], reading, ending, rows, prefixes)
         elif isinstance(source, DocumentInputs) and rows:
             yield from _read_documents(source, reading, ending, rows)
         else:
@@ -160,7 +146,8 @@ def _read_documents(
             continue
         yield _pass_batch(batch, reading, rows)
         batch, size = [], 0
-        texts = _read_file(Path(text), reading) if isinstance(text, os.PathLike) else _slices(text, name, reading)
+        is_path = isinstance(text, os.PathLike)
+        texts = read_source(named_file(Path(text)), reading) if is_path else _slices(text, name, reading)
         yield from _as_document(texts, name, metadata, rows)
         if not ending.is_newline:
             yield _NEWLINE
@@ -214,65 +201,15 @@ def _pass_batch(batch: _Batch, reading: InputOptions, rows: DocumentRows) -> Utf
     return data, len(joined)
 
 
-def is_text(folder: Folder, name: str, reading: InputOptions) -> bool:
-    """Whether a file of a folder is text, and so is not left out of an upload."""
-    with folder.open(name) as file:
-        if is_binary(file.peek()[:HEAD_BYTES], reading.encoding):
-            return False
-        return reading.errors != "skip" or decodes(file, reading)
-
-
-def _read_path(
-    path: Path, reading: InputOptions, ending: _Ending, rows: DocumentRows | None, prefix: str = ""
+def _read_paths(
+    paths: Sequence[Path],
+    reading: InputOptions,
+    ending: _Ending,
+    rows: DocumentRows | None,
+    prefixes: dict[Path, str] | None = None,
 ) -> Iterator[Utf8]:
-    if not path.is_dir():
-        if reading.errors == "skip" and path.is_file():
-            with open_file(path) as file:
-                if not decodes(file, reading):
-                    reading.note(f"left out {path}, which is not {reading.encoding}")
-                    return
-        yield from _as_document(_read_file(path, reading), document_name(path, prefix), None, rows)
-        return
-    folder = Folder(path, follow_links=reading.follow_links)
-    binaries, undecodable = [], []
-    for name in folder.files():
-        if not reading.selects(name):
-            continue
-        with folder.open(name) as file:
-            if is_binary(file.peek()[:HEAD_BYTES], reading.encoding):
-                binaries.append(name)
-                continue
-            if reading.errors == "skip" and not decodes(file, reading):
-                undecodable.append(name)
-                continue
-            if reading.header:
-                header = reading.header.replace("{path}", displayable(prefix + name))
-                yield encode_utf8(("" if ending.is_newline else "\n") + header)
-            texts = read_stream(file, str(path / name), reading)
-            yield from _as_document(texts, displayable(prefix + name), None, rows)
-    note_links(folder, path, reading)
-    note_left_out(path, binaries, "binary", reading)
-    note_left_out(path, undecodable, f"non-{reading.encoding}", reading)
-
-
-def note_links(folder: Folder, path: Path, reading: InputOptions) -> None:
-    """Name the links, pipes and other entries that listing a folder left out. No note without any."""
-    left_out = {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}
-    if left_out:
-        reading.note(f"{path}: {describe_left_out(left_out)}")
-
-
-def note_left_out(path: Path, names: Sequence[str], kind: str, reading: InputOptions) -> None:
-    """Count the files of a kind that were left out of a folder, and name the first ones. No note without any."""
-    if names:
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-        count = f"{len(names):,} {kind} file" + "s" * (len(names) > 1)
-        reading.note(f"{path}: left out {count}: {', '.join(names[:_MOST_NAMED])}{more}")
-
-
-def _read_file(path: Path, reading: InputOptions) -> Iterator[Utf8]:
-    try:
-        with open_file(path) as file:
-            yield from read_stream(file, str(path), reading)
-    except FileNotFoundError:
-        raise NotFound(f"{path}: no such file") from None
+    for source, texts in read_found(find_files(paths, reading, prefixes), reading):
+        if source.where and reading.header:
+            header = reading.header.replace("{path}", source.name)
+            yield encode_utf8(("" if ending.is_newline else "\n") + header)
+        yield from _as_document(texts, source.name, None, rows)

@@ -15,7 +15,7 @@ from monocontext.records import dataclass
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.writing.batches import BORDER_BYTES, border_in
-from monocontext.writing.decoding import HEAD_BYTES, utf_16_without_mark
+from monocontext.writing.decoding import HEAD_BYTES, NotText, kind_of_file, packed_by, unexpected_utf_16
 from monocontext.writing.segments import cut_frames
 
 READ_BYTES = 8 << 20
@@ -23,14 +23,6 @@ READ_BYTES = 8 << 20
 READS_AHEAD = 4
 """The reads at once."""
 
-_COMPRESSED = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"PK\x03\x04": "zip",
-    b"\x04\x22\x4d\x18": "lz4",
-}
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -91,7 +83,7 @@ class ObjectText:
             except UnicodeDecodeError as error:
                 raise InvalidText(
                     f"{self.source.url}: not UTF-8 at byte {self.offset + read + error.start}: {error.reason}; "
-                    f"`monocontext upload --encoding ...` stores it"
+                    f"`monocontext sync --encoding ...` stores it"
                 ) from None
             read += record.bytes
             yield frame, record
@@ -107,12 +99,7 @@ class ObjectText:
                 near = border_in(data[:BORDER_BYTES])
                 self.offset, data = first + near, data[near:]
             elif first == 0:
-                _refuse_compressed(source, data)
-                if wide := utf_16_without_mark(data[:HEAD_BYTES]):
-                    raise InvalidText(
-                        f"{source.url} looks like UTF-16, not UTF-8: `monocontext upload --encoding {wide}` stores its "
-                        f"text"
-                    )
+                _refuse(source, data[:HEAD_BYTES])
                 if data.startswith(_BOM):
                     self._note(f"{source.url}: skipped a byte order mark")
                     self.offset, data = len(_BOM), data[len(_BOM) :]
@@ -142,13 +129,16 @@ def read_objects(
                 yield ObjectText(source, islice(data, len(source.reads())), note)
 
 
-def _refuse_compressed(source: ObjectRange, head: bytes) -> None:
-    for magic, name in _COMPRESSED.items():
-        if head.startswith(magic):
-            raise InvalidText(
-                f"{source.url} is compressed ({name}), so it cannot be read in ranges: unpack it and pipe "
-                f"the text to `monocontext upload - URL`"
-            )
+def _refuse(source: ObjectRange, head: bytes) -> None:
+    """Raise `NotText` for an object that begins as no plain text in UTF-8 does."""
+    if packing := packed_by(head):
+        raise NotText(source.url, f"compressed ({packing})", f"`monocontext sync {source.url} URL` stores its text")
+    if kind := kind_of_file(head):
+        raise NotText(source.url, kind, "convert it to text first")
+    if wide := unexpected_utf_16(head, "utf-8"):
+        raise NotText(
+            source.url, "looks like UTF-16, not UTF-8", f"`monocontext sync --encoding {wide}` stores its text"
+        )
 
 
 def _whole_characters(data: bytes) -> int:

@@ -200,7 +200,7 @@ def _publish(path: Path, note: Note, store: Store) -> None:
         except InvalidText as error:
             raise InvalidText(_explain_no_text(path, error)) from None
     else:
-        publish(path, store, filters=False, errors="skip", exclude=(".*",), note=note)
+        publish(path, store, filters=False, exclude=(".*",), note=note)
 
 
 def _explain_no_text(path: Path, error: InvalidText) -> str:

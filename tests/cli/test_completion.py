@@ -36,7 +36,7 @@ def complete(program: str, *words: str) -> list[str]:
         ("monocontext config s", ["show"]),
         ("monocontext help cred", ["credentials"]),
         ("monocontext upload --codec r", ["raw"]),
-        ("monocontext upload --errors s", ["strict", "skip"]),
+        ("monocontext upload --errors s", ["strict"]),
         ("monocontext upload --documents c", ["csv"]),
         ("monocontext hooks install --agent cl", ["claude-code"]),
         ("monocontext cat --verb", ["--verbose"]),

@@ -206,6 +206,6 @@ def test_bad_text_and_a_missing_file_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_bytes(b"bad \xff\n")
     with ThreadPoolExecutor(2) as pool, warnings.catch_warnings():
         with pytest.raises(InvalidText, match=r"bad.txt: not utf-8 at byte 4 \(0xff\)"):
-            publish(tmp_path, fresh(), executor=pool)
+            publish(tmp_path / "bad.txt", fresh(), executor=pool)
         with pytest.raises(NotFound, match=r"none.txt: no such file"):
             publish([tmp_path / "none.txt"], fresh(), executor=pool)

@@ -149,6 +149,6 @@ def test_what_is_not_utf_8_is_refused_with_its_place(at: int, tmp_path: Path) ->
     (tmp_path / "texts" / "a.txt").write_bytes(b"x" * at + b"\xff" + b"y" * (9000 - at))
     with (
         ThreadPoolExecutor(2) as pool,
-        pytest.raises(InvalidText, match=rf"a\.txt: not UTF-8 at byte {at}: .*upload --encoding"),
+        pytest.raises(InvalidText, match=rf"a\.txt: not UTF-8 at byte {at}: .*sync --encoding"),
     ):
         index(tmp_path / "texts", tmp_path / "ctx", frame_bytes=600, executor=pool)

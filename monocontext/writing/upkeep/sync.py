@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any, Unpack
 
 from monocontext.engine.fetch.threads import in_threads
@@ -22,15 +23,15 @@ from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass
 from monocontext.stores.protocol import Store
+from monocontext.writing.decoding import NotText
 from monocontext.writing.documents import documents
 from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import append, publish
+from monocontext.writing.sources import Source, describe, find_files, find_objects, note_left_out, read_source
 from monocontext.writing.upkeep.edit import edit
 from monocontext.writing.upkeep.edited_documents import load_documents
 from monocontext.writing.upkeep.edited_text import Change
-from monocontext.writing.upkeep.find_sources import find_sources
-from monocontext.writing.upkeep.sync_source import SyncSource
 
 _REQUESTS = 8
 """The most files that are read at once."""
@@ -61,7 +62,6 @@ def sync(
     *,
     delete: bool = False,
     dry_run: bool = False,
-    ignored: bool = False,
     store_options: StoreOptions | None = None,
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
@@ -72,10 +72,10 @@ def sync(
     have the names that `publish` gives to files, or the keys of objects, and no header lines. If there is no context,
     one is made.
 
-    `delete`: delete documents without a source; raises `NotFound` if there is no source at all. `dry_run`: change
-    nothing, but return the changes. In a folder with a git repository, files that git ignores are left out, unless
-    `ignored`. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store new documents; this
-    process reads all sources. `reading`: as for `publish`.
+    `delete`: delete documents whose source is gone; raises `NotFound` if there is no source at all. A document stays
+    whose name `include` and `exclude` do not select, or whose source is there but is no text; that is noted. `dry_run`:
+    change nothing, but return the changes. `executor`: any `concurrent.futures.Executor`, whose workers then encode and
+    store new documents; this process reads all sources. `reading`: as for `publish`.
 
     Reads each source that is new, or whose size or time differs from the recorded one, and in the second case also the
     text of its document. Changed texts are kept in memory, new ones are not. Replaced and deleted documents are one
@@ -86,25 +86,17 @@ def sync(
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     with ExitStack() as stack:
         store = stack.enter_context(open_store_at(url, store_options))
-        sources_read = find_sources(
-            given,
-            options,
-            ignored=ignored,
-            own=store.url,
-            store_options=store_options,
-            stack=stack,
-        )
-        files = {file.name: file for file in sources_read}
+        there = {file.name: file for file in _find(given, options, store.url, store_options, stack)}
         base, found = on_newest(
-            store, read_newest(store), lambda base: _compare(store, base, files, options, delete, store_options)
+            store, read_newest(store), lambda base: _compare(store, base, there, options, delete, store_options)
         )
         changes, new = found.changes, found.new
         added: list[str] = []
         root = base
         if dry_run:
-            added = [file.name for file in new if file.is_text(options)]
+            added = [name for name, _, _ in _inputs(new, options, found.left_out)]
         else:
-            inputs = documents(_inputs(new, options, added))
+            inputs = documents(_inputs(new, options, found.left_out, added))
             place = store if executor is None else url  # workers open it themselves
             if base is None:
                 root = publish(inputs, place, store_options=store_options, executor=executor)
@@ -112,27 +104,29 @@ def sync(
                 if changes:
                     root = edit(store, lambda names: _numbered(changes, names), (), store_options)
                 root = append(inputs, place, store_options=store_options, executor=executor) if new else root
-        unchanged = len(files) - len(new) - len(found.changed) - found.binary
+        note_left_out(found.left_out, options)
+        unchanged = found.known - len(found.changed)
         return Synced(tuple(added), tuple(found.changed), tuple(found.gone), unchanged, found.touched, root)
 
 
 @dataclass(frozen=True)
 class _Differences:
     """The differences between sources and the documents of a generation. `touched` counts files with another time but
-    the same text, `binary` files that are no longer text."""
+    the same text, `known` the stored documents whose source is text."""
 
-    new: list[SyncSource]
+    new: list[Source]
     changes: dict[bytes, Change]
     changed: list[str]
     gone: list[str]
     touched: int
-    binary: int
+    known: int
+    left_out: dict[str, list[str]]
 
 
 def _compare(
     store: Store,
     base: Manifest | None,
-    files: dict[str, SyncSource],
+    there: dict[str, Source],
     options: InputOptions,
     delete: bool,
     store_options: StoreOptions | None,
@@ -140,43 +134,70 @@ def _compare(
     """Compare sources with the documents of `base`. Reads those that may differ, and their documents."""
     root = base and expand(base, lambda directory: store.get(directory.key).data)
     with closing(_StoredDocuments(store, root, store_options)) as stored:
-        if delete and stored.numbers and not files:
+        if delete and stored.numbers and not there:
             raise NotFound(f"no file in the sources: `delete` would remove all {len(stored.numbers):,} documents")
-        new = [file for file in files.values() if stored.facts(file.name) is None]
-        known = (file for file in files.values() if stored.facts(file.name) is not None)
-        unsure = [f for f in known if stored.file_facts(f.name) != f.facts["file"]]
+        files = [file for file in there.values() if file.is_selected]
+        new = [file for file in files if file.name not in stored.numbers]
+        unsure = [f for f in files if f.name in stored.numbers and stored.facts(f.name).get("file") != f.facts]
         changes: dict[bytes, Change] = {}
         changed: list[str] = []
-        binary: set[str] = set()
-        touched = 0
-        texts = in_threads(lambda file: file.text(options), unsure, _REQUESTS, _THREADS)
-        for file, text in zip(unsure, texts, strict=True):
-            if text is None:
-                binary.add(file.name)
+        left_out: dict[str, list[str]] = {}
+        known, touched = len(files) - len(new), 0
+        for file, text in zip(
+            unsure, in_threads(lambda file: _text(file, options), unsure, _REQUESTS, _THREADS), strict=True
+        ):
+            if isinstance(text, NotText):
+                left_out.setdefault(file.where, []).append(f"{describe(file, text)}, stored as it was")
+                known -= 1
                 continue
-            facts = encode_metadata({**(stored.facts(file.name) or {}), **file.facts}, 0)
+            facts = encode_metadata({**stored.facts(file.name), "file": file.facts}, 0)
             if stored.text(file.name) == text:
-                if stored.file_facts(file.name) == file.facts["file"]:
-                    continue
                 touched += 1
                 changes[file.name.encode()] = Change(None, facts, True)
             else:
                 changed.append(file.name)
                 changes[file.name.encode()] = Change(text, facts)
-        gone = [name for name in stored.numbers if name not in files or name in binary] if delete else []
+        gone = [name for name in stored.numbers if name not in there and options.selects(name)] if delete else []
         changes |= {name.encode(): Change(None) for name in gone}
-        return _Differences(new, changes, changed, gone, touched, len(binary))
+        return _Differences(new, changes, changed, gone, touched, known, left_out)
+
+
+def _find(
+    given: list[str | os.PathLike[str]],
+    options: InputOptions,
+    own: str,
+    store_options: StoreOptions | None,
+    stack: ExitStack,
+) -> Iterator[Source]:
+    """Yield the sources at paths, and those at URLs of places, whose stores `stack` closes."""
+    places = [each for each in given if isinstance(each, str) and "://" in each]
+    yield from find_files([Path(each) for each in given if each not in places], options)
+    for place in places:
+        yield from find_objects(stack.enter_context(open_store_at(place, store_options)), options, own)
+
+
+def _text(file: Source, options: InputOptions) -> str | NotText:
+    """Read a source; one that was found in a folder or a place may be no text."""
+    try:
+        return b"".join(data for data, _ in read_source(file, options)).decode()
+    except NotText as error:
+        if not file.where:
+            raise
+        return error
 
 
 def _inputs(
-    new: list[SyncSource], options: InputOptions, added: list[str]
+    new: list[Source], options: InputOptions, left_out: dict[str, list[str]], added: list[str] | None = None
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield new documents, each read when it is stored. Appends their names to `added`."""
+    """Yield new documents, each read when it is stored. Appends their names to `added`, and adds to `left_out`."""
     for file in new:
-        text = file.text(options)
-        if text is not None:
+        text = _text(file, options)
+        if isinstance(text, NotText):
+            left_out.setdefault(file.where, []).append(describe(file, text))
+            continue
+        if added is not None:
             added.append(file.name)
-            yield file.name, text, file.facts
+        yield file.name, text, {"file": file.facts}
 
 
 def _numbered(changes: dict[bytes, Change], names: Iterable[bytes]) -> dict[int, Change]:
@@ -210,14 +231,10 @@ class _StoredDocuments:
         )
         self._text = self._context.read(base) if base else None
 
-    def facts(self, name: str) -> dict[str, Any] | None:
-        """The metadata of a document, or None if there is no document with that name."""
-        found = self.numbers.get(name)
-        return None if found is None else found[0].metadata(found[1])
-
-    def file_facts(self, name: str) -> object:
-        """The size and time of a document's file, as recorded in its metadata."""
-        return (self.facts(name) or {}).get("file")
+    def facts(self, name: str) -> dict[str, Any]:
+        """The metadata of a document; `file` in it is what was recorded of its source."""
+        page, i = self.numbers[name]
+        return page.metadata(i)
 
     def text(self, name: str) -> str:
         assert self._text is not None

@@ -154,18 +154,18 @@ COMPRESSED = {
 
 
 @pytest.mark.parametrize("kind", COMPRESSED)
-def test_compressed_objects_name_upload(place: Place, kind: str) -> None:
+def test_compressed_objects_name_sync(place: Place, kind: str) -> None:
     place.put("b/zipped", COMPRESSED[kind])
-    with pytest.raises(InvalidText, match=rf"texts/b/zipped is compressed \({kind}\).*`monocontext upload"):
+    with pytest.raises(InvalidText, match=r"texts/b/zipped: (compressed \(.*`monocontext sync|.*archive.*convert it)"):
         index(place.url("texts"), place.url("context"))
     with pytest.raises(NotFound):
         Monocontext.open(place.url("context"))
 
 
-def test_utf_16_without_its_mark_names_upload(place: Place) -> None:
+def test_utf_16_without_its_mark_names_sync(place: Place) -> None:
     place.put("wide", "a needle\n".encode("utf-16-le"))
     with pytest.raises(
-        InvalidText, match=r"texts/wide looks like UTF-16, not UTF-8: `monocontext upload --encoding utf-16-le`"
+        InvalidText, match=r"texts/wide: looks like UTF-16, not UTF-8; `monocontext sync --encoding utf-16-le`"
     ):
         index(place.url("texts"), place.url("context"))
 
@@ -192,7 +192,7 @@ def test_what_is_not_utf_8_is_refused_with_its_place(data: bytes, at: int, frame
     store = open_store(f"memory://{name}/texts")
     store.put("a.txt", b"good\n")
     store.put("bad.txt", data)
-    with pytest.raises(InvalidText, match=rf"texts/bad\.txt: not UTF-8 at byte {at}: .*upload --encoding"):
+    with pytest.raises(InvalidText, match=rf"texts/bad\.txt: not UTF-8 at byte {at}: .*sync --encoding"):
         index(f"memory://{name}/texts", f"memory://{name}/context", frame_bytes=frame_bytes)
     forget(name)
 

@@ -39,17 +39,18 @@ def test_names_that_no_folder_tells_apart_are_refused(files: Path) -> None:
 
 def test_a_path_above_the_folder_is_no_name(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(files / "fa")
-    assert [*stored("memory://n", Path("../fb/y.txt"))] == ["fb/y.txt"]
+    assert [*stored("memory://n", Path("../fb/y.txt"))] == ["y.txt"]
+    assert [*stored("memory://n", Path("../fb/x.txt"), Path("x.txt"))] == ["fb/x.txt", "x.txt"]
 
 
 def test_files_that_are_no_text_are_left_out_and_named(files: Path) -> None:
     (files / "fb" / "latin.txt").write_bytes(b"x" * 3_000_000 + b"\xe9")
     notes: list[str] = []
-    publish([files / "fb"], "memory://skip", errors="skip", note=notes.append)
+    publish([files / "fb"], "memory://skip", note=notes.append)
     assert [*Monocontext.open("memory://skip").documents] == ["x.txt", "y.txt"]
-    assert notes == [f"{files / 'fb'}: left out 1 non-utf-8 file: latin.txt"]
-    with pytest.raises(InvalidText, match="errors='skip'"):
-        publish([files / "fb"], "memory://strict")
+    assert notes == [f"{files / 'fb'}: left out 1 file that is not text: latin.txt (not utf-8 at byte 3000000)"]
+    with pytest.raises(InvalidText, match="errors='replace'"):
+        publish([files / "fb" / "latin.txt"], "memory://strict")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])

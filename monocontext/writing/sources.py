@@ -1,0 +1,326 @@
+"""Find the files and objects to read, name their documents, and read each of them as text.
+
+One rule for uploads, syncs and folders that are opened directly: what is named by itself must be text; what is found in
+a folder or a place is left out if it is none, and named. A file of text is in the encoding of the options, or such a
+file compressed by gzip, zstd, bzip2 or xz.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from io import BytesIO
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any
+
+from monocontext.errors import InvalidText, NotFound
+from monocontext.records import dataclass, replace
+from monocontext.stores.protocol import Store
+from monocontext.stores.regular_file import KINDS, open_file
+from monocontext.writing.decoding import (
+    HEAD_BYTES,
+    PIECE_BYTES,
+    Decoder,
+    NotText,
+    Unpacked,
+    Utf8,
+    is_binary,
+    kind_of_file,
+    packed_by,
+    unexpected_utf_16,
+)
+from monocontext.writing.folder import Folder, describe_left_out
+from monocontext.writing.input_options import InputOptions
+
+_KEPT_PIECES = 8
+"""The text of a file up to so many MiB is in memory before it counts as read; a longer one is read twice if it may be
+left out."""
+_READS = 3
+"""A file that was cut while it was read is read so many times."""
+_MOST_NAMED = 20
+"""A note about files that were left out names this many, and counts the others."""
+_GIT = ["git", "-c", "core.fsmonitor=false"]
+"""The configuration of a repository may name a program to run as file monitor: without it git runs no foreign code."""
+_GIT_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file or an object that may become a document."""
+
+    name: str
+    """The name of the document."""
+    label: str
+    """Its path or URL in messages."""
+    open: Callable[[], IO[bytes]]
+    """Open it, to read from the beginning. Raises `OSError`, or errors of the store."""
+    facts: dict[str, Any]
+    """Values that change when it changes, such as size and time."""
+    where: str = ""
+    """The folder or place in which it was found; empty if it was named by itself."""
+    is_selected: bool = True
+    """Whether the globs of the options and git select it."""
+
+
+def find_files(
+    paths: Sequence[Path], reading: InputOptions, prefixes: dict[Path, str] | None = None
+) -> Iterator[Source]:
+    """Yield the files that are named, and those of the folders that are named, also those that are not selected.
+
+    `prefixes`: those of `prefixes_of` for these paths and others. Raises `NotFound` for a missing path, or if
+    `reading.include` selects no file of a folder. Notes what a folder has besides files.
+    """
+    prefixes = prefixes_of(paths, reading) if prefixes is None else prefixes
+    for path in paths:
+        prefix = prefixes.get(path, "")
+        if not path.is_dir():
+            yield named_file(path, prefix)
+            continue
+        folder = Folder(path, follow_links=reading.follow_links)
+        kept = None if reading.ignored else _not_ignored(path)
+        is_empty = bool(reading.include)
+        for name in folder.files():
+            is_selected = (kept is None or name in kept) and ".git" not in name.split("/") and reading.selects(name)
+            is_empty = is_empty and not is_selected
+            file = os.path.join(folder.path, name)
+            yield Source(
+                displayable(prefix + name),
+                str(path / name),
+                partial(folder.open, name),
+                _facts(file, file),
+                str(path),
+                is_selected,
+            )
+        if is_empty:
+            raise NotFound(f"{path}: no file in it matches include={list(reading.include)}")
+        left_out = {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}
+        if left_out:
+            reading.note(f"{path}: {describe_left_out(left_out)}")
+        for name, reason in folder.left_out.items():
+            if reason not in KINDS.values():
+                yield Source(displayable(prefix + name), str(path / name), BytesIO, {}, str(path), False)
+
+
+def named_file(path: Path, prefix: str = "") -> Source:
+    """A file that is named by itself. Raises `NotFound`."""
+    return Source(
+        displayable(prefix + path.name), str(path), partial(open_file, os.path.abspath(path)), _facts(path, str(path))
+    )
+
+
+def find_objects(store: Store, reading: InputOptions, own: str) -> Iterator[Source]:
+    """Yield the objects of a store, but not those of the context at `own`. Raises `NotFound` if there are none."""
+    is_empty = True
+    for info in store.list():
+        url = f"{store.url.rstrip('/')}/{info.key}"
+        if url.startswith(own.rstrip("/") + "/"):
+            continue
+        is_empty = False
+        facts = {"bytes": info.size_bytes, "etag": info.etag}
+        yield Source(info.key, url, partial(_open_object, store, info.key), facts, store.url, reading.selects(info.key))
+    if is_empty:
+        raise NotFound(f"{store.url}: no object there to sync")
+
+
+def _open_object(store: Store, key: str) -> IO[bytes]:
+    return BytesIO(store.get(key).data)
+
+
+def _facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        raise NotFound(f"{label}: no such file or folder") from None
+    return {"bytes": found.st_size, "modified_ns": found.st_mtime_ns}
+
+
+def _not_ignored(path: Path) -> set[str] | None:
+    """The paths of files in a git repository that git does not ignore. None for a folder that is no repository."""
+    if not ((path / ".git").is_file() or (path / ".git" / "HEAD").exists()):
+        return None
+    command = [*_GIT, "-C", str(path), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        found = subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
+        reason = os.fsdecode(found.stderr).strip() or "git failed" if found.returncode else ""
+    except OSError as error:
+        reason = f"git cannot be run: {error}"
+    if reason:
+        raise NotFound(f"{path}: {reason}; ignored=True (--no-ignore) takes all files without asking git")
+    return {os.fsdecode(name) for name in found.stdout.split(b"\0") if name}
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def prefixes_of(paths: Sequence[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
+    """The prefixes of document names that keep those of several paths apart, by path.
+
+    A file in a folder is named by its path below the folder, a file that is named itself by its last part. A path whose
+    names differ from those of all others has no prefix. The prefix of another folder is its name, that of another file
+    the folders of its path as given. Raises `InvalidText` if names are equal even then.
+    """
+    given = list(dict.fromkeys(map(Path, paths)))
+    if len(given) < 2:
+        return {}
+    named = {path: _names(path, reading) for path in given}
+    counts = Counter(name for names in named.values() for name in names)
+    clashing = [path for path in given if any(counts[name] > 1 for name in named[path])]
+    prefixes = {path: _prefix(path) for path in clashing}
+    owners: dict[str, Path] = {}
+    for path in given:
+        for name in (prefixes.get(path, "") + name for name in named[path]):
+            if name in owners:
+                raise InvalidText(
+                    f"{owners[name]} and {path} both give a document named {name!r}: rename one, or upload them to "
+                    f"different URLs"
+                )
+            owners[name] = path
+    return prefixes
+
+
+def _names(path: Path, reading: InputOptions) -> set[str]:
+    """The names of the documents of a file or folder, without a prefix."""
+    if not path.is_dir():
+        return {path.name}
+    return {name for name in Folder(path, follow_links=reading.follow_links).files() if reading.selects(name)}
+
+
+def _prefix(path: Path) -> str:
+    if path.is_dir() or path.is_absolute():
+        return f"{(path if path.is_dir() else path.parent).resolve().name}/"
+    return "".join(f"{part}/" for part in path.parent.parts if part != "..")
+
+
+def displayable(name: str) -> str:
+    """A file name as text; bytes in it that are not UTF-8 become U+FFFD."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def read_source(source: Source, reading: InputOptions) -> Iterator[Utf8]:
+    """Yield the text of a source in pieces.
+
+    Raises `NotText`; for a source that was found in a folder or a place, before the first piece. A file that is cut
+    while it is read is read again, or named.
+    """
+    for _ in range(_READS):
+        notes: list[str] = []
+        with source.open() as file:
+            before = _state(file)
+            pieces = _decode(file, source, replace(reading, note=notes.append))
+            kept = list(islice(pieces, _KEPT_PIECES))
+            rest = next(pieces, None)
+            was_cut = rest is None and _was_cut(file, before)
+            if rest is not None and not source.where:
+                for note in notes:
+                    reading.note(note)
+                yield from chain(kept, [rest], pieces)
+                _note_cut(file, before, source, reading)
+                return
+            for _ in pieces:  # raises `NotText` while the source can still be left out
+                pass
+        if rest is not None:
+            with source.open() as file:
+                before = _state(file)
+                yield from _decode(file, source, reading)
+                _note_cut(file, before, source, reading)
+            return
+        if not was_cut:
+            break
+    else:
+        notes.append(f"{source.label}: cut or written over while it was read; the next sync reads it again")
+    for note in notes:
+        reading.note(note)
+    yield from kept
+
+
+def read_found(sources: Iterable[Source], reading: InputOptions) -> Iterator[tuple[Source, Iterator[Utf8]]]:
+    """Yield the selected sources that are text, each with its text. The others are named, when a folder ends."""
+    left_out: dict[str, list[str]] = {}
+    where = ""
+    for source in sources:
+        if not source.is_selected:
+            continue
+        if source.where != where:
+            note_left_out(left_out, reading)
+            left_out, where = {}, source.where
+        pieces = read_source(source, reading)
+        try:
+            first = list(islice(pieces, 1))
+        except NotText as error:
+            if not source.where:
+                raise
+            left_out.setdefault(source.where, []).append(describe(source, error))
+            continue
+        yield source, chain(first, pieces)
+    note_left_out(left_out, reading)
+
+
+def describe(source: Source, error: NotText) -> str:
+    """A source and why it is left out, in a few words."""
+    return f"{source.name} ({error.reason})"
+
+
+def note_left_out(left_out: dict[str, list[str]], reading: InputOptions) -> None:
+    """Name the first sources that were left out of each folder and place, and count the others."""
+    for where, names in left_out.items():
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        count = f"{len(names):,} files that are" if len(names) > 1 else "1 file that is"
+        reading.note(f"{where}: left out {count} not text: {', '.join(names[:_MOST_NAMED])}{more}")
+
+
+def _decode(file: IO[bytes], source: Source, reading: InputOptions) -> Iterator[Utf8]:
+    data = file.read(PIECE_BYTES)
+    stream: IO[bytes] | Unpacked = file
+    if packing := packed_by(data):
+        file.seek(0)
+        stream = Unpacked(file, packing, source.label)
+        data = stream.read(PIECE_BYTES)
+    if kind := kind_of_file(data[:HEAD_BYTES]):
+        raise NotText(source.label, kind, "convert it to text first")
+    may_be_binary = (source.where or packing) and not unexpected_utf_16(data, reading.encoding)
+    if may_be_binary and is_binary(data[:HEAD_BYTES], reading.encoding):
+        raise NotText(source.label, "binary", "it is no text")
+    decoder = Decoder(source.label, reading)
+    while data:
+        yield decoder.feed(data)
+        data = stream.read(PIECE_BYTES)
+    yield decoder.finish()
+
+
+def may_be_cut(source: Source, reading: InputOptions) -> bool:
+    """Whether the text of a file may be read in ranges: its bytes are the text."""
+    with source.open() as file:
+        head = file.read(HEAD_BYTES)
+    return not (packed_by(head) or kind_of_file(head) or (source.where and is_binary(head, reading.encoding)))
+
+
+def _state(file: IO[bytes]) -> tuple[int, int] | None:
+    """The size and time of a file; None for an object, which cannot change while it is read."""
+    if isinstance(file, BytesIO):
+        return None
+    found = os.fstat(file.fileno())
+    return found.st_size, found.st_mtime_ns
+
+
+def _was_cut(file: IO[bytes], before: tuple[int, int] | None) -> bool:
+    """Whether a file that was read to its end has become shorter, or was written over. One that grew is fine."""
+    if before is None:
+        return False
+    now = _state(file)
+    assert now is not None
+    return now[0] < before[0] or file.tell() < before[0] or (now[0] == before[0] and now[1] != before[1])
+
+
+def _note_cut(file: IO[bytes], before: tuple[int, int] | None, source: Source, reading: InputOptions) -> None:
+    if _was_cut(file, before):
+        reading.note(
+            f"{source.label}: cut or written over while it was read: not all of its text is stored; the next "
+            f"sync reads it again"
+        )
