@@ -22,19 +22,24 @@ class Backoff:
     """The longest first wait; each later one may take twice as long."""
     most_seconds: float = 30.0
     """The longest wait, unless the endpoint demands a longer one."""
-    patience_seconds: float = 120.0
-    """The longest wait that an endpoint may demand; a longer demand ends the call with its error."""
+    patience_seconds: float = 600.0
+    """The longest wait that an endpoint may demand of a run without a limit of time; a longer demand ends the call with
+    its error."""
 
     def waits(self) -> Iterator[float]:
         """The seconds to wait before each retry."""
         for i in range(self.retries):
             yield _random.uniform(0, min(self.most_seconds, self.first_seconds * 2**i))
 
-    def wait(self, error: LLMError, own_seconds: float) -> float | None:
-        """The seconds to wait after `error`: `own_seconds`, unless the endpoint demands more; None for no other try."""
+    def wait(self, error: LLMError, own_seconds: float, patience_seconds: float | None = None) -> float | None:
+        """The seconds to wait after `error`: `own_seconds`, unless the endpoint demands more; None for no other try.
+
+        `patience_seconds`: the longest wait, where the run has a limit of time.
+        """
         if not error.transient:
             return None
         if isinstance(error, RateLimited) and error.retry_after_seconds is not None:
             demanded = error.retry_after_seconds
-            return None if demanded > self.patience_seconds else max(demanded, 0.0) + own_seconds / 4
+            patience = self.patience_seconds if patience_seconds is None else patience_seconds
+            return None if demanded > patience else max(demanded, 0.0) + own_seconds / 4
         return own_seconds

@@ -6,6 +6,9 @@ The steps of a call:
 2. The budget may refuse the call.
 3. The call is made, and transient failures are retried.
 4. The reply is counted, separated from its thinking, and written to the journal before the caller gets it.
+
+What is sent is cleaned here and nowhere else. Calls of cells run on threads that no interrupt of a cell strikes
+(`rlm.calls.threads`), so a call that was entered is always left.
 """
 
 from __future__ import annotations
@@ -21,11 +24,20 @@ from rlm.calls.budget import Budget, describe_end
 from rlm.calls.cache import SubCache, call_key
 from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
-from rlm.context.excerpt import make_printable
-from rlm.errors import BudgetSpent, LLMError, ReplyRefused
+from rlm.errors import BudgetSpent, LLMError
 from rlm.models.endpoint_errors import one_line
 from rlm.models.listener import Listener
-from rlm.models.lm import LM, Message, Reply, check_whole, clean_messages, has_words, reply_notes, with_counted_usage
+from rlm.models.lm import (
+    LM,
+    Message,
+    Reply,
+    check_prompt,
+    check_whole,
+    clean_messages,
+    has_words,
+    reply_notes,
+    with_counted_usage,
+)
 from rlm.models.log import INFO, WARNING, log
 from rlm.models.thinking import AnswerStream, separate_thinking
 
@@ -69,8 +81,8 @@ class Gateway:
         self._lock = threading.Lock()
         self._calls_numbered = 0
         self._notes: dict[str, None] = {}
-        self._reserved: list[threading.Lock] = []
-        """One lock per call under way, held by that call: if it is interrupted, the released lock no longer counts."""
+        self.under_way = 0
+        """The number of calls in progress."""
         self.renew(usage)
 
     def renew(self, usage: Usage, *, turns: int = 0, seconds: float = 0.0) -> None:
@@ -156,7 +168,7 @@ class Gateway:
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
         messages = clean_messages(messages)
-        name = make_printable(model or getattr(lm, "model", None) or "unknown", terminal=False)
+        name = model or getattr(lm, "model", None) or "unknown"
         key = call_key(name, messages)
         if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):
             return reply
@@ -204,20 +216,14 @@ class Gateway:
     ) -> Reply:
         asked_again = False
         for number, own_wait in enumerate((*self._backoff.waits(), None), 1):
-            reserved = threading.Lock()
             try:
-                with reserved:
-                    self._enter(reserved)
-                    reply = with_counted_usage(self._complete(lm, messages, model, on_delta), messages)
-                    self._leave(reserved, reply)
-                    return check_whole(reply) if whole else reply
+                reply = self._try(lm, messages, model, on_delta)
+                return check_whole(reply) if whole else reply
             except LLMError as exc:
-                if isinstance(exc, ReplyRefused) and exc.reply is not None:
-                    exc.reply = with_counted_usage(exc.reply, messages)
-                    self.usage.add(exc.reply)
-                elif exc.reply is not None and not asked_again and _is_empty(exc.reply):
+                if exc.reply is not None and not asked_again and _is_empty(exc.reply):
                     exc.transient = asked_again = True
-                seconds = None if own_wait is None else self._backoff.wait(exc, own_wait)
+                patience = None if self.budget.seconds is None else self.seconds_left()
+                seconds = None if own_wait is None else self._backoff.wait(exc, own_wait, patience)
                 if seconds is None or seconds >= self.seconds_left():
                     raise
                 kind, said = type(exc).__name__, str(exc)
@@ -229,16 +235,40 @@ class Gateway:
             time.sleep(seconds)
         raise AssertionError("the last try either returns or raises")
 
+    def _try(
+        self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
+    ) -> Reply:
+        """Try the call once, and count what it costs."""
+        reply: Reply | None = None
+        self._enter()
+        try:
+            try:
+                reply = with_counted_usage(self._complete(lm, messages, model, on_delta), messages)
+            except LLMError as exc:
+                if exc.reply is not None:  # refused, and paid
+                    reply = exc.reply = with_counted_usage(exc.reply, messages)
+                raise
+        finally:
+            with self._lock:  # answered and no longer under way, in one step
+                self.under_way -= 1
+                if reply is not None:
+                    self.usage.add(reply)
+        check_prompt(reply, messages)
+        return reply
+
     def _complete(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
     ) -> Reply:
-        """Try the call once. An exception of the `LM` becomes an LLMError; one of `on_delta` is raised as is."""
+        """The reply without its thinking. An exception of the `LM` becomes an LLMError, but not one of `on_delta`.
+
+        Sub-calls stream only under a limit of time, which then ends them.
+        """
         heard = AnswerStream(on_delta) if on_delta else None
-        watch = self._watch(heard.push if heard else None)
-        listener = Listener(watch)
+        check = None if self.budget.seconds is None and heard is None else self._check_time
+        listener = Listener(heard.push if heard else None, check)
         name = model or getattr(lm, "model", None) or type(lm).__name__
         try:
-            reply = lm.complete(messages, model=model, on_delta=listener if watch else None)
+            reply = lm.complete(messages, model=model, on_delta=listener if check else None)
         except LLMError:
             raise
         except Exception as exc:
@@ -265,44 +295,24 @@ class Gateway:
             notes, self._notes = list(self._notes), {}
         return notes
 
-    @property
-    def under_way(self) -> int:
-        """The number of calls in progress."""
-        with self._lock:
-            return self._count_reserved()
-
     def _why_spent(self) -> str | None:
         """The keyword of the spent budget; None if calls are allowed. Call it under the lock."""
-        calls = self.usage.calls + self._count_reserved()
-        return self._stopped or self.budget.spent(
-            calls=calls, tokens=self.usage.tokens, dollars=self.usage.known_dollars, seconds=self.elapsed()
+        if self._stopped:
+            return self._stopped
+        used = self.usage
+        return self.budget.spent(
+            calls=used.calls + self.under_way, tokens=used.tokens, dollars=used.known_dollars, seconds=self.elapsed()
         )
 
-    def _count_reserved(self) -> int:
-        self._reserved = [one for one in self._reserved if one.locked()]
-        return len(self._reserved)
-
-    def _leave(self, reserved: threading.Lock, reply: Reply) -> None:
-        """Count a call as answered and no longer under way, in one step."""
-        with self._lock:
-            self.usage.add(reply)
-            self._reserved.remove(reserved)
-
-    def _enter(self, reserved: threading.Lock) -> None:
-        """Reserve a call, so that the calls of a batch do not exceed the limit together."""
+    def _enter(self) -> None:
+        """Count a call as under way, so that the calls of a batch do not exceed the limit together."""
         with self._lock:
             reason = self._why_spent()
             if reason is None:
-                self._reserved.append(reserved)
+                self.under_way += 1
                 return
         advice = "" if reason == self._stopped else "; answer from what you have"
         raise BudgetSpent(f"no more calls: {describe_end(reason)}{advice}", reason=reason)
-
-    def _watch(self, on_delta: Callable[[str], object] | None) -> _Watch | None:
-        """An `on_delta` that ends the call when the time is up. Sub-calls stream only under such a limit."""
-        if on_delta is None and self.budget.seconds is None:
-            return None
-        return _Watch(self._check_time, on_delta)
 
     def _check_time(self) -> None:
         if self._stopped or self.seconds_left() <= 0:
@@ -314,19 +324,6 @@ class Gateway:
             seconds = self.elapsed() - started
             times = {"start_seconds": round(started, 6), "execution_time": round(seconds, 6)}
             self.journal({"type": "reply" if about["turn"] else "call", **about, **times, **outcome})
-
-
-class _Watch:
-    """An `on_delta` that checks the time with each piece, and while the model thinks."""
-
-    def __init__(self, alive: Callable[[], None], on_delta: Callable[[str], object] | None) -> None:
-        self.alive = alive
-        self._on_delta = on_delta
-
-    def __call__(self, delta: str) -> None:
-        self.alive()
-        if self._on_delta:
-            self._on_delta(delta)
 
 
 def _is_empty(reply: Reply) -> bool:

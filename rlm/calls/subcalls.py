@@ -110,8 +110,7 @@ class SubCalls:
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
         prompt = _check_prompt(prompt)
-        with (mine := threading.Lock()), self._waiting(mine):
-            return self._ask(prompt, model, self.gate.number_calls(1)[0])
+        return self._do(lambda order: self._ask(prompt, model, order))
 
     def llm_query_batched(
         self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
@@ -135,8 +134,7 @@ class SubCalls:
         Raises LLMError when the child fails.
         """
         prompt = _check_prompt(prompt)
-        with (mine := threading.Lock()), self._waiting(mine):
-            return self._child(prompt, context, model, self.gate.number_calls(1)[0])
+        return self._do(lambda order: self._child(prompt, context, model, order))
 
     def rlm_query_batched(
         self,
@@ -279,6 +277,12 @@ class SubCalls:
         )
         return answer.text
 
+    def _do(self, call: Callable[[int], str]) -> str:
+        """Make one call, by its number."""
+        order = self.gate.number_calls(1)[0]
+        with (mine := threading.Lock()), self._waiting(mine):
+            return run_side_by_side([lambda: call(order)], 1)[0]
+
     def _batch(
         self, calls: Sequence[Callable[[], str]], concurrency: int, return_exceptions: bool
     ) -> list[str | LLMError]:
@@ -295,7 +299,7 @@ class SubCalls:
         if not calls:
             return []
         with (mine := threading.Lock()), self._waiting(mine):
-            answers = run_side_by_side([partial(attempt, call) for call in calls], concurrency, "rlm-sub")
+            answers = run_side_by_side([partial(attempt, call) for call in calls], concurrency)
         failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if failed and not return_exceptions:
             index, error = failed[0]

@@ -61,6 +61,14 @@ class Usage:
         """`prices` go before the table of `genai-prices`. Raises ValueError for an invalid one."""
         self.prices: Prices = check_prices(prices or {})
         """Dollars per million tokens, by model."""
+        self.calls = 0
+        """Calls that were answered, of all models."""
+        self.input_tokens = 0
+        """Tokens of all prompts."""
+        self.output_tokens = 0
+        """Tokens of all replies."""
+        self.known_dollars = 0.0
+        """The cost of the calls whose prices are known."""
         self._models: dict[str, ModelUsage] = {}
         self._lock = threading.Lock()
 
@@ -76,6 +84,10 @@ class Usage:
             sums = {each.name: getattr(old, each.name) + getattr(used, each.name)
                     for each in fields(ModelUsage) if each.name != "dollars"}  # fmt: skip
             self._models[model] = ModelUsage(**sums, dollars=both)
+            self.calls += used.calls
+            self.input_tokens += used.input_tokens
+            self.output_tokens += used.output_tokens
+            self.known_dollars += used.dollars or 0.0
 
     @property
     def models(self) -> Mapping[str, ModelUsage]:
@@ -84,34 +96,14 @@ class Usage:
             return dict(self._models)
 
     @property
-    def calls(self) -> int:
-        """Calls that were answered, of all models."""
-        return sum(usage.calls for usage in self.models.values())
-
-    @property
-    def input_tokens(self) -> int:
-        """Tokens of all prompts."""
-        return sum(usage.input_tokens for usage in self.models.values())
-
-    @property
-    def output_tokens(self) -> int:
-        """Tokens of all replies."""
-        return sum(usage.output_tokens for usage in self.models.values())
-
-    @property
     def tokens(self) -> int:
         """Input and output together."""
-        return sum(usage.input_tokens + usage.output_tokens for usage in self.models.values())
+        return self.input_tokens + self.output_tokens
 
     @property
     def dollars(self) -> float | None:
         """The cost of all calls; None if the price of a model is not known."""
         return None if self.unpriced else self.known_dollars
-
-    @property
-    def known_dollars(self) -> float:
-        """The cost of the models whose prices are known."""
-        return sum(usage.dollars or 0.0 for usage in self.models.values())
 
     @property
     def unpriced(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ _REPEATED_CHARACTERS = 20
 def read_chunk(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
     """Take one chunk of a stream. Raises EndpointError for one that reports a failure."""
     builder.raise_failure(value)
-    builder.usage = get(value, "usage") or builder.usage
+    builder.usage = get(value, "usage") or get(value, "x_groq", "usage") or builder.usage
     builder.tier = get(value, "service_tier") or builder.tier
     _read_choice(value, builder, on_delta)
 
@@ -75,7 +75,7 @@ def _read_choice(value: object, builder: ReplyBuilder, on_delta: Listener | None
         text, thinking = "", text
     if text and builder.text and "delta" not in choice:  # some send the whole so far, others one piece each
         text = text.removeprefix("".join(builder.text))
-    elif len(builder.text) > 1 and get(choice, "finish_reason"):
+    elif len(builder.text) > 1 and _finish(choice):
         text = _without_repeated(text, "".join(builder.text))
     thinking = thinking or next((found for name in _THINKING if (found := read_thinking(message.get(name)))), "")
     builder.add_thinking(thinking, on_delta)
@@ -86,10 +86,15 @@ def _read_choice(value: object, builder: ReplyBuilder, on_delta: Listener | None
         builder.add_tool_call(get(first_of(calls), "function", "name") or get(call, "name"))
     native = get(choice, "native_finish_reason")
     is_cut = isinstance(native, str) and native.lower() in _CUT_NATIVE
-    builder.set_end(native if is_cut else get(choice, "finish_reason"))
+    builder.set_end(native if is_cut else _finish(choice))
     filtered = get(choice, "content_filter_results")
     if isinstance(filtered, dict) and isinstance(filtered.get("error"), dict):
         builder.end_details = one_line(get(filtered, "error", "message") or "")
+
+
+def _finish(choice: Any) -> Any:
+    """Why the reply ended, also by Google's name."""
+    return get(choice, "finish_reason") or get(choice, "finishReason")
 
 
 def _message_of(choice: Any, builder: ReplyBuilder) -> Mapping[str, Any]:

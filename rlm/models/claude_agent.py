@@ -8,8 +8,8 @@ from typing import Any
 
 from rlm.errors import LLMError, takes
 from rlm.models.endpoint_errors import CallTarget, ErrorReport, make_error, one_line
-from rlm.models.listener import Listener
-from rlm.models.lm import Message, Reply, clean_messages, read_details, sum_tokens
+from rlm.models.listener import Listener, listener_of
+from rlm.models.lm import Message, Reply, read_details, sum_tokens
 from rlm.models.reply_builder import ReplyBuilder
 
 
@@ -45,11 +45,11 @@ class ClaudeAgentLM:
         except ImportError:
             raise LLMError("the agent SDK is not installed: pip install 'monocontext-rlm[claude-agent]'") from None
         name = model or self.model
-        listener = Listener(on_delta)
+        listener = listener_of(on_delta)
         try:
             import asyncio  # 25 ms that other models need not pay
 
-            return asyncio.run(self._ask(sdk, clean_messages(messages), name, listener))
+            return asyncio.run(self._ask(sdk, messages, name, listener))
         except LLMError:
             raise
         except Exception as exc:

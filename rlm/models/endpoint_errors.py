@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
 from rlm.models.too_long import sizes_of_too_long
+from rlm.models.waits import retry_after_seconds
 
 _MESSAGE_CHARACTERS = 300
 WRONG_URL = "is base_url right? Most end in /v1"
@@ -39,9 +39,6 @@ _STATUS_OF_WORDS = {
 _DECLINED = (
     r"content_?filter|content_policy|content_management|responsible_?ai|data_inspection_failed|moderation_blocked"
     r"|content exists risk|invalid_prompt|prohibited_content|\bmoderation\b|flagged (?:as|for|by)|\bwas flagged\b"
-)
-_WAIT = re.compile(
-    r"(?:try again in|retry (?:after|in)) (\d{1,6}(?:\.\d{1,9})?) ?(ms|s(?:ec(?:ond)?s?)?)\b", re.IGNORECASE
 )
 _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
 
@@ -99,7 +96,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
     if isinstance(value, list) and value and depth < _DEEPEST:
         firsts = [read_error(each, depth + 1) for each in value[:3]]
         message = one_line("; ".join(each.message for each in firsts))
-        return ErrorReport(message, firsts[0].code, firsts[0].status, firsts[0].param, firsts[0].sizes)
+        return replace(firsts[0], message=message)
     if not isinstance(value, dict) or depth >= _DEEPEST:
         return ErrorReport(one_line(value if value not in (None, "", [], {}) else "an error without words"))
     inner = value.get("error") or value.get("errors") or value.get("Error") or value.get("detail")
@@ -125,7 +122,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
         next((status for each in (*codes, *map(value.get, _STATUSES)) if (status := _status(each))), None),
         field if isinstance(field, str) else "",
         (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
-        _inner(value, "metadata", "retry_after") or value.get("retry_after"),
+        _inner(value, "metadata", "retry_after") or value.get("retry_after") or _google_delay(value.get("details")),
     )
 
 
@@ -160,7 +157,9 @@ def make_error(
     The status decides whether the error is transient. For a failure in a stream or in a body with status 200, the
     status follows from the code or the words of the report.
     """
-    status = status or report.status or _guess_status(report)
+    status = status or report.status or guess_status(report)
+    if status == 400 and "throttl" in report.code:  # AWS
+        status = 429
     line = f"{target}: {report.message}"
     if (sizes := sizes_of_too_long(report.message, report.code, status)) is not None:
         tokens, window = (own or read for own, read in zip(report.sizes, sizes, strict=True))
@@ -177,30 +176,9 @@ def make_error(
         line = f"{target.where} is rate limited, or its quota is spent: {report.message}"
         if any(each in report.code for each in _SPENT):
             return LLMError(line)
-        wait = retry_after_seconds(headers or {})
-        if wait is None and report.retry_after is not None:
-            wait = retry_after_seconds({"retry-after": str(report.retry_after)})
-        if wait is None and (words := _WAIT.search(report.message)) is not None:
-            wait = float(words[1]) * (0.001 if words[2].lower() == "ms" else 1)
+        wait = retry_after_seconds(headers or {}, report.retry_after, report.message)
         return RateLimited(line, retry_after_seconds=wait)
     return LLMError(line, transient=status is not None and is_transient_status(status))
-
-
-def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """The seconds that the headers of a response ask to wait; None if they ask for none or cannot be read."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if value is None:
-            continue
-        try:
-            return max(0.0, float(value) * unit)
-        except ValueError:
-            from email.utils import parsedate_to_datetime  # 8 ms, for a date
-        try:
-            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-        except ValueError:
-            continue
-    return None
 
 
 def is_transient_status(status: int) -> bool:
@@ -217,7 +195,7 @@ def _fill(found: ErrorReport, outer: Mapping[str, Any]) -> ErrorReport:
     """The error, with the code of the object around it if it has none."""
     if found.code or not isinstance(code := outer.get("code") or outer.get("type"), (str, int)) or code == "error":
         return found
-    return ErrorReport(found.message, str(code).lower(), found.status or _status(code), found.param, found.sizes)
+    return replace(found, code=str(code).lower(), status=found.status or _status(code))
 
 
 def _words(value: Mapping[str, Any], depth: int) -> object:
@@ -266,11 +244,17 @@ def _status(code: object) -> int | None:
     return code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 else None
 
 
+def _google_delay(details: object) -> object:
+    """The `retryDelay` of Google's RetryInfo."""
+    waits = [each.get("retryDelay") for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    return next(filter(None, waits), None)
+
+
 def _number(value: object) -> int | None:
     return value if type(value) is int and 0 < value < 10**9 else None
 
 
-def _guess_status(report: ErrorReport) -> int | None:
+def guess_status(report: ErrorReport) -> int | None:
     """The status for the code of a report; without a known code, the status for its words."""
     by_code = next((status for part, status in _STATUS_OF_CODE.items() if part in report.code), None)
     if by_code is not None:

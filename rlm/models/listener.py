@@ -1,4 +1,4 @@
-"""Pass on the pieces of a reply, and separate exceptions of the caller's own function from other failures."""
+"""Pass on the pieces of a reply, and separate exceptions of the caller's own functions from other failures."""
 
 from __future__ import annotations
 
@@ -6,31 +6,37 @@ from collections.abc import Callable
 
 
 class Listener:
-    """An `on_delta` that remembers its exception: it is the caller's own, and not a failure of the endpoint.
+    """An `on_delta` that remembers its exception: it is the caller's own, and not a failure of the endpoint."""
 
-    While a model thinks there are no pieces of text. An `on_delta` with a method `alive` is called then, and may end
-    the call.
-    """
-
-    def __init__(self, on_delta: Callable[[str], object] | None) -> None:
+    def __init__(self, on_delta: Callable[[str], object] | None, check: Callable[[], object] | None = None) -> None:
+        """`check` is called with each piece, and with each sign of life while the model thinks: it may end the call."""
         self._on_delta = on_delta
+        self._check = check
         self.raised: BaseException | None = None
         self.has_heard = False
         """Whether text has arrived."""
 
     def __call__(self, delta: str) -> None:
         self.has_heard = True
-        if self._on_delta:
-            self._call(self._on_delta, delta)
-
-    def alive(self) -> None:
-        """Note that the endpoint is thinking, or has sent a sign of life."""
-        if callable(beat := getattr(self._on_delta, "alive", None)):
-            self._call(beat)
-
-    def _call(self, function: Callable[..., object], *arguments: str) -> None:
         try:
-            function(*arguments)
+            if self._check:
+                self._check()
+            if self._on_delta:
+                self._on_delta(delta)
         except BaseException as exc:
             self.raised = exc
             raise
+
+    def alive(self) -> None:
+        """Note that the endpoint is thinking, or has sent a sign of life."""
+        try:
+            if self._check:
+                self._check()
+        except BaseException as exc:
+            self.raised = exc
+            raise
+
+
+def listener_of(on_delta: Callable[[str], object] | None) -> Listener:
+    """The `on_delta` itself if it is a Listener, as within a run; else a Listener around it."""
+    return on_delta if isinstance(on_delta, Listener) else Listener(on_delta)

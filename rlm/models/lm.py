@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from rlm.context.excerpt import make_printable
-from rlm.errors import LLMError
+from rlm.errors import LLMError, PromptTooLong
 
 Message = dict[str, str]
 """`{"role": ..., "content": ...}`."""
@@ -17,6 +17,10 @@ CHARACTERS_PER_TOKEN = 4
 """For estimates: English prose and code have between 3.5 and 4.5."""
 _QUOTED_CHARACTERS = 100
 """Characters of a truncated answer quoted in its error."""
+_LEAST_WINDOW = 256
+"""No window has fewer tokens; a smaller count is no count."""
+_MOST_PER_TOKEN = 8
+"""A prompt with fewer characters for each counted token is taken as read."""
 _MOST_TOKENS = 10**9
 """The most of one call; a larger count is invalid."""
 _MOST_DOLLARS = 1e12
@@ -98,7 +102,12 @@ class LM(Protocol):
 
 def clean_messages(messages: Sequence[Message]) -> list[Message]:
     """The messages with lone surrogates escaped: half of a pair has no form in which it could be sent."""
-    return [{name: make_printable(text, terminal=False) for name, text in message.items()} for message in messages]
+    try:
+        for message in messages:
+            message["content"].encode()
+    except UnicodeEncodeError:
+        return [{**message, "content": make_printable(message["content"], terminal=False)} for message in messages]
+    return list(messages)
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
@@ -158,6 +167,31 @@ def check_whole(reply: Reply) -> Reply:
     error = LLMError(f"model {reply.model!r}: {fault}")
     error.reply = reply
     raise error
+
+
+def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
+    """Raise PromptTooLong, with the reply in its `reply`, if the endpoint counted too few tokens for this prompt.
+
+    Servers such as Ollama cut a prompt that exceeds their window without a word, and answer from the rest of it.
+    """
+    counted = reply.input_tokens
+    characters = sum(len(message["content"]) for message in messages)
+    if reply.estimated or reply.details.cache_read or counted < _LEAST_WINDOW or characters < _MOST_PER_TOKEN * counted:
+        return
+    fewest = sum(_fewest_tokens(message["content"]) for message in messages)
+    if counted < fewest:
+        error = PromptTooLong(
+            f"model {reply.model!r}: the endpoint read {counted:,} tokens of a prompt of {characters:,} characters, so "
+            "it cut the prompt to its window: send less, or raise the window (Ollama: OLLAMA_CONTEXT_LENGTH, num_ctx)",
+            tokens=max(fewest, estimate_tokens(messages)), window_tokens=counted,
+        )  # fmt: skip
+        error.reply = reply
+        raise error
+
+
+def _fewest_tokens(text: str) -> int:
+    """Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are no single token."""
+    return max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20)
 
 
 def has_words(text: str) -> bool:

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
-from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
-from rlm.models.listener import Listener
-from rlm.models.lm import Message, Reply, clean_messages
+from rlm.models.listener import Listener, listener_of
+from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
 from rlm.models.reply_builder import ReplyBuilder
@@ -147,14 +146,13 @@ class SDKModel(Sampled):
         A field that the endpoint refuses, such as `temperature`, is left out (`max_tokens` is renamed), the request is
         sent again, and the reply's `notes` say so. What then worked is remembered for the model.
         """
-        name = make_printable(model or self.model, terminal=False)
-        cleaned = clean_messages(messages)
-        listener = Listener(on_delta)
+        name = model or self.model
+        listener = listener_of(on_delta)
         refused = dict(self._refused.get(name, {}))
         while True:
             sent: set[str] = set()
             try:
-                reply = self._ask(name, cleaned, Fields(refused, sent), listener if on_delta else None)
+                reply = self._ask(name, messages, Fields(refused, sent), listener if on_delta else None)
             except Exception as exc:
                 if exc is listener.raised:
                     raise

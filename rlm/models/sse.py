@@ -22,7 +22,9 @@ class Event:
 def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
     """The events of a stream, cut anywhere. The last one counts also where the empty line after it is missing.
 
-    Lines end in LF, CR or both. Bytes that are no UTF-8 become U+FFFD.
+    Lines end in LF, CR or both. Bytes that are no UTF-8 become U+FFFD. A field `error` (of old versions of llama.cpp)
+    is an event of that name, and so is a line that is no field: servers and proxies write errors into a stream that has
+    begun.
     """
     data: list[str] = []
     name = ""
@@ -40,6 +42,10 @@ def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
                 data.append(value)
             elif field == "event":
                 name = value
+            elif field == "error":
+                yield Event(value, "error")
+            elif field not in ("id", "retry") and line.strip():
+                data, name = [line] if name != "error" else [*data, line], "error"
     if data:
         yield Event("\n".join(data), name)
 

@@ -6,12 +6,21 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from rlm.errors import LLMError
-from rlm.models.endpoint_errors import WRONG_URL, CallTarget, EndpointError, find_error, one_line
+from rlm.models.endpoint_errors import (
+    WRONG_URL,
+    CallTarget,
+    EndpointError,
+    ErrorReport,
+    find_error,
+    guess_status,
+    one_line,
+    read_error,
+)
 from rlm.models.sse import read_events
 
 _MOST_BYTES = 256 << 20
@@ -47,7 +56,7 @@ def read_body(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: floa
         if len(head.lstrip(b"\xef\xbb\xbf \t\r\n")) >= _HEAD_BYTES:
             break
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if re.match(rb"(?:data|event|id|retry)?:", start):
+    if re.match(rb"(?:data|event|id|retry|error)?:", start):
         yield from _read_stream(chain([start], pieces), target, timeout_seconds)
         return
     body = start + b"".join(pieces)
@@ -78,6 +87,8 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
             continue
         heard_at = time.monotonic()
         data = event.data.strip()
+        if event.name == "error":
+            raise EndpointError(_read_error_event(data))
         if not data:
             continue
         if data.startswith("[DONE]"):
@@ -88,11 +99,17 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
         except (ValueError, RecursionError):
             said = f"an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
             raise LLMError(f"{target}: {said}", transient=True) from None
-        if event.name == "error":
-            error = find_error(value) or find_error({"error": value})
-            if error is not None:
-                raise EndpointError(error)
         yield Received(value)
+
+
+def _read_error_event(data: str) -> ErrorReport:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        value = read_text(data)
+    report = find_error(value) or find_error({"error": value}) or read_error(value)
+    is_known = report.code or report.status or guess_status(report)
+    return report if is_known else replace(report, status=502)  # the stream broke off
 
 
 def _parse(body: bytes, target: CallTarget) -> Any:

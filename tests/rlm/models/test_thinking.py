@@ -26,7 +26,6 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
     "a block behind it on its line": (
         "<think>41</think>```repl\ns = '''\n<think>\n'''\n```", "```repl\ns = '''\n<think>\n'''\n```", "41",
     ),
-    "an unclosed block behind it on its line": ("</think>```\n<think>", "```\n<think>", ""),
     "empty": ("<think>\n\n</think>\n\nFINAL(42)", "FINAL(42)", ""),
     "on one line": ("<think>41?</think>42", "42", "41?"),
     "upper case, attributes": ("<THINK mode='x'>41</Think> 42", "42", "41"),
@@ -55,7 +54,7 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
     "several in a row": ("<think>a</think><think>b</think>42", "42", "a\n\nb"),
     "nested": ("<think>a <think>b</think> c</think>\n42", "42", "a <think>b\n\nc"),
     "behind words, on its own lines": (
-        "Sure. <think>\nFINAL(41)\n</think>\nFINAL(42)", "Sure. \nFINAL(42)", "FINAL(41)",
+        "Sure. <think>\nFINAL(41)\n</think>\nFINAL(42)", "FINAL(42)", "Sure. <think>\nFINAL(41)",
     ),
     "its end quoted in it": ("<think>`</think>` ends\nFINAL(41)\n</think>\n42", "42", "`</think>` ends\nFINAL(41)"),
     "its end in a string of a draft": (
@@ -64,19 +63,17 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
     "harmony": (HARMONY.format("FINAL(41)", "FINAL(42)") + "<|return|>", "FINAL(42)", "FINAL(41)"),
     "harmony, opened by the template": (HARMONY.format("x", "42").partition("<|message|>")[2], "42", "x"),
     "harmony, only analysis": ("<|channel|>analysis<|message|>FINAL(41)", "", "FINAL(41)"),
-    "harmony, cut in its mark": ("<|channel|>analysis", "", "<|channel|>analysis"),
+    "harmony, cut in its mark": ("<|channel|>analysis", "", ""),
     "harmony, a call of a tool": (
         "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>", "", "{}",
     ),
     "harmony, words before a tool": ("<|channel|>commentary<|message|>I look.<|end|>", "I look.", ""),
-    "harmony, tokens left out": ("analysisWe say 41.assistantfinalFINAL(42)", "FINAL(42)", "analysisWe say 41."),
-    "harmony, tokens left out, cut": ("analysisWe say 41", "", "analysisWe say 41"),
+    "harmony, tokens left out": ("analysisWe say 41.assistantfinalFINAL(42)", "FINAL(42)", "We say 41."),
+    "harmony, tokens left out, cut": ("analysisWe say 41", "", "We say 41"),
     "harmony, the beginning left out": ("We say it.assistantfinalParis", "Paris", "We say it."),
-    "harmony behind tags": ('<think>a</think>assistantfinal{"y": 2}', '{"y": 2}', "<think>a</think>"),
+    "harmony behind tags": ('<think>a</think>assistantfinal{"y": 2}', '{"y": 2}', "a"),
     "harmony, a call of a tool named by the role": (
-        "<|channel|>analysis<|message|>a<|end|>"
-        "<|start|>assistant to=python<|channel|>commentary<|message|>FINAL(1)<|call|>",
-        "", "a\n\nFINAL(1)",
+        "<|start|>assistant to=python<|channel|>commentary<|message|>FINAL(1)<|call|>", "", "FINAL(1)",
     ),
     "longcat": ("<longcat_think>\nFINAL(41)\n</longcat_think>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
     "longcat, cut": ("<longcat_think>\nFINAL(41)\n", "", "FINAL(41)"),
@@ -94,7 +91,6 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
     "apriel": (
         "FINAL(41)\n[BEGIN FINAL RESPONSE]\nFINAL(42)\n[END FINAL RESPONSE]", "FINAL(42)", "FINAL(41)",
     ),
-    "ollama run": ("Thinking...\nFINAL(41)\n...done thinking.\n\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
     "harmony, a message without a channel": ("<|start|>assistant<|message|>FINAL(42)<|return|>", "FINAL(42)", ""),
     "cohere, its response": (
         "<|START_THINKING|>41<|END_THINKING|><|START_RESPONSE|>FINAL(42)<|END_RESPONSE|>", "FINAL(42)", "41",
@@ -108,6 +104,8 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 SPOKEN_OF = [
+    "FINAL(The tags:\n<think> opens\n</think> closes)",
+    "FINAL(The template is\n</think>\nand so on)",
     "<s>struck</s>",
     "</s>",
     "The token is </s>",
@@ -125,9 +123,7 @@ SPOKEN_OF = [
     "It says:\n```text\n<think>\na\n</think>\nb\n```\nFINAL(ok)",
     "It says:\n```text\nb\n</think>\n```\nFINAL(ok)",
     "~~~python\nprint('a </think> b')\n~~~",
-    "FINAL(The tags:\n<think> opens\n</think> closes)",
     'FINAL("</think>")',
-    "FINAL(The template is\n</think>\nand so on)",
     'repl\nprint(context.count("a </think> b"))\n```',
     "x = context.find('<think>')\nprint(x)",
     "```repl\nx = message.assistantfinal\n```",
@@ -168,7 +164,7 @@ UNSEEN = (
     "the beginning left out",
     "granite",
     "apriel",
-    "ollama run",
+    "behind words, on",
 )
 """Cases whose beginning looks like what is said until the end of thinking comes."""
 
