@@ -189,7 +189,7 @@ $(LOWEST)/.ready $(NEWEST)/.ready: $(BIN)/python $(PROJECTS)
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install uv
 	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --resolution $(RESOLUTION) \
-	  -e ".[$(EXTRAS)]" -e "./rlm[anthropic,otel]" \
+	  -e ".[$(EXTRAS)]" -e "./rlm[anthropic]" \
 	  --group test
 	@touch $@
 

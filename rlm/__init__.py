@@ -8,19 +8,16 @@ Code that the model writes runs in a confined process (`runner="subprocess"`): n
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rlm.agents import Agent, Council, ToolRegistry
     from rlm.calls.backoff import Backoff
     from rlm.calls.budget import Budget
     from rlm.calls.cache import SubCache
     from rlm.calls.prices import PRICES
     from rlm.calls.usage import ModelUsage, Usage
-    from rlm.compat.rlm_minimal import RLM_REPL
+    from rlm.compat.shapes import RLM_REPL
     from rlm.errors import (
         AnswerRefused,
         BudgetSpent,
@@ -45,9 +42,10 @@ if TYPE_CHECKING:
     from rlm.models.scripted import ScriptedLM
     from rlm.rlm import RLM
     from rlm.session import Session
+    from rlm.tool_registry import ToolRegistry
     from rlm.trajectory.completion import Completion
     from rlm.trajectory.replay import ReplayLM
-    from rlm.trajectory.source import Source
+    from rlm.trajectory.source import Read, Source
     from rlm.trajectory.step import Cell, Step
 
 __version__ = "0.2.0"
@@ -57,7 +55,6 @@ __all__ = [
     "PRICES",
     "RLM",
     "RLM_REPL",
-    "Agent",
     "AnswerRefused",
     "AnthropicLM",
     "Backoff",
@@ -67,7 +64,6 @@ __all__ = [
     "ChannelAbuse",
     "ClaudeAgentLM",
     "Completion",
-    "Council",
     "FinalOutput",
     "Interpreter",
     "InvalidArgument",
@@ -77,6 +73,7 @@ __all__ = [
     "PromptTooLong",
     "RLMError",
     "RateLimited",
+    "Read",
     "ReplayLM",
     "Reply",
     "ReplyRefused",
@@ -99,13 +96,12 @@ __all__ = [
 ]
 
 _NAMES_OF = {
-    "agents": "Agent Council ToolRegistry",
     "calls.backoff": "Backoff",
     "calls.budget": "Budget",
     "calls.cache": "SubCache",
     "calls.prices": "PRICES",
     "calls.usage": "ModelUsage Usage",
-    "compat.rlm_minimal": "RLM_REPL",
+    "compat.shapes": "RLM_REPL",
     "errors": "AnswerRefused BudgetSpent ChannelAbuse InvalidArgument LLMError PromptTooLong RLMError "
     "RateLimited ReplyRefused RunnerUnavailable ScriptExhausted TrajectoryError UnknownOption",
     "interpreter": "FinalOutput Interpreter create_interpreter",
@@ -117,57 +113,20 @@ _NAMES_OF = {
     "models.scripted": "ScriptedLM",
     "rlm": "RLM",
     "session": "Session",
+    "tool_registry": "ToolRegistry",
     "trajectory.completion": "Completion",
     "trajectory.replay": "ReplayLM",
-    "trajectory.source": "Source",
+    "trajectory.source": "Read Source",
     "trajectory.step": "Cell Step",
 }
 _HOMES = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
-_OTHER_OWNERS = ("rlms", "recursive-llm", "better-rlm")
-"""Distributions that install a package `rlm` too; whichever came last has overwritten files of the other."""
-
-
-def _warn_of_other_owners() -> None:
-    for folder in sys.path:
-        try:
-            entries = os.listdir(folder or ".")
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.endswith((".dist-info", ".egg-info")):
-                name = entry.lower().replace("_", "-")  # `recursive-llm` is installed as recursive_llm-9.9.dist-info
-                for owner in _OTHER_OWNERS:
-                    if name.startswith(f"{owner}-"):
-                        _warn(owner, entry[len(owner) + 1 :].rpartition(".")[0])
-
-
-def _warn(owner: str, version: str) -> None:
-    import warnings
-
-    warnings.warn(
-        f"the package `rlm` belongs to monocontext-rlm {__version__} and to {owner} {version} here, and one has "
-        "overwritten files of the other: install them in environments of their own",
-        stacklevel=4,
-    )
-
-
-_warn_of_other_owners()
-
 
 def __getattr__(name: str) -> object:
     """Import a name at its first use: a program uses few of them."""
-    if name == "RLM":
-        import_module("rlm.compat.rlms")  # the class that RLM(backend=...) makes
     if name in _HOMES:
         value = globals()[name] = getattr(import_module(f"rlm.{_HOMES[name]}"), name)
         return value
-    if not name.startswith("_"):
-        try:
-            return import_module(f"rlm.{name}")  # `import rlm; rlm.errors` holds as if all was imported
-        except ModuleNotFoundError as error:
-            if error.name != f"rlm.{name}":
-                raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

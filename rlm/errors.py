@@ -12,7 +12,7 @@
         |-- LLMError                        the same failure, of the root model
         |   `-- ScriptExhausted             a `ScriptedLM` or `ReplayLM` has no more replies
         |-- RunnerUnavailable (ValueError)  no runner of this name, or not on this machine
-        |-- UnknownOption (TypeError)       no such keyword; the message names the nearest of ours
+        |-- UnknownOption (TypeError)       no such maker, preset or option of a model
         |-- InvalidArgument (ValueError)    the question is empty or too long, or the context only an address
         |-- TrajectoryError (ValueError)    a run cannot be resumed or replayed from this file
         `-- ChannelAbuse (RuntimeError)     code in a sandbox tampered with the channel: its run is over
@@ -22,10 +22,7 @@ A failure is never a value: nothing here returns a string that starts with "Erro
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import Parameter, signature
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal
 
 
 class RLMError(Exception):
@@ -99,7 +96,7 @@ class RunnerUnavailable(RLMError, ValueError):
 
 
 class UnknownOption(RLMError, TypeError):
-    """There is no such keyword; the message names the one that does the same, if there is one."""
+    """There is no such maker, preset or option of a model; the message names those that there are."""
 
 
 class InvalidArgument(RLMError, ValueError):
@@ -112,40 +109,3 @@ class TrajectoryError(RLMError, ValueError):
 
 class ChannelAbuse(RLMError, RuntimeError):
     """Code in a sandbox tampered with the channel to its host. The worker is gone, and the run with it."""
-
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def takes(*options: type) -> Callable[[Function], Function]:
-    """Decorate a function: an unknown keyword is an UnknownOption that names the nearest keyword.
-
-    `options`: the TypedDicts of the function's `**options`, whose keys its signature then shows as keywords.
-    """
-
-    def decorate(function: Function) -> Function:
-        shown = signature(function)
-        own = [each for each in shown.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        more = {name: note for kind in options for name, note in kind.__annotations__.items()}
-        more = {name: note for name, note in more.items() if name not in shown.parameters}
-        keywords = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=..., annotation=getattr(note, "__forward_arg__", note))
-            for name, note in more.items()
-        ]
-        known = [each.name for each in (*own, *keywords) if each.name != "self"]
-
-        @wraps(function)
-        def checked(*arguments: Any, **given: Any) -> Any:
-            for name in given:
-                if name not in known:
-                    from difflib import get_close_matches
-
-                    near = get_close_matches(name, known, 1)
-                    instead = f"did you mean {near[0]}?" if near else f"options are {', '.join(known)}"
-                    raise UnknownOption(f"unknown option {name!r}: {instead}")
-            return function(*arguments, **given)
-
-        vars(checked)["__signature__"] = shown.replace(parameters=[*own, *keywords])
-        return cast(Function, checked)
-
-    return decorate

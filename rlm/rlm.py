@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from contextvars import copy_context
-from dataclasses import asdict, fields, replace
-from typing import Any, ClassVar, Protocol, Self, Unpack, cast, overload
+from dataclasses import asdict, replace
+from typing import Any
 
 from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
 from rlm.calls.cache import SubCache
-from rlm.calls.gateway import Gateway
-from rlm.calls.prices import check_prices, dollars
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
-from rlm.errors import TrajectoryError, takes
+from rlm.calls.prices import Prices, check_prices, dollars
+from rlm.errors import TrajectoryError
 from rlm.loop import UNBOUNDED
 from rlm.models import registry as backends
 from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply, strip_url
-from rlm.options import RLMOptions
+from rlm.models.sampling import Sampling
 from rlm.runners import check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.runners.tools import describe_tools
@@ -32,6 +28,7 @@ from rlm.trajectory.recording import Recording
 from rlm.trajectory.step import Step
 from rlm.trajectory.trajectory import run_metadata
 
+_MODEL = "gpt-5"
 _PROMPT_CHARACTERS = 100_000  # as rlms tells its models; a sub-model that knows better has `prompt_characters`
 _OUTPUT_CHARACTERS = 20_000  # of a block; at most a quarter of the window
 _WINDOW_TOKENS = 128_000  # the smallest of today's root models; an LM that knows better has `window_tokens`
@@ -42,150 +39,149 @@ READ_ALL = "Please read through the context and answer any queries or respond to
 _NOT_GIVEN: Any = object()
 
 
-class _ResumeByClass(Protocol):
-    """The signature of `RLM.resume`."""
-
-    def __call__(
-        self,
-        path: str | os.PathLike[str],
-        context: object = ...,
-        *,
-        model: str = ...,
-        sub_model: str | None = ...,
-        **options: Unpack[RLMOptions],
-    ) -> Completion: ...
-
-
-class _ResumeByObject(Protocol):
-    """The signature of `rlm.resume`."""
-
-    def __call__(self, path: str | os.PathLike[str], context: object = ...) -> Completion: ...
-
-
-class _OnClassOrObject:
-    """`RLM.resume(path)` makes an RLM from the trajectory, `rlm.resume(path)` uses `rlm`."""
-
-    def __init__(self, function: Callable[..., Completion]) -> None:
-        self._function = function
-        self.__doc__ = function.__doc__
-
-    @overload
-    def __get__(self, rlm: None, kind: type[RLM]) -> _ResumeByClass: ...
-    @overload
-    def __get__(self, rlm: RLM, kind: type[RLM]) -> _ResumeByObject: ...
-    def __get__(self, rlm: RLM | None, kind: type[RLM]) -> Callable[..., Completion]:
-        def resume(path: str | os.PathLike[str], context: object = _NOT_GIVEN, **options: Any) -> Completion:
-            if rlm is not None and options:
-                raise TypeError(
-                    f"resume() on an RLM object uses the options of that object: to set {', '.join(options)}, call "
-                    "RLM.resume(path, ...) on the class"
-                )
-            return self._function(rlm, path, context, **options)
-
-        resume.__doc__ = self.__doc__
-        return resume
-
-
-class _Shaped:
-    """Choose the class that `RLM(...)` makes, by its keywords: RLM, or a subclass with the API of another package.
-
-    A base class with `__new__`, so that the signature of RLM is that of its `__init__`.
-    """
-
-    _shapes: ClassVar[dict[str, type[Any]]] = {}
-
-    def __init_subclass__(cls, *, keywords: Iterable[str] = ()) -> None:
-        """Register a subclass for calls with one of these keywords; later subclasses come first. See `rlm.compat`."""
-        cls._shapes.update(dict.fromkeys(keywords, cls))
-
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        """An object of the class for these keywords: `RLM(backend=...)` has the API of rlms."""
-        shapes = cls._shapes if cls is RLM else {}
-        chosen = next((shapes[name] for name in reversed(shapes) if name in options), cls)
-        return super().__new__(cast("type[Self]", chosen))
-
-
-class RLM(_Shaped):
+class RLM:
     """A Recursive Language Model: a root model that writes Python over a `context` it never has to read whole.
 
     The code runs in a confined process of its own, without a network, files or keys; see `runner`. Safe for use by many
     threads.
     """
 
-    @takes(RLMOptions)
-    def __init__(self, model: str = "gpt-5", sub_model: str | None = None, **options: Unpack[RLMOptions]) -> None:
-        """`model` answers the root and `sub_model` the sub-calls, at an OpenAI-compatible endpoint.
+    def __init__(
+        self,
+        model: str | None = None,
+        sub_model: str | None = None,
+        *,
+        lm: LM | None = None,
+        sub_lm: LM | None = None,
+        preset: str | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        sampling: Sampling | None = None,
+        sub_sampling: Sampling | None = None,
+        models: Collection[str] | None = None,
+        prices: Prices | None = None,
+        backend: str | None = None,
+        backend_kwargs: Mapping[str, Any] | None = None,
+        budget: Budget | None = None,
+        max_iterations: int | None = None,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+        max_dollars: float | None = None,
+        max_seconds: float | None = None,
+        max_depth: int = 1,
+        max_retries: int = 5,
+        cell_timeout: float | None = 120.0,
+        output_limit: int | None = None,
+        window_tokens: int | None = None,
+        prompt_characters: int | None = None,
+        compaction: bool = True,
+        runner: str | None = None,
+        runner_options: Mapping[str, Any] | None = None,
+        environment: str | None = None,
+        environment_kwargs: Mapping[str, Any] | None = None,
+        custom_tools: Mapping[str, object] | None = None,
+        persistent: bool = False,
+        outline: bool = False,
+        sub_cache: SubCache | str | os.PathLike[str] | bool | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        trajectory: str | os.PathLike[str] | None = None,
+        on_step: Callable[[Step], object] | None = None,
+        on_delta: Callable[[str], object] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        """Models:
 
-        Models: a name may have its maker before it: `anthropic:claude-opus-5-5`. `base_url`, `api_key` and `headers`
-        are for the maker of `model`; `preset` ("openai", "anthropic") names a pair of models. `lm` and `sub_lm` take
-        their place. Sub-calls go to `sub_lm`, by default `lm`, and ask it for `sub_model`, by default its own model.
-        `sampling` are options of the root's requests, such as `{"temperature": 0}`, and of sub-calls where both are one
-        object; `sub_sampling` those of sub-calls. `models`: all that code may name in a sub-call; without it any, under
-        `max_dollars` those that have a price in `prices`: model -> dollars per million tokens (input, output).
+        - `model`: the root model (by default gpt-5), at an OpenAI-compatible endpoint or with its maker before it:
+          `anthropic:claude-opus-5-5`
+        - `sub_model`: the model of sub-calls, by default the root model
+        - `lm`, `sub_lm`: objects in their place; sub-calls go to `sub_lm`, by default `lm`, which is asked for
+          `sub_model`
+        - `preset`: `openai` or `anthropic`, a ready pair of models
+        - `base_url`, `api_key`, `headers`: for the maker of the root model
+        - `sampling`: options of the root's requests, such as `{"temperature": 0}`, and of sub-calls if both are one
+          object; `sub_sampling`: options of sub-calls
+        - `models`: all that code may name in a sub-call; by default any, under `max_dollars` those with a price
+        - `prices`: model -> dollars per million tokens (input, output)
+        - `backend`, `backend_kwargs`: the maker, and its options with `model_name`, as `rlms` names them
 
-        Limits: `budget`, or its parts by keyword, over the whole tree of a run: `max_iterations`, `max_calls`,
-        `max_tokens`, `max_dollars`, `max_seconds`. `max_depth` (1): 2 lets `rlm_query` start child runs. `max_retries`
-        (5) of a call that fails for a while. `cell_timeout` (120.0) in seconds of a cell's own time, None for no limit.
-        `window_tokens` of the root, by default what its backend knows, else 128,000; with `compaction` (True), a
-        history that nears it is shortened. `output_limit` in characters per block: 20,000, or a quarter of that window.
-        `prompt_characters` that a sub-call may hold: 100,000, or half of the window of its model.
+        Limits of a question, with all its sub-calls and child runs:
 
-        Running: `runner` is where the code runs. `"subprocess"`, a confined process of this machine (Linux), refused
-        where nothing confines it; `"wasm"`, Python in WebAssembly under Node; `"confined"`, the first of these that
-        there is; `"local"`, this process, with its rights: no sandbox; `"docker"`; `"modal"`; `"sandbox"`, one of
-        another provider (docs/runners.md). `runner_options`: `limits` of memory, CPU, disk and files for `subprocess`,
-        `pyodide` for `wasm`, `image` for `docker`, `make` for `sandbox`.
-        `custom_tools`: name -> function or value. `persistent` keeps one namespace for all questions. `outline` tells
-        the root first what a lazy text is: its `outline()`, 16 GETs and up to some 2,500 tokens.
-        `sub_cache=True` keeps sub-answers in memory, `cache_dir` in a directory.
+        - `budget`, or its parts by keyword: `max_iterations` (turns, 30), `max_calls`, `max_tokens`, `max_dollars`,
+          `max_seconds`
+        - `max_depth`: 2 lets `rlm_query` start child runs
+        - `max_retries`: of a call that fails for a while
+        - `cell_timeout`: seconds of a cell's own time; None for no limit
+        - `output_limit`: characters of output per block: 20,000, at most a quarter of the window
+        - `window_tokens`: window of the root, by default what its maker says, else 128,000
+        - `prompt_characters`: the longest prompt of a sub-call: what its model says, else 100,000, or half its window
+        - `compaction`: whether a history that nears the window is shortened
 
-        Recording: `trajectory` is a `.jsonl` file, or a directory that gets one file per run. `on_step` is called after
-        each turn, `on_delta` with each piece of the root's reply, both in the thread of the run. `verbose` prints the
-        steps to stderr.
+        Running:
 
-        Raises RunnerUnavailable, and UnknownOption, which names the nearest keyword.
+        - `runner`: where code runs. `subprocess`: a confined process (Linux); `wasm`: Python in WebAssembly under Node;
+          `confined`, the default: the first of these that works; `local`: this process with its rights, no sandbox;
+          `docker`; `modal`; `sandbox`: one of another provider (docs/runners.md)
+        - `runner_options`: `limits` for `subprocess`, `pyodide` for `wasm`, `image` for `docker`, `make` for `sandbox`
+        - `environment`, `environment_kwargs`: the same two, as `rlms` names them
+        - `custom_tools`: name -> function or value for the code
+        - `persistent`: keep one namespace for all questions
+        - `outline`: begin with the `outline()` of a lazy text (16 GETs, up to 2,500 tokens a turn)
+        - `sub_cache`: True keeps answers of sub-calls in memory; `cache_dir`: in a directory
+
+        Recording:
+
+        - `trajectory`: a `.jsonl` file, or a directory that gets one file per run
+        - `on_step`: called after each turn, in the thread of the run; `on_delta`: with each piece of the root's reply
+        - `verbose`: print the steps to stderr
+
+        Raises RunnerUnavailable; UnknownOption for a maker, preset or option of a model that does not exist.
         """
-        runner = options.get("runner") or DEFAULT_RUNNER
-        check_runner(runner, options.get("runner_options"))
-        max_depth = options.get("max_depth", 1)
+        runner = runner or environment or DEFAULT_RUNNER
+        runner_options = dict(runner_options or environment_kwargs or {})
+        check_runner(runner, runner_options)
         if max_depth < 1:
             raise ValueError(f"max_depth must be at least 1, not {max_depth}")
-        preset = options.get("preset")
+        if backend is not None and lm is None:
+            options = dict(backend_kwargs or {})
+            name = options.pop("model_name", None) or model or _MODEL
+            lm = backends.make_lm(backend, name, **{"base_url": base_url, "api_key": api_key, **options})
         chosen = backends.choose(
-            None if preset and model == "gpt-5" else model, sub_model, preset=preset, lm=options.get("lm"),
-            sub_lm=options.get("sub_lm"), sampling=options.get("sampling"), sub_sampling=options.get("sub_sampling"),
-            base_url=options.get("base_url"), api_key=options.get("api_key"), headers=options.get("headers"),
+            model or (None if preset or lm else _MODEL), sub_model, preset=preset, lm=lm, sub_lm=sub_lm,
+            sampling=sampling, sub_sampling=sub_sampling, base_url=base_url, api_key=api_key, headers=headers,
         )  # fmt: skip
         root, sub_lm, self._made = chosen.root, chosen.sub, chosen.made
-        window_tokens = options.get("window_tokens") or int(getattr(root, "window_tokens", _WINDOW_TOKENS))
-        output_limit = options.get("output_limit")
-        tools, tool_lines = describe_tools(options.get("custom_tools"))
+        window_tokens = window_tokens or int(getattr(root, "window_tokens", _WINDOW_TOKENS))
+        limits = {"iterations": max_iterations, "calls": max_calls, "tokens": max_tokens, "dollars": max_dollars,
+                  "seconds": max_seconds}  # fmt: skip
+        given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+        tools, tool_lines = describe_tools(custom_tools)
         self._model = str(getattr(root, "model", model))
-        self._persistent = options.get("persistent", False)
+        self._persistent = persistent
         self._setup = Setup(
             root=root,
             root_model=None,
             sub_lm=sub_lm,
             sub_model=chosen.sub_model,
             runner=runner,
-            runner_options=dict(options.get("runner_options") or {}),
-            budget=_budget(options),
-            cell_timeout=options.get("cell_timeout", 120.0),
+            runner_options=runner_options,
+            budget=replace(budget or Budget(), **given),
+            cell_timeout=cell_timeout,
             output_limit=min(_OUTPUT_CHARACTERS, window_tokens) if output_limit is None else output_limit,
             max_depth=max_depth,
             tools=tools,
             tool_lines=tool_lines,
-            prices=dict(check_prices(options.get("prices") or {})),
-            outline=options.get("outline", False),
-            models=_models(options.get("models")),
-            backoff=Backoff(retries=options.get("max_retries", 5)),
-            cache=_cache(options.get("sub_cache"), options.get("cache_dir")),
-            window_tokens=window_tokens if options.get("compaction", True) else UNBOUNDED,
-            prompt_characters=options.get("prompt_characters") or _prompt_characters(sub_lm, root, window_tokens),
-            target=options.get("trajectory"),
+            prices=dict(check_prices(prices or {})),
+            outline=outline,
+            models=_models(models),
+            backoff=Backoff(retries=max_retries),
+            cache=_cache(sub_cache, cache_dir),
+            window_tokens=window_tokens if compaction else UNBOUNDED,
+            prompt_characters=prompt_characters or _prompt_characters(sub_lm, root, window_tokens),
+            target=trajectory,
             metadata={},
-            on_step=options.get("on_step") or _step_printer(options.get("verbose", False)),
-            on_delta=options.get("on_delta"),
+            on_step=on_step or _step_printer(verbose),
+            on_delta=on_delta,
         )
         self._persistent_session: Session | None = None
         self._lock = threading.Lock()
@@ -201,8 +197,8 @@ class RLM(_Shaped):
         unpriced = [name for name in names if dollars(Reply("", 1, 1, name), setup.prices) is None]
         if unpriced:
             warnings.warn(
-                f"no price is known for {', '.join(unpriced)}: max_dollars counts only what its endpoint reports; pass "
-                "prices=", stacklevel=4,
+                f"no price is known for {', '.join(unpriced)}: max_dollars counts only what its "
+                "endpoint reports (see `prices`)", stacklevel=3,
             )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -242,15 +238,6 @@ class RLM(_Shaped):
         `source` goes into the trajectory: where the context came from, for a command that resumes the run.
         """
         return Session(self._setup, context, source=source)
-
-    @contextmanager
-    def sub_calls(self, context: object = None) -> Iterator[SubCalls]:
-        """Call `llm_query` and `llm_query_batched` without a root model, within the limits of this RLM."""
-        setup = self._setup
-        gateway = Gateway(
-            Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache, models=setup.models
-        )  # fmt: skip
-        yield SubCalls(setup.sub_lm, gateway.usage, model=setup.sub_model, gate=gateway, context=context)
 
     def completion(self, query: str, context: object = None) -> Completion:
         """Answer `query` from `context`: a str, a lazy text, a list, a dict.
@@ -310,14 +297,12 @@ class RLM(_Shaped):
             session.gate.stop("cancelled")
             raise
 
-    @_OnClassOrObject
-    def resume(self: Any, path: Any, context: Any, **options: Any) -> Completion:
+    def resume(self, path: str | os.PathLike[str], context: object = _NOT_GIVEN) -> Completion:
         """Continue the run that the trajectory `path` records; where it has ended, return its completion.
 
         Recorded cells run again to restore the namespace, with the recorded sub-answers: nothing that was recorded is
-        paid again. `RLM.resume(path, **options)`, on the class, takes models and limits from the trajectory, unless
-        `options` say otherwise. The trajectory holds a `context` of up to 100,000 plain characters; pass any other one
-        again. Raises TrajectoryError.
+        paid again. The trajectory holds a context of up to 100,000 plain characters; pass any other one again. Raises
+        TrajectoryError.
         """
         recording, whole_bytes = Recording.load(path)
         metadata = recording.metadata
@@ -327,13 +312,24 @@ class RLM(_Shaped):
             recorded = metadata["context"]
             if "context_value" not in metadata and recorded["type"] != "NoneType":
                 kind, where = recorded["type"], f" at {recorded['uri']}" if recorded.get("uri") else ""
-                raise TrajectoryError(f"the context of this run, a {kind}{where}, is missing: give context=...")
+                raise TrajectoryError(f"the context of this run, a {kind}{where}, is missing: give it again")
             context = metadata.get("context_value")
+        with Session(self._setup, context, path=path) as session:
+            return session.go_on(recording, whole_bytes)
+
+    @classmethod
+    def resume_run(cls, path: str | os.PathLike[str], context: object = _NOT_GIVEN, **options: Any) -> Completion:
+        """`resume` with the recorded models and limits; `options` are keywords of RLM, which override them.
+
+        Raises TrajectoryError.
+        """
+        metadata = Recording.load(path)[0].metadata
+        if "query" not in metadata:
+            raise TrajectoryError(f"{path} does not hold the question: it was written by another program")
         if "sub_model" in options:
             options.setdefault("sub_lm", None)
-        rlm = RLM(**recorded_options(metadata) | options) if self is None else self
-        with Session(rlm._setup, context, path=path) as session:
-            return session.go_on(recording, whole_bytes)
+        with cls(**recorded_options(metadata) | options) as rlm:
+            return rlm.resume(path, context)
 
     def _session(self, context: object) -> Session:
         with self._lock:
@@ -415,13 +411,6 @@ def _has_begun(path: str | os.PathLike[str]) -> bool:
 def _is_same(context: object, other: object) -> bool:
     """Whether two contexts are the same; never reads a lazy one."""
     return context is other or (isinstance(context, str) and isinstance(other, str) and context == other)
-
-
-def _budget(options: RLMOptions) -> Budget:
-    """The budget of the options: limits by keyword override those of `budget`."""
-    parts: dict[str, Any] = {field.name: options.get(f"max_{field.name}") for field in fields(Budget)}
-    given = {name: value for name, value in parts.items() if value is not None}
-    return replace(options.get("budget") or Budget(), **given)
 
 
 def _models(given: Collection[str] | None) -> frozenset[str] | None:

@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,12 +29,11 @@ from rlm.prompts.compaction import Window
 from rlm.runners import make_runner
 from rlm.runners.tools import describe_tools, split_by_place
 from rlm.trajectory.completion import Completion
-from rlm.trajectory.evidence import find_sources
+from rlm.trajectory.ranges import union
 from rlm.trajectory.recording import Recording, count_lines
-from rlm.trajectory.source import Source
+from rlm.trajectory.source import Read, Source, cite, places_of
 from rlm.trajectory.step import Step
-from rlm.trajectory.telemetry import Telemetry, of_run
-from rlm.trajectory.trajectory import Trajectory, iteration
+from rlm.trajectory.trajectory import Trajectory
 
 # The largest context that a trajectory holds itself, so that small runs can be resumed from it alone.
 _COPIED_CHARACTERS = 100_000
@@ -116,10 +114,9 @@ class Session:
         self._description = describe(context)
         target = path or (setup.target if parent is None else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
-        self._reports = Telemetry()
         self.gate = parent or Gateway(
             Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache,
-            journal=self._journal, models=setup.models,
+            journal=self._trajectory.write_ahead, models=setup.models,
         )  # fmt: skip
         self._subcalls = SubCalls(
             setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, context=context,
@@ -225,16 +222,17 @@ class Session:
 
     def _finish(self, query: str, earlier: Sequence[Step] = ()) -> Completion:
         """Run the turns of a question until it ends; `earlier` are its turns that were run before."""
-        turns = len(earlier)
+        steps = list(earlier)
+        turns = len(steps)
         setup = self._setup
         before, known = protocol.reading_cost(self.context), self._turns
         is_later = known > 0 or self._first_query not in (None, query)
 
         def on_step(step: Step) -> None:
             begins = is_later and not turns and step.iteration == known + 1
-            sources = self._find_sources(step, turns + step.iteration - known)
-            self._trajectory.add(step, self.gate.usage, query if begins else None, sources)
-            self._reports.line(self._trajectory.records[-1])
+            steps.append(step)
+            found = self._find_places(steps) if step.reason is not None and self._is_top else ((), ())
+            self._trajectory.add(step, self.gate.usage, query if begins else None, *found)
             self._turns = step.iteration
             if setup.on_step and self._is_top:
                 setup.on_step(step)
@@ -256,11 +254,9 @@ class Session:
         )
         try:
             self._broken_off = True
-            with self._telemetry() as self._reports:
-                last = loop.run(self._messages, known, earlier)
-                taken = last.iteration - known - (last.reason == "max_iterations")
-                io = protocol.cost_between(before, protocol.reading_cost(self.context))
-                self._reports.end(self._trajectory.records[-1], taken, io)
+            last = loop.run(self._messages, known, earlier)
+            taken = last.iteration - known - (last.reason == "max_iterations")
+            io = protocol.cost_between(before, protocol.reading_cost(self.context))
             self._broken_off = False
         except BaseException:
             if self._is_top:
@@ -269,17 +265,6 @@ class Session:
         finally:
             self._window, self._has_run = loop.window, loop.has_run
         return self._completion(last, taken, self.gate.usage, io, self.gate.elapsed())
-
-    def _journal(self, record: dict[str, Any]) -> None:
-        self._trajectory.write_ahead(record)
-        if record["type"] == "reply" and "error" in record:
-            self._reports.failed_call(record)
-
-    def _telemetry(self) -> AbstractContextManager[Telemetry]:
-        """The receiver of a question's lines. For a child run it does nothing: its lines are in those of its parent."""
-        if not self._is_top:
-            return nullcontext(Telemetry())
-        return of_run(self._trajectory.records[0], self.gate.elapsed())
 
     def _completion_of_ended(self, recording: Recording) -> Completion:
         """The completion of a recorded run that had ended."""
@@ -294,9 +279,9 @@ class Session:
         notes, self._notes = self._notes, []
         if self._is_top:
             notes += self.gate.take_notes()
-        sources = tuple(map(Source.from_dict, self._trajectory.records[-1].get("sources", ())))
+        line = self._trajectory.records[-1]
         if usage.unpriced:
-            notes.append(f"no price is known for {', '.join(usage.unpriced)}: the cost is not known; pass prices=")
+            notes.append(f"no price is known for {', '.join(usage.unpriced)}: the cost is not known (see `prices`)")
         if usage.estimated:
             models = ", ".join(usage.estimated)
             notes.append(f"not all calls of {models} said how many tokens they took: a token is counted for each byte")
@@ -311,20 +296,27 @@ class Session:
             trajectory=self._trajectory.records,
             trajectory_path=self._trajectory.path,
             notes=tuple(notes),
-            sources=sources,
+            sources=tuple(map(Source.from_dict, line.get("sources", ()))),
+            reads=tuple(map(Read.from_dict, line.get("reads", ()))),
         )
 
-    def _find_sources(self, step: Step, turns: int) -> list[Source]:
-        """The sources of an answer, after this many turns; notes the claims that were left out."""
-        if step.reason != "answer" or not self._is_top:
-            return []
-        lines = [*self._trajectory.records[1:], iteration(step, self.gate.usage)][-turns:]
+    def _find_places(self, steps: Sequence[Step]) -> tuple[list[Source], list[Read]]:
+        """The sources of the answer of the last step, and what the code of all these steps was handed.
+
+        Notes the claims that were left out.
+        """
+        cells = [cell for step in steps for cell in step.cells]
+        read = [(start, stop) for cell in cells for start, stop in cell.ranges or ()]
+        handed = [(start, stop) for cell in cells for start, stop in cell.handed or ()]
+        are_known = any(cell.ranges is not None for cell in cells)
         try:
-            found, notes = find_sources(self.context, step.claims, lines)
+            sources, notes = cite(self.context, steps[-1].claims, union(read) if are_known else None)
+            reads = places_of(self.context, union(handed))
         except Exception as exc:  # a context is any object: whatever its reading raises, the answer is there
-            found, notes = [], [f"the sources of the answer could not be read back: {type(exc).__name__}: {exc}"]
+            sources, reads = [], []
+            notes = [f"the sources of the answer could not be read back: {type(exc).__name__}: {exc}"]
         self._notes += notes
-        return found
+        return sources, reads
 
     def _replay(self, step: Step) -> None:
         """Run the cells of a recorded turn again to rebuild the namespace; compare their output with the record."""

@@ -25,7 +25,7 @@ from tests.budget import FUZZ, examples
 MOTO_BUCKET = "moto-bucket"
 
 # Slow tests whose imports only `make test-slow` installs.
-IMPORTS = {"rlm/trajectory/test_rlm_telemetry.py": "opentelemetry.exporter", "test_notebook.py": "nbclient"}
+IMPORTS = {"test_notebook.py": "nbclient"}
 
 
 def is_installed(module: str) -> bool:

@@ -15,8 +15,6 @@ from monocontext import Monocontext, publish
 from monocontext.engine.stats import Stats
 from monocontext.notebook import context_card, progress_bar
 from monocontext.writing.segments import Progress
-from rlm import RLM, Completion, ScriptedLM, Usage
-from rlm.trajectory.source import Source
 
 pytestmark = pytest.mark.slow  # needs packages that `make test` does not install
 
@@ -112,23 +110,6 @@ def test_a_map_shows_the_smallest_read_and_all_of_a_whole_one(characters: int) -
 def test_counts() -> None:
     html = show(Stats(gets=1234, bytes_fetched=5_000_000, hits=3, misses=1, wait_seconds=1.25))
     assert all(each in words(html) for each in ("1,234", "5,000,000", "3 of 4 look-ups", "1.25 s"))
-
-
-def test_a_run(tmp_path: Path) -> None:
-    reply = '```repl\nanswer["content"] = "<b>bold</b> & " + context[:4]\nanswer["ready"] = True\n```'
-    completion = RLM(lm=ScriptedLM([reply]), runner="local", prices={"scripted": (1.0, 1.0)}).completion("?", TEXT)
-    said = words(show(completion))
-    assert "<b>bold</b> & line" in said
-    assert f"Ended by answer: 1 turns, 1 calls, {completion.usage.input_tokens:,} tokens in" in said
-    assert f"${completion.cost:.4f}" in said
-    sources = tuple(Source(i, i + 3, (i, i), "<x>.txt", "a < b", "read") for i in range(30))
-    long = Completion("x" * 5000, True, "answer", 1, Usage(), None, 1.0, [], None, (), sources)
-    said = words(show(long))
-    assert "1,000 more characters" in said
-    assert "10 more sources" in said
-    assert "<x>.txt:3" in said
-    resumed = Source.from_dict(sources[0].to_dict() | {"how": "<script>"})
-    assert "<script>" in words(show(Completion("x", True, "answer", 1, Usage(), None, 1.0, [], None, (), (resumed,))))
 
 
 def test_progress_elsewhere_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,6 @@ PUBLIC: dict[str, list[str]] = {
         "get_default_volume_name", "get_memory_path", "get_workspace_volume_name", "sanitize_key",
     ],
     "rlm.interpreter": ["FinalOutput", "Interpreter", "create_interpreter"],
-    "rlm.logger": ["RLMLogger"],
     "rlm.runners.launcher": ["main"],
     "rlm.view": [],
 }  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Any
 
 from benchmarks.quality.questions import Question
 from monocontext import Monocontext
-from rlm import RLM, RLMError
+from rlm import RLM, RLMError, Usage
+from rlm.calls.gateway import Gateway
 from rlm.models.lm import CHARACTERS_PER_TOKEN
 
 ARMS = {
@@ -114,9 +115,9 @@ def _loop(question: Question, context: object, setting: Setting, dollars: float 
 def _one_prompt(question: Question, make_text: Callable[[], object], setting: Setting, dollars: float | None) -> Run:
     began = time.monotonic()
     prompt = _ASK.format(text=make_text(), query=question.query)
-    with setting.make_rlm(dollars) as rlm, rlm.sub_calls() as calls:
-        said = str(calls.llm_query(prompt))
-        usage = calls.gate.usage
+    with setting.make_rlm(dollars) as rlm:
+        usage = Usage()
+        said = Gateway(usage, rlm.budget).ask(rlm.lms[-1], [{"role": "user", "content": prompt}]).text
     read = setting.context.stats.bytes_fetched
     transcript = [{"reply": said, "output": []}]
     return Run(said, "answer", 1, usage.tokens, usage.dollars, time.monotonic() - began, read, transcript=transcript)

@@ -10,7 +10,6 @@ from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
 from rlm.rlm import RLM
 from rlm.trajectory.display import Display, print_summary
-from rlm.trajectory.flags import in_flags
 
 _TWICE_SECONDS = 2.0
 """Two interrupts within this time end the chat."""
@@ -97,7 +96,7 @@ class _Chat:
             with self._display:
                 completion = self.session.ask(question)
         except LLMError as exc:
-            self._display.say(f"rlm: {in_flags(str(exc))}")
+            self._display.say(f"rlm: {exc}")
             return
         finally:
             usage = self.session.gate.usage

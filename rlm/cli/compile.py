@@ -99,14 +99,13 @@ def compile_command(
 def _watch(url: str, project: str | None, as_json: bool, options: dict[str, Any]) -> bool:
     """Watch the archive until Ctrl-C, SIGTERM, or the end of `--for` or `--once`. Returns whether a project failed."""
     from rlm.compile.watching import watch_sessions
-    from rlm.trajectory.flags import in_flags
 
     failures: list[str] = []
 
     def say_outcome(name: str, outcome: Any) -> None:
         if isinstance(outcome, Exception):
             failures.append(name)
-            fail("rlm", in_flags(f"{name or url}: {outcome}"))
+            fail("rlm", f"{name or url}: {outcome}")
         else:
             _print_outcome(url, outcome, as_json)
 

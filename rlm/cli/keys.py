@@ -22,9 +22,9 @@ def check_keys(models: Iterable[LM]) -> None:
         if getattr(lm, "secrets", ()):  # a key or a header was given
             continue
         if backend == "openai" and not has_url and not any(map(os.environ.get, _OPENAI_VARIABLES)):
-            raise LLMError("no API key: set OPENAI_API_KEY, or pass api_key= or base_url=")
+            raise LLMError("no API key: set OPENAI_API_KEY, or give --base-url")
         if backend == "anthropic" and not has_url and not _has_anthropic_credentials():
-            raise LLMError("no API key: set ANTHROPIC_API_KEY, or pass api_key=")
+            raise LLMError("no API key: set ANTHROPIC_API_KEY")
 
 
 def _has_anthropic_credentials() -> bool:

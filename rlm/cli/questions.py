@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,10 +20,9 @@ from monocontext.cli.printing import is_quiet, say
 from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
-from rlm.calls.budget import Budget
 from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
 from rlm.cli.keys import check_keys
-from rlm.cli.options import Limits, ModelOptions, cache_folder, choose_models, complete_budget, with_limits, with_models
+from rlm.cli.options import Limits, ModelOptions, choose_models, with_limits, with_models
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import LLMError
 from rlm.runners import RUNNERS, check_runner
@@ -148,37 +146,6 @@ def chat(
         is_whole = talk(rlm, text, display, source=absolute_place(context))
     if not is_whole and not sys.stdin.isatty():
         raise click.exceptions.Exit(1)
-
-
-@with_models
-@storing.with_s3_options
-@one_line_errors()
-def summarize(
-    source: Annotated[str, Argument(help="A text file, the URL or directory of a context, or - for stdin.")],
-    focus: Annotated[str | None, Option(help="A topic to pay attention to.")] = None,
-    chunk_characters: Annotated[int, Option(min=1_000, help="Length of the part that one call reads.")] = 60_000,
-    max_calls: Annotated[int | None, Option(min=1, help="Refuse a text that needs more calls; by default 200.")] = None,
-    max_dollars: Annotated[float | None, Option(min=0, help="Dollars over all calls, by the price table.")] = None,
-    cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of calls for later runs.")] = None,
-    as_json: AsJson = False,
-    *,
-    model_options: ModelOptions,
-    s3: storing.S3,
-) -> None:
-    """Summarize a text. Calls in parallel read one part each, and more calls merge their summaries."""
-    from rlm.cli.summarize import summarize as summarize_text
-    from rlm.rlm import RLM
-
-    # All calls are sub-calls, so a preset's smaller model reads.
-    budget = complete_budget(Budget(calls=max_calls, dollars=max_dollars))
-    budget = replace(budget, calls=budget.calls or 200)
-    rlm = RLM(**choose_models(model_options), budget=budget, cache_dir=cache_folder(cache_dir))
-    check_keys(rlm.lms)
-    with rlm, open_argument(source, s3) as text:
-        summary = summarize_text(rlm, text, chunk_characters=chunk_characters, focus=focus)
-    _say(json.dumps(summary.to_dict()) if as_json else summary.text)
-    if not as_json and shows_progress():
-        say(repr(summary.usage), err=True)
 
 
 @one_line_errors()
@@ -324,8 +291,6 @@ def _say(text: str) -> None:
 
 
 def _as_json(completion: Completion) -> dict[str, Any]:
-    from rlm.trajectory.flags import in_flags
-
     return {
         "answer": completion.answer,
         "finished": completion.finished,
@@ -335,7 +300,7 @@ def _as_json(completion: Completion) -> dict[str, Any]:
         "usage": completion.usage.to_dict(),
         "cost": completion.cost,
         "io": completion.io,
-        "notes": [in_flags(note) for note in completion.notes],
+        "notes": list(completion.notes),
         "sources": [source.to_dict() for source in completion.sources],
         "trajectory": str(completion.trajectory_path) if completion.trajectory_path else None,
     }

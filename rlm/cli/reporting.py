@@ -15,7 +15,6 @@ from monocontext.cli.progress import shows_progress
 from monocontext.cli.verbosity import is_verbose
 from monocontext.errors import MonocontextError
 from rlm.errors import RLMError
-from rlm.trajectory.flags import in_flags
 
 
 @contextmanager
@@ -28,7 +27,7 @@ def one_line_errors() -> Iterator[None]:
         with reporting_retries():
             yield
     except (RLMError, MonocontextError, OSError) as error:
-        fail("rlm", in_flags(str(error)))
+        fail("rlm", str(error))
         raise click.exceptions.Exit(2) from None
 
 
@@ -54,7 +53,7 @@ def reporting_retries() -> Iterator[None]:
         if category is not UserWarning:
             show(message, category, *where, **more)
         elif not is_quiet():
-            say(f"rlm: {in_flags(str(message))}", err=True)
+            say(f"rlm: {message}", err=True)
 
     prints_retries = not (shows_progress() or is_verbose() or is_quiet())
     if prints_retries:

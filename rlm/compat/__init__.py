@@ -1,1 +1,1 @@
-"""Compatibility with other packages: `rlms`, `rlm-minimal`, DSPy and `verifiers`."""
+"""The classes of other packages: `RLM_REPL` of rlm-minimal, and models of DSPy."""

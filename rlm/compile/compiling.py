@@ -16,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Any
 
 from monocontext.errors import NotFound, StoreFailure
 from monocontext.options import StoreOptions
@@ -45,7 +45,6 @@ from rlm.compile.meter import Meter, Metered
 from rlm.compile.state import DigestedSession, State, commit, load
 from rlm.errors import BudgetSpent
 from rlm.models.lm import LM
-from rlm.options import RunOptions
 from rlm.rlm import RLM
 
 EXTRACTIVE = "extractive"
@@ -111,7 +110,7 @@ def compile_sessions(
     max_dollars_per_day: float | None = None,
     store_options: StoreOptions | None = None,
     on_session: Callable[[str, int, int], object] | None = None,
-    **rlm_options: Unpack[RunOptions],
+    **rlm_options: Any,
 ) -> CompileResult:
     """Bring a project's compiled context up to date with its sessions.
 

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
@@ -207,6 +207,16 @@ def _find_document(context: object, character: int) -> tuple[Any, Any]:
         return None, None
     at = getattr(documents, "at", None)
     return documents, at(character) if callable(at) else None
+
+
+def document_edges(context: object, start: int, stop: int) -> Iterable[int]:
+    """The characters in [start, stop) where documents begin and end."""
+    try:
+        documents: Any = getattr(context, "documents", None)
+    except ValueError:  # the context is a part of another
+        return ()
+    edges = getattr(documents, "edges", None)
+    return edges(start, stop) if callable(edges) else ()
 
 
 def generation(context: object) -> int | None:

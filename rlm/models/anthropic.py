@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Unpack
 
-from rlm.errors import LLMError, takes
+from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
@@ -35,7 +35,6 @@ class AnthropicLM(SDKModel):
     """The window of the smaller models; others take more."""
     required = frozenset(("max_tokens", "stream"))
 
-    @takes(SDKOptions)
     def __init__(self, model: str, *, max_output_tokens: int = 16_384, **options: Unpack[SDKOptions]) -> None:
         super().__init__(model, partial(_connect, options.get("api_key"), client_options(options)), **options)
         self._max_output_tokens = max_output_tokens

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Unpack
 
-from rlm.errors import LLMError, takes
+from rlm.errors import LLMError
 from rlm.models import chat
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, one_line
 from rlm.models.listener import Listener
@@ -25,7 +25,6 @@ class AnyLM(SDKModel):
     `headers`, if its SDK has none) is an error of the first call.
     """
 
-    @takes(SDKOptions)
     def __init__(self, provider: str, model: str, **options: Unpack[SDKOptions]) -> None:
         known = client_options(options)
         given = {name: known[name] for name in ("default_headers",) if name in known}

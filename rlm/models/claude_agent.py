@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from rlm.errors import LLMError, takes
+from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, ErrorReport, make_error, one_line
 from rlm.models.listener import Listener, listener_of
 from rlm.models.lm import Message, Reply, read_details, sum_tokens
@@ -22,7 +22,6 @@ class ClaudeAgentLM:
     backend = "claude-agent"
     window_tokens = 200_000
 
-    @takes()
     def __init__(self, model: str, *, window_tokens: int | None = None, prompt_characters: int | None = None) -> None:
         self.model = model
         self.window_tokens = window_tokens or self.window_tokens

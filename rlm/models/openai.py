@@ -7,7 +7,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Literal, Unpack
 
-from rlm.errors import LLMError, takes
+from rlm.errors import LLMError
 from rlm.models import chat, responses
 from rlm.models.endpoint_errors import CallTarget, EndpointError
 from rlm.models.listener import Listener
@@ -35,7 +35,6 @@ class OpenAILM(SDKModel):
 
     backend = "openai"
 
-    @takes(SDKOptions)
     def __init__(
         self, model: str, *, max_retries: int = 0, api: Api = "chat", maker: str | None = None,
         **options: Unpack[SDKOptions],

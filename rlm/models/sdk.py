@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
-from rlm.errors import LLMError
+from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
 from rlm.models.listener import Listener, listener_of
 from rlm.models.lm import Message, Reply
@@ -84,6 +84,9 @@ class SDKOptions(SamplingOptions, total=False):
     """The most that one prompt of a sub-call may hold."""
 
 
+_OPTION_NAMES = ", ".join(SDKOptions.__annotations__)
+
+
 class SDKModel(Sampled):
     """A model behind an SDK. One client with its pool of connections serves all threads; `close()` frees it."""
 
@@ -97,6 +100,8 @@ class SDKModel(Sampled):
     """Fields that no request may lack."""
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
+        if unknown := [name for name in options if name not in SDKOptions.__annotations__]:
+            raise UnknownOption(f"a model has no option {', '.join(unknown)}; there are {_OPTION_NAMES}")
         self.model = model
         self.base_url = _checked_url(options.get("base_url"))
         self._timeout_seconds = _timeout_seconds(options)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm.calls.usage import Usage
-from rlm.trajectory.source import Source
+from rlm.trajectory.source import Read, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,15 @@ class Completion:
     """Notes on the figures: models without a known price, cells that printed something else when replayed."""
 
     sources: tuple[Source, ...] = ()
-    """The evidence of the answer: the model's confirmed citations, then the reads of its cells."""
+    """The places that the model named for its answer, as far as they were found there: `FINAL(x, sources=[...])`."""
+    reads: tuple[Read, ...] = ()
+    """What the code of the run was handed of a lazy text, in order: slices, lines of hits, matches and passages.
+
+    At most 200 places; text that a search or a loop only passed over is not included. Empty for plain data.
+    """
 
     def __str__(self) -> str:
         return self.answer
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the answer, its sources, the reason for the end of the run, and its costs."""
-        from rlm.trajectory.card import draw
-
-        usage, io = self.usage, self.io or {}
-        facts = [
-            f"{self.iterations:,} turns", f"{usage.calls:,} calls", f"{usage.input_tokens:,} tokens in",
-            f"{usage.output_tokens:,} out", "cost not known" if usage.dollars is None else f"${usage.dollars:.4f}",
-            f"{self.seconds:.1f} s", *(f"{io[name]:,.0f} {name}" for name in ("gets", "bytes") if name in io),
-        ]  # fmt: skip
-        return draw(self.answer, self.sources, [f"Ended by {self.reason}: {', '.join(facts)}", *self.notes])
 
     @property
     def response(self) -> str:

@@ -15,7 +15,6 @@ from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
 from rlm.context.excerpt import make_printable, shorten
 from rlm.trajectory.completion import Completion
-from rlm.trajectory.flags import in_flags
 from rlm.trajectory.step import Step
 
 _SHOWN_CHARACTERS = 1_500
@@ -108,7 +107,7 @@ def _shorten(text: str, console: Console) -> str:
 
 
 def print_summary(completion: Completion, console: Console | None = None, *, unfinished: bool = True) -> None:
-    """Print one line of costs, notes, and with `unfinished` why the run did not finish. Limits are named as flags."""
+    """Print one line of costs, notes, and with `unfinished` why the run did not finish."""
     console = console or Console(stderr=True)
     usage = completion.usage
     cost = "cost not known" if usage.dollars is None else f"${usage.dollars:.4f}"
@@ -120,11 +119,11 @@ def print_summary(completion: Completion, console: Console | None = None, *, unf
     if unfinished and not completion.finished:
         console.print(Text(make_printable(why_unfinished(completion), terminal=True), style="yellow"))
     for note in completion.notes:
-        console.print(Text(make_printable(in_flags(note), terminal=True), style="dim"))
+        console.print(Text(make_printable(note, terminal=True), style="dim"))
 
 
 def why_unfinished(completion: Completion) -> str:
-    """A sentence on a run that did not finish, with limits as flags of a command."""
+    """A sentence on a run that did not finish."""
     reason = completion.reason
     if reason == "max_iterations":
         forced = "this answer was forced after its last turn" if completion.answer else "no answer after its last turn"
@@ -134,7 +133,7 @@ def why_unfinished(completion: Completion) -> str:
         return f"The model repeated itself until the run ended: {best}."
     if reason in ("refusal", "content_filter"):
         return f"The model declined, or a filter of its maker did: {best}."
-    return in_flags(f"The model did not finish: {describe_end(reason)}; {best}.")
+    return f"The model did not finish: {describe_end(reason)}; {best}."
 
 
 def _format_cell_cost(seconds: float, calls: int, io: dict[str, float] | None) -> str:

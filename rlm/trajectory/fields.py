@@ -7,44 +7,19 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from rlm.trajectory.ranges import Range, union
 
-_FINAL_VAR = re.compile(r"""FINAL_VAR\(\s*["']?(\w+)""")
-
-
-def codes(line: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    """The code of each cell, and whether the cell printed.
-
-    A turn without cells gives one item: the variable that its answer names, else an empty text.
-    """
-    found = []
-    for block in map(mapping, items(line.get("code_blocks"))):
-        found.append((text(block.get("code")), bool(mapping(block.get("result")).get("stdout"))))
-    if not found:
-        named = _FINAL_VAR.search(text(line.get("response")))
-        found.append((named[1] if named and line.get("final_answer") is not None else "", False))
-    return found
-
 
 def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:
-    """The ranges that a cell read, or with `handed` received, without overlaps; None if they are not recorded."""
+    """The ranges that a cell read, or with `handed` was handed, without overlaps; None if they are not recorded."""
     recorded = mapping(block.get("result")).get(name)
     if not isinstance(recorded, list):
         return None
     pairs = [(count(pair[0]), count(pair[1])) for pair in recorded if isinstance(pair, list) and len(pair) == 2]
     return union((start, stop) for start, stop in pairs if start is not None and stop is not None)
-
-
-def sources(line: Mapping[str, Any]) -> list[Range]:
-    """The places of the sources of an answer, in order and without overlap."""
-    found = [
-        (count(source.get("start")), count(source.get("stop"))) for source in map(mapping, items(line.get("sources")))
-    ]
-    return union((start, stop) for start, stop in found if start is not None and stop is not None)
 
 
 def number(value: object) -> float | None:

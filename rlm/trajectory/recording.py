@@ -16,6 +16,7 @@ from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage
 from rlm.errors import LLMError, TrajectoryError
 from rlm.models.lm import Reply, TokenDetails, is_amount
 from rlm.runners.runner import CellResult
+from rlm.trajectory import fields
 from rlm.trajectory.step import Cell, Step
 from rlm.trajectory.trajectory import VERSION, partial_of
 
@@ -223,4 +224,6 @@ def _cell(block: Mapping[str, Any]) -> Cell:
             result.get("execution_time") or 0.0,
         ),
         place=str(result.get("place") or ""),
+        ranges=fields.ranges(block),
+        handed=fields.ranges(block, "handed"),
     )  # fmt: skip

@@ -1,46 +1,44 @@
-"""A source: a place in the context that supports an answer."""
+"""The sources that a model names for its answer, read back from the context, and the places that its code was handed.
+
+A range must be inside the text, and a quote must occur in what the run has read; a note names each claim that is left
+out. Nobody infers what an answer rests on.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
-_WORDS_CHARACTERS = 100
-"""The longest line of a source in a list."""
-NONE_RECORDED = "No sources were recorded for this answer."
+from rlm.context import protocol
+from rlm.context.excerpt import join_ends
+from rlm.runners.claims import Claim
+from rlm.trajectory.ranges import Range
 
-_ANCHORS = (
-    ("/-/blob/", "L", "-"),  # GitLab
-    ("//bitbucket.org/", "lines-", ":"),
-    ("/src/commit/", "L", "-L"),  # Gitea
-    ("/blob/", "L", "-L"),  # GitHub
-)
-"""A part of a file's URL, and the text before its first and last line in an anchor of that site."""
+MOST_CHARACTERS = 1_000_000
+"""The longest source, in characters."""
+MOST_READS = 200
+"""The most places of a `Completion.reads`."""
+_MOST_SEARCHED = 256_000_000
+"""The most characters that are searched for a quote."""
+_SHOWN = 1_000
+"""The characters of a source that a completion holds; a longer one keeps its ends."""
+_LISTED_CHARACTERS = 100
+"""The most text of a source in a list."""
+NONE_NAMED = "The model named no sources for this answer."
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Characters of the context, half-open."""
+class Read:
+    """Characters of the context that code was handed, half-open; at most those of one document."""
 
     start: int
     stop: int
     lines: tuple[int, int] | None
     """The first and last line, from 1, counted within the document if there is one; None if unknown."""
     document: str | None
-    """The name of the document; None if the context has none."""
-    text: str
-    """The text there; head and tail of a long one."""
-    how: Literal["cited", "read"]
-    """`cited`: the model cited it, and it was read back. `read`: a cell that made the answer read it."""
-    generation: int | None = None
-    """Generation of a context in storage."""
-    sha256: str = ""
-    """SHA-256 of the characters as UTF-8; empty if some were not read back."""
-
-    url: str | None = None
-    """The URL of these lines, if the document came from git or from a web page."""
+    """The name of the document; None if there is none."""
 
     @property
     def place(self) -> str:
@@ -49,53 +47,150 @@ class Source:
             return f"{self.document or 'characters'}:{self.start}-{self.stop}"
         return f"{self.document or 'line'}:{self.lines[0]}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self) | {"lines": None if self.lines is None else list(self.lines)}
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Read:
+        """The place for the fields that `to_dict` returned."""
+        return cls(row["start"], row["stop"], _pair(row.get("lines")), row.get("document"))
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Read):
+    """A place that the model named for its answer, and the text there."""
+
+    text: str
+    """The text; head and tail of a long one."""
+    generation: int | None = None
+    """The generation of a context in storage."""
+    sha256: str = ""
+    """SHA-256 of the characters as UTF-8."""
+    url: str | None = None
+    """The web address of the document, from its metadata or its name."""
+
     @property
     def reference(self) -> str:
         """The argument for `monocontext cite URL REFERENCE`, which checks whether the context still has this text."""
         generation = "" if self.generation is None else f"@{self.generation}"
         return f"{self.start}-{self.stop}{generation}" + (f"#{self.sha256[:16]}" if self.sha256 else "")
 
-    def markdown(self) -> str:
-        """The text as a block of Markdown under its place, which links to `url`."""
-        place = f"`{self.place.replace('`', ' ')}`"
-        link = f"[{place}](<{self.url}>)" if self.url else place
-        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", self.text)), default=0))
-        return "\n".join([link, "", fence, self.text.strip("\n"), fence])
-
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        return asdict(self) | {"lines": None if self.lines is None else list(self.lines), "reference": self.reference}
+        return Read.to_dict(self) | {"reference": self.reference}
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Source:
         """The source for the fields that `to_dict` returned."""
-        lines = row.get("lines")
         return cls(
-            row["start"], row["stop"], None if lines is None else (lines[0], lines[1]), row.get("document"),
-            row["text"], row["how"], row.get("generation"), row.get("sha256", ""), row.get("url"),
+            row["start"], row["stop"], _pair(row.get("lines")), row.get("document"), row["text"],
+            row.get("generation"), row.get("sha256", ""), row.get("url"),
         )  # fmt: skip
 
 
-def link_to(url: str, lines: tuple[int, int] | None) -> str:
-    """The URL of a document with an anchor for its lines, in the form of GitHub, GitLab, Gitea or Bitbucket.
-
-    Other sites, and unknown lines, get no anchor.
-    """
-    if lines is None or "#" in url:
-        return url
-    first, last = lines
-    for part, mark, to in _ANCHORS:
-        if part in url:
-            return f"{url}#{mark}{first}" + (f"{to}{last}" if last > first else "")
-    return url
-
-
 def format_sources(sources: Sequence[Source]) -> str:
-    """A line for each source: its place, how it was found, its reference, and its first words."""
-    lines = [f"{each.place}  {each.how}  {each.reference}  {_first_words(each.text)}" for each in sources]
-    return "\n".join(["Sources:", *lines]) if lines else NONE_RECORDED
+    """A line for each source: its place, its reference, and its first words."""
+    lines = [f"{source.place}  {source.reference}  {_first_words(source.text)}" for source in sources]
+    return "\n".join(["Sources:", *lines]) if lines else NONE_NAMED
+
+
+def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None) -> tuple[list[Source], list[str]]:
+    """The sources that hold, and a note on each claim that does not.
+
+    `read`: what the run has read, where quotes are looked for; None if the context does not record it: then all of it.
+    Costs one GET for each source that is not in the cache.
+    """
+    if not claims:
+        return [], []
+    text = protocol.whole_text(context)
+    if text is None:
+        return [], ["sources of a context that is no text are not checked: none is shown"]
+    sources, notes = [], []
+    for number, claim in enumerate(claims, 1):
+        place, why = _find(text, claim, read, is_whole=text is context)
+        if place is None:
+            notes.append(f"source {number} of the answer is left out: {why}")
+        else:
+            sources.append(_source(text, place))
+    return sources, notes
+
+
+def places_of(context: object, handed: Sequence[Range]) -> list[Read]:
+    """The first `MOST_READS` places of ranges that code was handed, one for each document that a range touches.
+
+    Costs the GETs of the pages of documents and of frames that are no longer in the cache.
+    """
+    text = protocol.whole_text(context)
+    places: list[Read] = []
+    for start, stop in handed if text is not None else ():
+        for part in _by_document(text, start, min(stop, len(text))):
+            if len(places) == MOST_READS:
+                return places
+            places.append(_place(text, *part))
+    return places
+
+
+def _by_document(text: Any, start: int, stop: int) -> Iterator[Range]:
+    """A range, divided where documents begin and end."""
+    for edge in protocol.document_edges(text, start + 1, stop):
+        yield start, edge
+        start = edge
+    if start < stop:
+        yield start, stop
+
+
+def _find(text: Any, claim: Claim, read: Sequence[Range] | None, *, is_whole: bool) -> tuple[Range | None, str]:
+    """The place of a claim, or why there is none."""
+    if claim is None:
+        return None, "it is no pair of characters and no quote"
+    if isinstance(claim, str):
+        return _find_quote(text, claim, read)
+    if not is_whole:
+        return None, "of documents a quote can be looked for, no pair of characters"
+    start, stop = claim
+    if stop > len(text):
+        return None, f"{start}:{stop} reaches past the end of the text, {len(text)}"
+    if stop - start > MOST_CHARACTERS:
+        return None, f"{start}:{stop} are more than {MOST_CHARACTERS:,} characters"
+    return claim, ""
+
+
+def _find_quote(text: Any, quote: str, read: Sequence[Range] | None) -> tuple[Range | None, str]:
+    quote = quote.strip()
+    left = _MOST_SEARCHED
+    for start, stop in [(0, len(text))] if read is None else read:
+        if left <= 0:
+            break
+        left -= stop - start
+        at = text.find(quote, start, min(stop, len(text)))
+        if at >= 0:
+            return (at, at + len(quote)), ""
+    return None, f"{quote[:80]!r} is not {'there' if read is None else 'where the run has read'}"
+
+
+def _place(text: Any, start: int, stop: int) -> Read:
+    first, last = protocol.line_of(text, start), protocol.line_of(text, stop - 1)
+    document = protocol.document_at(text, start)
+    before = (protocol.line_of(text, document[1]) or 1) - 1 if document else 0
+    lines = None if first is None or last is None else (first - before, last - before)
+    return Read(start, stop, lines, document[0] if document else None)
+
+
+def _source(text: Any, place: Range) -> Source:
+    start, stop = place
+    whole, half, read = str(text[start:stop]), _SHOWN // 2, _place(text, start, stop)
+    shown = whole if len(whole) <= _SHOWN else join_ends(whole[:half], whole[-half:], len(whole) - _SHOWN)
+    return Source(
+        start, stop, read.lines, read.document, shown, protocol.generation(text),
+        hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest(), protocol.document_url(text, start),
+    )  # fmt: skip
+
+
+def _pair(value: Any) -> tuple[int, int] | None:
+    return None if value is None else (value[0], value[1])
 
 
 def _first_words(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _WORDS_CHARACTERS else f"{line[:_WORDS_CHARACTERS]}..."
+    return line if len(line) <= _LISTED_CHARACTERS else f"{line[:_LISTED_CHARACTERS]}..."

@@ -21,7 +21,7 @@ from rlm.calls.prices import dollars
 from rlm.calls.subcalls import SubCall
 from rlm.calls.usage import ModelUsage, Usage
 from rlm.models.lm import reply_notes, strip_url
-from rlm.trajectory.source import Source
+from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
 
 VERSION = 1
@@ -63,13 +63,21 @@ class Trajectory:
             if partial.exists():
                 os.truncate(partial, partial.read_bytes().rfind(b"\n") + 1)
 
-    def add(self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = ()) -> None:
+    def add(
+        self,
+        step: Step,
+        usage: Usage,
+        question: str | None = None,
+        sources: Sequence[Source] = (),
+        reads: Sequence[Read] = (),
+    ) -> None:
         """Write the line of one step, with the sums of `usage` so far.
 
-        `question`: set if the step begins a later question. `sources`: those of the answer, if the step has one.
+        `question`: set if the step begins a later question. `sources` and `reads`: those of the question that it ends.
         """
         line = iteration(step, usage) | {"timestamp": _now()} | ({"question": question} if question else {})
-        line |= {"sources": [source.to_dict() for source in sources]} if sources else {}
+        for name, places in (("sources", sources), ("reads", reads)):
+            line |= {name: [place.to_dict() for place in places]} if places else {}
         self._add(line)
         self._ended = step.reason is not None
         if self.path:

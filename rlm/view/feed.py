@@ -6,34 +6,18 @@ import json
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from monocontext.page.coverage import shares_read
 from rlm.errors import TrajectoryError
 from rlm.trajectory import fields
-from rlm.trajectory.answer_cells import find_evidence, scans
 from rlm.trajectory.ranges import Range, size, union
 from rlm.trajectory.trajectory import partial_of
 from rlm.view import rows
 
 QUIET_SECONDS = 60
 """A run that has written nothing for this long may have been broken off; most replies take less."""
-
-
-@dataclass(frozen=True, slots=True)
-class _CellReads:
-    """The facts about a cell that tell whether an answer rests on it."""
-
-    turn: int
-    number: int
-    """Within the turn, from 0."""
-    code: str
-    printed: bool
-    ranges: list[Range] | None
-    has_pieces: bool
-    """Whether the recording has the pieces of text that code received: then the sources of the answer are complete."""
 
 
 class RowFeed:
@@ -51,7 +35,7 @@ class RowFeed:
         self.state()
 
     def state(self, first: int = 0, generation: int | None = None) -> dict[str, Any]:
-        """The metadata, the rows from number `first` on, the maps of the text, and the status of the run.
+        """The metadata, the rows from number `first` on, the map of the text, and the status of the run.
 
         `generation` is that of the reader's rows. If the file was replaced since, the reader gets all rows.
         """
@@ -60,7 +44,6 @@ class RowFeed:
             self._read = None if self._read is None else union(self._read)
             if generation is not None and generation != self._generation:
                 first = 0
-            maps = {"read": self._read, "rests": self._rests_read}
             return {
                 "generation": self._generation,
                 "path": str(self.path),
@@ -69,9 +52,7 @@ class RowFeed:
                 "rows": self._rows[first:],
                 "live": self._status(),
                 "read": None if self._read is None else size(self._read),
-                "rests": self._rests,
-                "rests_read": None if self._rests_read is None else size(self._rests_read),
-                "map": {name: shares_read(found or (), self._chars()) for name, found in maps.items()},
+                "map": shares_read(self._read or (), self._chars()),
             }
 
     def turn(self, number: int) -> dict[str, Any]:
@@ -96,10 +77,7 @@ class RowFeed:
         self._end = 0
         self._rows: list[dict[str, Any]] = []
         self._places: list[tuple[int, int]] = []
-        self._cells: list[_CellReads] = []
         self._read = None
-        self._rests: list[tuple[int, int]] = []
-        self._rests_read: list[Range] | None = None
 
     def _read_new_lines(self) -> None:
         try:
@@ -133,20 +111,9 @@ class RowFeed:
 
     def _add(self, line: dict[str, Any]) -> None:
         self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, self._chars()))
-        turn = len(self._rows) - 1
-        blocks = [fields.mapping(block) for block in fields.items(line.get("code_blocks"))]
-        for i, (code, printed) in enumerate(fields.codes(line)):
-            ranges = fields.ranges(blocks[i]) if blocks else None
-            has_pieces = bool(blocks) and fields.ranges(blocks[i], "handed") is not None
-            self._cells.append(_CellReads(turn, i, code, printed, ranges, has_pieces))
-            if ranges is not None:
-                self._read = self._read or []
-                self._read += ranges
-        if line.get("final_answer") is not None:
-            makers = [self._cells[i] for i in find_evidence([(cell.code, cell.printed) for cell in self._cells])]
-            self._rests = sorted({*self._rests, *((cell.turn, cell.number) for cell in makers)})
-            if evidence := fields.sources(line) or _reads_of(makers):
-                self._rests_read = union([*(self._rests_read or ()), *evidence])
+        for block in map(fields.mapping, fields.items(line.get("code_blocks"))):
+            if (ranges := fields.ranges(block)) is not None:
+                self._read = [*(self._read or ()), *ranges]
 
     def _parse(self, raw: bytes, place: str) -> dict[str, Any]:
         try:
@@ -201,9 +168,3 @@ class RowFeed:
             "replied": any(record.get("type") == "reply" for record in records),
             "calls": sum(1 for record in records if record.get("type") != "reply"),
         }
-
-
-def _reads_of(makers: list[_CellReads]) -> list[Range]:
-    """The ranges that cells read, for recordings without sources. A scan of the text is no evidence."""
-    reads = [cell.ranges for cell in makers if cell.ranges and not cell.has_pieces and not scans(cell.code)]
-    return [pair for pairs in reads for pair in pairs]

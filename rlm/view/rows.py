@@ -95,8 +95,8 @@ def _source(source: Mapping[str, Any]) -> dict[str, Any]:
     start, lines = count(source.get("start")) or 0, items(source.get("lines"))
     document, line = text(source.get("document")), count(lines[0]) if lines else None
     place = f"{document or 'character'}:{start}" if line is None else f"{document or 'line'}:{line}"
-    return {"start": start, "stop": count(source.get("stop")) or start, "place": place, "how": text(source.get("how")),
-            "text": text(source.get("text"))}  # fmt: skip
+    stop = count(source.get("stop")) or start
+    return {"start": start, "stop": stop, "place": place, "text": text(source.get("text"))}
 
 
 def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:

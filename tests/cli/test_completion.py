@@ -40,7 +40,7 @@ def complete(program: str, *words: str) -> list[str]:
         ("monocontext upload --documents c", ["csv"]),
         ("monocontext hooks install --agent cl", ["claude-code"]),
         ("monocontext cat --verb", ["--verbose"]),
-        ("rlm summ", ["summarize"]),
+        ("rlm comp", ["compile"]),
         ("rlm help st", ["stores"]),
         ("rlm run --preset a", ["anthropic"]),
         ("rlm run --backend cl", ["claude-agent"]),

@@ -273,13 +273,13 @@ def test_ask(tmp_path: Path) -> None:
     lm = ScriptedLM(["```repl\nFINAL(context[-2:])\n```"] * 2)
     tools = make_ask_tools(served, {"lm": lm, "runner": "local"})
     told = tools["ask"]("What is it?")
-    assert told.startswith("42\n\nSources:\nline:1  read  14-16@1#")
+    assert told == "42"
     assert tools["chat_rlm_query"]("What is it?", thread_id="t") == told
     with pytest.raises(ToolRefusal):
         tools["ask"]("  ")
-    found = ScriptedLM(["```repl\nprint(context.grep('answer'))\n```", "FINAL('It is 42.')"])
+    found = ScriptedLM(["```repl\nprint(context[:])\nFINAL('It is 42.', sources=['answer is 42'])\n```"])
     shown = make_ask_tools(served, {"lm": found, "runner": "local"})["ask"]("What is it?")
-    assert shown.startswith("It is 42.\n\nSources:\nline:1  read  0-16@1#")
+    assert shown.startswith("It is 42.\n\nSources:\nline:1  4-16@1#")
     assert (shown.data.answer, len(shown.data.sources), shown.data.unfinished) == ("It is 42.", 1, None)
 
 
@@ -291,7 +291,7 @@ def test_ask_tells_of_a_run_that_did_not_finish(tmp_path: Path) -> None:
         "maybe 42\n\n[The model did not finish: this answer was forced after its last turn.]"
     )
     nothing = {"lm": ScriptedLM(["```repl\n1\n```"]), "runner": "local", "max_calls": 1}
-    with pytest.raises(ToolRefusal, match="max-calls is reached; it had no answer yet"):
+    with pytest.raises(ToolRefusal, match="max_calls is reached; it had no answer yet"):
         make_ask_tools(served, nothing)["ask"]("q")
 
 

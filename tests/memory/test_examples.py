@@ -38,7 +38,7 @@ def test_a_session_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_council_decides_once(tmp_path: Path) -> None:
-    out = run("council_with_memory.py", tmp_path)
+    out = run("council.py", tmp_path)
     memory = Memory.open(tmp_path)
     assert memory["final_decision"] == "option_A with 2 of 3 votes"
     assert memory["claimed:minutes"] in ("analyst", "strategist", "implementer")

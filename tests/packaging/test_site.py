@@ -96,7 +96,7 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     assert missing == [], missing
     commands = (tmp_path / "reference" / "commands" / "index.html").read_text("utf-8")
     assert "monocontext memory" in commands
-    assert "rlm summarize" in commands
+    assert "rlm compile" in commands
     told = (tmp_path / "llms-full.txt").read_text("utf-8")
     assert "# Five minutes" in told
     assert all(f"({name})" in (tmp_path / "llms.txt").read_text("utf-8") for name in ("start/", "format/"))

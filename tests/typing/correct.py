@@ -82,7 +82,7 @@ def asking(context: Monocontext) -> None:
         assert_type(rlm.session(context), Session)
         assert_type(rlm.resume("run.jsonl"), Completion)
         assert_type(rlm.budget, Budget)
-    assert_type(RLM.resume("run.jsonl", context, max_calls=3, on_step=print), Completion)
+    assert_type(RLM.resume_run("run.jsonl", context, max_calls=3, on_step=print), Completion)
     RLM(lm=OpenAILM("m", base_url="http://127.0.0.1"), sub_lm=AnthropicLM("m"), budget=Budget(calls=3))
     assert_type(RLM_REPL(recursive_model="m", lm=ScriptedLM([]), max_depth=2).completion("text"), str)
 

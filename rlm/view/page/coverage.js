@@ -1,6 +1,6 @@
-// Where in the text the run has looked, and what the answer rests on, over one axis of characters.
+// Where in the text the run has looked, over one axis of characters.
 
-const TEXT_LANES = [['read', 'Read'], ['rests', 'Answer rests on'], ['selected', 'This cell']];
+const TEXT_LANES = [['read', 'Read'], ['selected', 'This cell']];
 
 class Coverage {
   constructor(canvas, choose) {
@@ -35,34 +35,28 @@ class Coverage {
       this.key = key;
       this.told = run.rows.filter((row) => row.cell && row.cell.ranges);
       const ends = this.told.map((row) => (row.cell.ranges.length ? row.cell.ranges[row.cell.ranges.length - 1][1] : 0));
-      this.chars = this.told.length || run.restsRead ? run.metadata.context.chars || ends.reduce((a, b) => Math.max(a, b), 0) : 0;
+      this.chars = this.told.length ? run.metadata.context.chars || ends.reduce((a, b) => Math.max(a, b), 0) : 0;
     }
     paint(this.canvas, key, (pen, width, colour) => this.lanes(pen, width, colour), (pen, width, colour) => {
       if (!this.chars || !selected || !selected.cell || !selected.cell.ranges) return;
-      const lane = new Lane(2 * LANE, width), scale = width / this.chars;
+      const lane = new Lane(LANE, width), scale = width / this.chars;
       for (const [start, stop] of selected.cell.ranges) lane.add(start * scale, Math.max(stop * scale, start * scale + 2));
       lane.draw(pen, colour.run);
     });
-    this.canvas.setAttribute('aria-label', this.chars ? `Of ${count(this.chars)} characters ${percent(run.read, this.chars)} were read; `
-      + `the answer rests on ${percent(run.restsRead, this.chars)}.` : 'No record of which characters were read.');
+    this.canvas.setAttribute('aria-label', this.chars ? `Of ${count(this.chars)} characters ${percent(run.read, this.chars)} were read.` : 'No record of which characters were read.');
   }
 
   lanes(pen, width, colour) {
     const lanes = Object.fromEntries(TEXT_LANES.map(([name], i) => [name, new Lane(i * LANE, width)]));
-    for (const name of ['read', 'rests']) {
-      const shares = this.chars ? this.run.map[name] : [], one = width / shares.length;
-      shares.forEach((share, i) => { if (share) lanes[name].add(i * one, Math.max((i + 1) * one, i * one + 2), share / 1000); });
-    }
+    const shares = this.chars ? this.run.map : [], one = width / shares.length;
+    shares.forEach((share, i) => { if (share) lanes.read.add(i * one, Math.max((i + 1) * one, i * one + 2), share / 1000); });
     lanes.read.draw(pen, colour.think, colour.track);
-    lanes.rests.draw(pen, colour.storage, colour.track);
     lanes.selected.draw(pen, colour.run, colour.track);
     if (!this.chars) {
       lanes.read.note(pen, this.run.rows.length ? 'not recorded: this context does not say which characters were read' : 'nothing yet', colour.muted);
       return;
     }
-    if (!this.told.length) lanes.read.note(pen, 'not recorded: this context does not say which characters were read', colour.muted);
-    if (lanes.rests.empty) lanes.rests.note(pen, this.run.last.answer === null ? 'no answer yet' : 'no sources were recorded for this answer', colour.muted);
-    axis(pen, width, LANE * 3, ticks(0, this.chars, width, 110), (at) => at * width / this.chars, (at) => short(at), colour);
+    axis(pen, width, LANE * 2, ticks(0, this.chars, width, 110), (at) => at * width / this.chars, (at) => short(at), colour);
   }
 
   hover(event) {

@@ -26,7 +26,7 @@ class Detail {
     const held = cell ? told.cells[row.number] : null;
     const many = turn.cells.length > 1;
     const parts = [el('div', 'title', el('h2', '', `Turn ${turn.turn}${many ? `, cell ${row.number + 1} of ${turn.cells.length}` : ''}`),
-      el('span', 'note', [turn.model, row.rests ? 'the answer rests on this cell' : ''].filter(Boolean).join(' \u00b7 ')))];
+      el('span', 'note', turn.model))];
     parts.push(el('dl', 'facts', ...facts([
       ['from', seconds(row.start)],
       row.number === 0 && ['thinking', seconds(turn.think)],
@@ -54,7 +54,7 @@ class Detail {
     return parts;
   }
 
-  // What the answer rests on; each leads to the cell that read it.
+  // What the model named for its answer; each leads to the cell that read it.
   sources(found) {
     if (!found.length) return [];
     const item = (each) => {
@@ -62,7 +62,7 @@ class Detail {
       place.type = 'button';
       place.disabled = !this.canGo(each.start);
       place.addEventListener('click', () => this.goTo(each.start));
-      return el('div', 'source', el('p', '', place, ` ${each.how}, characters ${count(each.start)} to ${count(each.stop)}`), block(each.text, 'out'));
+      return el('div', 'source', el('p', '', place, ` characters ${count(each.start)} to ${count(each.stop)}`), block(each.text, 'out'));
     };
     return [el('h3', '', 'Sources'), ...found.map(item)];
   }

@@ -9,6 +9,6 @@ function cellRow(row) {
   if (cell && (cell.error || cell.failed)) marks.append(el('b', '', cell.error ? 'error' : `${cell.failed} failed`));
   if (row.answers) marks.append(el('i', '', 'answer'));
   const took = row.live ? '' : seconds(cell ? cell.run : row.turn.think);
-  return el('div', `row${cell ? '' : ' said'}${row.rests ? ' rests' : ''}${row.live ? ' live' : ''}`,
+  return el('div', `row${cell ? '' : ' said'}${row.live ? ' live' : ''}`,
     el('span', 'no', row.label), el('span', 'line', row.line), marks, el('span', 'took', took));
 }

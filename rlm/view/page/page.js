@@ -71,7 +71,7 @@ function header() {
     + `${known(sums.storage) ? seconds(sums.storage) : 'not recorded'}${sums.ahead ? `; ${bytes(sums.ahead)} read ahead` : ''}`;
   const { chars } = metadata.context;
   $('coverage-note').textContent = known(run.read)
-    ? `${percent(run.read, chars)} was read (${count(run.read)} characters)${known(run.restsRead) ? `, the answer rests on ${percent(run.restsRead, chars)} (${count(run.restsRead)})` : ''}` : '';
+    ? `${percent(run.read, chars)} was read (${count(run.read)} characters)` : '';
 }
 
 // --- the list and its filter
@@ -79,7 +79,7 @@ function header() {
 function filtered() {
   const wanted = $('search').value.trim().toLowerCase(), kind = $('kind').value;
   const fits = {
-    all: () => true, rests: (row) => row.rests, calls: (row) => row.cell && row.cell.calls > 0,
+    all: () => true, calls: (row) => row.cell && row.cell.calls > 0,
     errors: (row) => row.cell && (row.cell.error || row.cell.failed),
   }[kind];
   const rows = run.rows.filter((row) => fits(row) && (!wanted || row.line.toLowerCase().includes(wanted) || row.label === wanted));

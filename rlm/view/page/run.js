@@ -15,10 +15,8 @@ class Run {
     if (state.generation !== this.generation) this.clear();
     const mark = () => [this.generation, this.turns.length, this.live.status, this.live.replied, this.live.calls].join();
     const before = mark();
-    Object.assign(this, { generation: state.generation, metadata: state.metadata, path: state.path, live: state.live, read: state.read, map: state.map, restsRead: state.rests_read });
+    Object.assign(this, { generation: state.generation, metadata: state.metadata, path: state.path, live: state.live, read: state.read, map: state.map });
     state.rows.forEach((turn, i) => { if (state.first + i === this.turns.length) this.add(turn); });
-    const rests = new Set(state.rests.map(([turn, cell]) => `${turn}.${cell}`));
-    for (const row of this.rows) row.rests = rests.has(`${row.at}.${row.number}`);
     return before !== mark();
   }
 

@@ -71,7 +71,7 @@ def test_tokens() -> None:
 
 def test_dollars_by_a_table_of_ones_own_and_unknown_prices_say_so() -> None:
     lm = ScriptedLM([MANY], model="mine")
-    priced = RLM(lm=lm, sub_lm=ScriptedLM(lambda p: "x" * 4000, model="sub"), max_cost=0.0105,
+    priced = RLM(lm=lm, sub_lm=ScriptedLM(lambda p: "x" * 4000, model="sub"), max_dollars=0.0105,
                  prices={"mine": (0, 0), "sub": (0, 1.0)}).completion("q", "t")  # fmt: skip
     assert priced.reason == "max_dollars"
     assert priced.cost == pytest.approx(0.011)
@@ -79,7 +79,7 @@ def test_dollars_by_a_table_of_ones_own_and_unknown_prices_say_so() -> None:
     assert priced.usage.models["sub"] == ModelUsage(11, 11, 11_000, pytest.approx(0.011))
     unknown = RLM(lm=ScriptedLM(["FINAL(1)"])).completion("q", "t")
     assert unknown.cost is None
-    assert unknown.notes == ("no price is known for scripted: the cost is not known; pass prices=",)
+    assert unknown.notes == ("no price is known for scripted: the cost is not known (see `prices`)",)
     assert unknown.usage.to_dict()["total_cost"] is None
     assert "no price known for scripted" in repr(unknown.usage)
 

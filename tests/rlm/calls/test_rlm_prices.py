@@ -150,7 +150,7 @@ def test_usage_counts_the_details_and_a_resumed_run_has_them(endpoint: Any, tmp_
     assert (used.calls, used.cache_read_tokens, used.reasoning_tokens) == (2, 190_000, 1_800)
     assert used.dollars == pytest.approx(2 * 0.028125)
     assert completion.usage.to_dict()["model_usage_summaries"]["gpt-5"]["cache_read_tokens"] == 190_000
-    again = RLM.resume(path)
+    again = RLM.resume_run(path)
     assert again.usage.models["gpt-5"] == used
 
 

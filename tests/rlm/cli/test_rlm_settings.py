@@ -149,27 +149,6 @@ def test_a_cache_below_the_home(tmp_path: Path) -> None:
     assert limits(cache_dir="here")["cache_dir"] == "here"
 
 
-@pytest.mark.parametrize(
-    ("file", "flags", "told"),
-    [
-        ("", ["--chunk-characters", "1000"], "200 are allowed"),
-        ("[limits]\nmax_calls = 3\n", [], "3 are allowed"),
-        ("[limits]\nmax_calls = 3\n", ["--max-calls", "4"], "4 are allowed"),
-        ("[limits]\nmax_tokens = 2\n", [], "max_tokens"),
-    ],
-)
-def test_summarize_keeps_the_limits_of_the_file(
-    file: str, flags: list[str], told: str, tmp_path: Path, endpoint: Any
-) -> None:
-    write(f"{file}[openai]\nbase_url = '{endpoint.url}'\n")
-    endpoint.reply = lambda body: "a summary of many words"
-    text = tmp_path / "long.txt"
-    text.write_text("word " * 60_000)
-    result = cli.invoke(app, ["summarize", str(text), *flags])
-    assert (result.exit_code, result.stdout) == (2, ""), result.output
-    assert told in result.stderr.replace("--max-tokens", "max_tokens")
-
-
 def test_a_wrong_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     write('[openai]\napi_key = "sk-hunter2"\n')
     monkeypatch.setattr("sys.argv", ["rlm", "run", str(tmp_path), "q"])

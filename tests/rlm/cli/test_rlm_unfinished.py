@@ -46,7 +46,7 @@ def run(*args: object) -> Any:
 @pytest.mark.parametrize(
     ("limit", "told"),
     [
-        (["--max-calls", "1"], "max-calls is reached; it had no answer yet. Raise --max-calls"),
+        (["--max-calls", "1"], "max_calls is reached; it had no answer yet. Raise --max-calls"),
         (["--max-iterations", "1"], "no answer after its last turn. Raise --max-iterations"),
     ],
 )
@@ -91,7 +91,7 @@ def test_a_chat_and_a_batch_say_it_too(endpoint: Any, notes: Path, tmp_path: Pat
     endpoint.reply = lambda body: repl("print(1)")
     talk = cli.invoke(app, ["chat", str(notes), "--max-calls", "1", "--runner", "local"], input="q\n")
     assert (talk.exit_code, talk.stdout) == (1, "")
-    assert "The model did not finish: --max-calls is reached; it had no answer yet." in talk.stderr
+    assert "The model did not finish: max_calls is reached; it had no answer yet." in talk.stderr
     questions, out = tmp_path / "q.jsonl", tmp_path / "out.jsonl"
     questions.write_text('"one?"\n')
     args = ["batch", str(questions), str(notes), "--out", str(out), "--max-iterations", "1", "--runner", "local"]
@@ -207,7 +207,7 @@ def test_a_key_that_an_sdk_would_find_is_enough(tmp_path: Path, monkeypatch: pyt
 def test_a_limit_of_dollars_that_cannot_hold_is_told_first(endpoint: Any, notes: Path) -> None:
     endpoint.reply = lambda body: "FINAL(1)"
     result = run(notes, "q", "--model", "nobody-knows", "--max-dollars", "0.01")
-    told = "rlm: no price is known for nobody-knows: --max-dollars counts only what its endpoint reports"
+    told = "rlm: no price is known for nobody-knows: max_dollars counts only what its endpoint reports (see `prices`)"
     assert result.stderr.splitlines().count(told) == 1
     assert "nobody-knows" not in run(notes, "q", "--model", "gpt-5", "--max-dollars", "0.01").stderr
     with pytest.warns(UserWarning, match="no price is known for secret-model: max_dollars"):

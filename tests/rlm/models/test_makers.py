@@ -71,7 +71,7 @@ def test_a_resumed_run_asks_the_maker_again_with_its_key(
     with pytest.raises(LLMError, match="not yet"), RLM("vllm:m", trajectory=path) as rlm:
         rlm.completion("q", "text")
     endpoint.reply = lambda body: "FINAL(1)"
-    done = RLM.resume(path)
+    done = RLM.resume_run(path)
     assert (done.answer, done.trajectory[0]["backend"]) == ("1", "vllm")
     assert set(endpoint.keys) == {"Bearer none"}
 

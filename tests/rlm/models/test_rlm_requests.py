@@ -76,9 +76,9 @@ def test_a_run_that_goes_on_asks_with_the_same_options(endpoint: Any, tmp_path: 
     ):
         rlm.completion("q", "text")
     endpoint.reply = lambda body: "FINAL(done)"
-    assert RLM.resume(path).answer == "done"
+    assert RLM.resume_run(path).answer == "done"
     assert endpoint.requests[-1]["temperature"] == 0
-    assert RLM.resume(path, model="other").answer == "done"
+    assert RLM.resume_run(path, model="other").answer == "done"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_resumed_run_asks_the_sub_model_at_its_endpoint(
     ):
         rlm.completion("q", "text")
     anthropic_endpoint.reply = lambda body: code("FINAL(llm_query('x'))")
-    completion = RLM.resume(path)
+    completion = RLM.resume_run(path)
     assert completion.answer == "hello"
     assert set(completion.usage.models) == {"claude-x", "gpt-y"}
     assert endpoint.keys == ["Bearer sk-of-openai"]

@@ -223,7 +223,7 @@ def test_a_run_goes_on_with_the_thinking_of_its_file_or_without(tmp_path: Path) 
     old = path.read_text().replace('"thinking": "a", ', "")
     assert old.count('"thinking"') == 1
     path.write_text(old)
-    assert RLM.resume(path, lm=ScriptedLM(["FINAL(done)"])).answer == "done"
+    assert RLM.resume_run(path, lm=ScriptedLM(["FINAL(done)"])).answer == "done"
     assert [json.loads(line).get("thinking") for line in path.read_text().splitlines()][1:] == [None, "b", None]
 
 

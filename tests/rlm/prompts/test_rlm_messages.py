@@ -75,7 +75,7 @@ def test_a_run_of_an_earlier_version_goes_on_with_its_messages_joined(tmp_path: 
     assert lines[2]["repeats"] == 1
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     lm = ScriptedLM(["FINAL(1)"])
-    assert RLM.resume(path, lm=lm).answer == "1"
+    assert RLM.resume_run(path, lm=lm).answer == "1"
     (call,) = lm.calls
     assert alternate(call)
     assert [message["content"] for message in call[:3]] == ["s", f"{prompt[1]['content']}\n\nTurn 1/30: look", LOOK]
@@ -177,7 +177,7 @@ def test_code_of_an_earlier_question_has_run(tmp_path: Path) -> None:
         with pytest.raises(LLMError):
             session.ask("third")
     resumed = ScriptedLM(["FINAL(3)"])
-    assert RLM.resume(path, lm=resumed).answer == "3"
+    assert RLM.resume_run(path, lm=resumed).answer == "3"
     assert "the output above" in resumed.calls[0][-1]["content"]
 
 

@@ -86,7 +86,7 @@ def test_a_run_goes_on_after_a_repetition_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(LLMError, match="lost"):
         RLM(lm=first, trajectory=tmp_path / "run.jsonl").completion("q", "text")
     second = ScriptedLM(replies[2:])
-    assert RLM.resume(tmp_path / "run.jsonl", lm=second).answer == "done"
+    assert RLM.resume_run(tmp_path / "run.jsonl", lm=second).answer == "done"
     assert second.calls == whole.calls[2:]
 
 

@@ -116,7 +116,7 @@ def test_a_run_that_has_ended_is_given_again_for_nothing(tmp_path: Path) -> None
     path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
     first = resumable.rlm(log, trajectory=path).completion("What is it?", resumable.CONTEXT)
     before = path.read_bytes()
-    again = RLM.resume(path, lm=ScriptedLM([]))
+    again = RLM.resume_run(path, lm=ScriptedLM([]))
     assert (again.answer, again.iterations, again.usage.calls) == (first.answer, 5, resumable.CALLS)
     assert again.trajectory == json.loads(json.dumps(first.trajectory))
     assert path.read_bytes() == before
@@ -141,7 +141,7 @@ def test_resume_of_the_class_takes_models_limits_and_a_small_context_from_the_fi
     with pytest.raises(LLMError, match="out of order"):
         RLM("big", "small", base_url=endpoint.url, trajectory=path, max_calls=7).completion("q", " and context")
     asked = len(endpoint.requests)
-    completion = RLM.resume(path)
+    completion = RLM.resume_run(path)
     assert completion.answer == "small said hi and context"
     assert len(endpoint.requests) == asked + 1
     assert {name: used.calls for name, used in completion.usage.models.items()} == {"big": 2, "small": 1}
@@ -166,15 +166,15 @@ def test_what_cannot_be_resumed_says_so_in_one_line(tmp_path: Path, lazy: Any) -
     RLM(lm=ScriptedLM(["FINAL(1)"]), trajectory=run).completion("q", lazy)
     for path, told in [(missing, "there is no trajectory"), (empty, "begins with"), (foreign, "hold the question")]:
         with pytest.raises(TrajectoryError, match=told):
-            RLM.resume(path)
-    with pytest.raises(TrajectoryError, match="a LazyText at memory://double, is missing: give context="):
-        RLM.resume(run, lm=ScriptedLM([]))
+            RLM.resume_run(path)
+    with pytest.raises(TrajectoryError, match="a LazyText at memory://double, is missing: give it again"):
+        RLM.resume_run(run, lm=ScriptedLM([]))
     with pytest.raises(TrajectoryError, match="8890"):
-        RLM.resume(run, "another text", lm=ScriptedLM([]))
+        RLM.resume_run(run, "another text", lm=ScriptedLM([]))
     newer = json.loads(run.read_text().splitlines()[0]) | {"trajectory_version": 99}
     run.write_text(json.dumps(newer) + "\n")
     with pytest.raises(TrajectoryError, match="version 99"):
-        RLM.resume(run, lazy)
+        RLM.resume_run(run, lazy)
 
 
 @pytest.mark.parametrize("field", ["prompt", "response", "code_blocks", "final_answer", "iteration"])
@@ -186,7 +186,7 @@ def test_a_line_that_lacks_something_is_a_trajectory_error(tmp_path: Path, field
     del line[field]
     run.write_text(f"{first}\n{json.dumps(line)}\n")
     with pytest.raises(TrajectoryError, match=field):
-        RLM.resume(run, lm=ScriptedLM(["FINAL(3)"]))
+        RLM.resume_run(run, lm=ScriptedLM(["FINAL(3)"]))
 
 
 @pytest.mark.parametrize("text", ["5\n", "[]\n", "null\n", '{"type": "metadata", "trajectory_version": "x"}\n',
@@ -194,7 +194,7 @@ def test_a_line_that_lacks_something_is_a_trajectory_error(tmp_path: Path, field
 def test_json_of_another_shape_is_a_trajectory_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.jsonl").write_text(text)
     with pytest.raises(TrajectoryError, match="not a trajectory"):
-        RLM.resume(tmp_path / "run.jsonl")
+        RLM.resume_run(tmp_path / "run.jsonl")
 
 
 def test_a_cell_that_prints_something_else_is_noted(tmp_path: Path) -> None:

@@ -79,17 +79,13 @@ def test_shows_a_run(window: Any, recorded: Path, url: Callable[[Path], str]) ->
     answer = RowFeed(recorded).state()["rows"][-1]["answer"]
     assert answer in page.locator("#answer").inner_text()
     assert selected(page) == "4"
-    assert page.locator(".row.rests .no").all_inner_texts() == ["2.1", "2.2", "4"]
     figures = page.locator("#figures").inner_text()
     assert "gpt-5, gpt-5-nano" in figures
     assert re.search(r"Calls of models\s+6\b", figures)
-    assert (
-        "2.3 % was read (240 characters), the answer rests on 1.9 % (200)"
-        in page.locator("#coverage-note").inner_text()
-    )
+    assert "2.3 % was read (240 characters)" in page.locator("#coverage-note").inner_text()
     think, _, _, storage, ahead = pixels(page, "timeline")
     assert min(think + storage, ahead) > 0
-    assert all(pixels(page, "coverage")[:2])
+    assert pixels(page, "coverage")[0] > 0
     page.locator(".row", has_text="replies = llm_query_batched").click()
     page.locator("#detail pre", has_text="replies = llm_query_batched").wait_for()
     assert page.locator("#detail pre .r").all_inner_texts() == ["llm_query_batched"]
@@ -97,7 +93,7 @@ def test_shows_a_run(window: Any, recorded: Path, url: Callable[[Path], str]) ->
     page.locator("#detail h3", has_text="Prompt to gpt-5-nano").wait_for()
     page.locator(".row", has_text="parts = [context").click()
     page.locator("#detail pre", has_text="parts = ").wait_for()
-    assert pixels(page, "coverage")[2] > 0
+    assert pixels(page, "coverage")[1] > 0
 
 
 def test_loads_nothing_from_elsewhere(window: Any, recorded: Path, serving: Serve) -> None:

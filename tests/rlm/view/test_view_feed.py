@@ -35,42 +35,8 @@ def test_a_run_of_ours(recorded: Path) -> None:
     assert last["answer"] == ("all the text " * 800)[100:111].upper()
     assert state["live"] == {"status": "ended"}
     assert state["read"] == 240
-    assert state["rests"] == [(1, 0), (1, 1), (3, 0)]
-    assert state["rests_read"] == 200
-    assert sum(share > 0 for share in state["map"]["read"]) == 4 + 11 + 11  # steps of 10.4 characters
+    assert sum(share > 0 for share in state["map"]) == 4 + 11 + 11  # steps of 10.4 characters
     assert all(a["end"] <= b["start"] + 0.01 for a, b in zip(state["rows"], state["rows"][1:], strict=False))
-
-
-def test_what_the_answer_rests_on_counts_no_scan(tmp_path: Path) -> None:
-    def block(code: str, *ranges: tuple[int, int]) -> dict[str, Any]:
-        return {"code": code, "result": {"stdout": "", "stderr": "", "locals": {}, "ranges": [list(r) for r in ranges]}}
-
-    blocks = [
-        block("at = context.find('needle')", (0, 9_000)),
-        block("part = context[at:at + 100]", (4_000, 4_100)),
-        block("FINAL(part)"),
-    ]
-    lines: list[dict[str, Any]] = [{"type": "metadata", "context": {"chars": 10_000}}]
-    lines += [{"type": "iteration", "iteration": 1, "response": "", "code_blocks": blocks, "final_answer": "x"}]
-    path = tmp_path / "t.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    state = RowFeed(path).state()
-    assert (state["read"], state["rests_read"]) == (9_000, 100)
-    assert state["rests"] == [(0, 0), (0, 1), (0, 2)]  # the cell that searched still made a value
-
-
-def test_what_the_answer_rests_on_are_its_sources(tmp_path: Path) -> None:
-    result = {"stdout": "", "stderr": "", "locals": {}, "ranges": [[0, 9_000]], "handed": [[40, 60]]}
-    line = {
-        "type": "iteration", "iteration": 1, "response": "", "final_answer": "x",
-        "code_blocks": [{"code": "part = context[40:60]\nFINAL(part)", "result": result}],
-    }  # fmt: skip
-    sources = [{"start": 40, "stop": 60}, {"start": 50, "stop": 70}, {"start": "?"}]
-    for told, expected in ((sources, 30), ([], None)):
-        path = tmp_path / f"{len(told)}.jsonl"
-        lines = [{"type": "metadata", "context": {"chars": 10_000}}, {**line, "sources": told}]
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        assert RowFeed(path).state()["rests_read"] == expected
 
 
 def test_a_turn_holds_what_the_line_holds(recorded: Path) -> None:

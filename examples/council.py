@@ -1,6 +1,6 @@
 """Let a council share one memory: members store findings and votes in parallel, then one stores the decision.
 
-    python examples/council_with_memory.py s3://bucket/council
+    python examples/council.py s3://bucket/council
 
 Each member has its own store and conversation, as on its own machine; they share only the memory. All try to claim the
 decision, and the store lets one of them write it. Without `--model` scripted models play the members.

@@ -1,0 +1,61 @@
+"""Tools by name, as in CloudLLM's guide to its memory tool: `ToolRegistry(MemoryTool(memory))`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class ToolProtocol(Protocol):
+    """The interface of a set of tools, such as `monocontext.memory.MemoryTool`."""
+
+    @property
+    def protocol_name(self) -> str: ...
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """A description of each: `name`, `description`, `parameters`."""
+        ...
+
+    def execute(self, parameters: Mapping[str, Any], *, tool: str) -> dict[str, Any]:
+        """Call a tool. Returns a dict with `success`, `output`, `error` and `metadata`.
+
+        Raises `ValueError` or `LookupError` for an invalid call.
+        """
+        ...
+
+
+class ToolRegistry:
+    """Tools by name. One registry may serve many agents, from many threads."""
+
+    def __init__(self, *tools: ToolProtocol) -> None:
+        """Raises `ValueError` if two tools have the same name."""
+        self._tools: dict[str, tuple[ToolProtocol, dict[str, Any]]] = {}
+        for protocol in tools:
+            for metadata in protocol.list_tools():
+                if metadata["name"] in self._tools:
+                    raise ValueError(f"two tools are named {metadata['name']!r}")
+                self._tools[metadata["name"]] = protocol, metadata
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """The descriptions of all tools."""
+        return [metadata for _, metadata in self._tools.values()]
+
+    def get_tool_metadata(self, name: str) -> dict[str, Any]:
+        """The description of a tool. Raises `LookupError`."""
+        return self._find(name)[1]
+
+    def protocol_name(self, name: str) -> str:
+        """The protocol that a tool speaks. Raises `LookupError`."""
+        return self._find(name)[0].protocol_name
+
+    def execute_tool(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool. Returns a dict with `success`, `output`, `error` and `metadata`.
+
+        Raises `LookupError` for an unknown tool, and the errors of the tool.
+        """
+        return self._find(name)[0].execute(parameters, tool=name)
+
+    def _find(self, name: str) -> tuple[ToolProtocol, dict[str, Any]]:
+        if name not in self._tools:
+            raise LookupError(f"no tool {name!r}; there are {', '.join(map(repr, self._tools)) or 'none'}")
+        return self._tools[name]

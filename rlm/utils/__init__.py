@@ -1,1 +1,0 @@
-"""Keep the path of `rlm.utils.prompts`, as in rlm-minimal."""
