@@ -78,10 +78,14 @@ def _read_event(value: object, builder: ReplyBuilder, on_delta: Listener | None)
     if kind == "message_start":
         _read_message(get(value, "message"), builder, on_delta)
     elif kind == "content_block_start":
+        if not builder.tool:
+            builder.tool_index = get(value, "index")
         _read_blocks([get(value, "content_block")], builder, on_delta)
     elif kind == "content_block_delta":
         builder.add_thinking(get(value, "delta", "thinking"), on_delta)
         builder.add_text(get(value, "delta", "text"), on_delta)
+        if builder.tool and get(value, "index") == builder.tool_index:
+            builder.add_arguments(get(value, "delta", "partial_json"))
     elif kind == "message_delta":
         _read_end(get(value, "delta"), builder)
         _add_usage(get(value, "usage"), builder)
@@ -108,7 +112,7 @@ def _read_blocks(blocks: Sequence[object], builder: ReplyBuilder, on_delta: List
     for block in blocks:
         kind = get(block, "type")
         if isinstance(kind, str) and "tool_use" in kind:
-            builder.add_tool_call(get(block, "name"))
+            builder.add_tool_call(get(block, "name"), get(block, "input"))
             continue
         text, thinking, _ = read_parts(block)
         builder.add_thinking(thinking, on_delta)

@@ -44,6 +44,8 @@ class AnyLM(SDKModel):
         if "stream" in controls:
             for chunk in client.completion(**request, **controls):
                 chat.read_chunk(_plain(chunk), builder, on_delta)
+                if builder.repeats:
+                    break
         else:
             chat.read_answer(_plain(client.completion(**request)), builder, on_delta, target)
         # The library hides the mark of the end of a stream, so one that ends without a reason counts as whole.

@@ -9,7 +9,7 @@ from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
-from rlm.models.reply_builder import ReplyBuilder, first_of, get, read_parts, read_thinking
+from rlm.models.reply_builder import ReplyBuilder, get, read_parts, read_thinking
 
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""
@@ -22,9 +22,13 @@ _REPEATED_CHARACTERS = 20
 def read_chunk(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
     """Take one chunk of a stream. Raises EndpointError for one that reports a failure."""
     builder.raise_failure(value)
-    builder.usage = get(value, "usage") or get(value, "x_groq", "usage") or builder.usage
-    builder.tier = get(value, "service_tier") or builder.tier
-    _read_choice(value, builder, on_delta)
+    if not isinstance(value, dict):
+        return
+    builder.usage = value.get("usage") or ("x_groq" in value and get(value, "x_groq", "usage")) or builder.usage
+    builder.tier = value.get("service_tier") or builder.tier
+    choice = _choice(value)
+    if isinstance(choice, dict):
+        _read_choice(choice, builder, on_delta)
 
 
 def read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None, target: CallTarget) -> None:
@@ -60,48 +64,49 @@ def count_usage(
 
 def _choice(value: object) -> Any:
     """The choice with index 0, or without an index; None if there is none."""
-    choices = get(value, "choices")
-    if not isinstance(choices, list):
-        return None
-    return next((choice for choice in choices if get(choice, "index") in (0, None, "0")), None)
+    choices = value.get("choices") if isinstance(value, dict) else None
+    for choice in choices if isinstance(choices, list) else ():
+        if not isinstance(choice, dict) or choice.get("index") in (0, None, "0"):
+            return choice
+    return None
 
 
-def _read_choice(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
-    choice = _choice(value)
-    builder.raise_failure(choice if get(choice, "error") else None)
+def _read_choice(choice: dict[str, Any], builder: ReplyBuilder, on_delta: Listener | None) -> None:
+    if choice.get("error"):
+        builder.raise_failure(choice)
     message = _message_of(choice, builder)
     text, thinking, refusal = read_parts(message.get("content"))
-    if get(message, "extra_content", "google", "thought") is True:
+    if "extra_content" in message and get(message, "extra_content", "google", "thought") is True:
         text, thinking = "", text
+    native, finish = choice.get("native_finish_reason"), choice.get("finish_reason") or choice.get("finishReason")
     if text and builder.text and "delta" not in choice:  # some send the whole so far, others one piece each
         text = text.removeprefix("".join(builder.text))
-    elif len(builder.text) > 1 and _finish(choice):
+    elif len(builder.text) > 1 and finish:
         text = _without_repeated(text, "".join(builder.text))
-    thinking = thinking or next((found for name in _THINKING if (found := read_thinking(message.get(name)))), "")
+    for name in _THINKING:
+        if name in message and not thinking:
+            thinking = read_thinking(message[name])
     builder.add_thinking(thinking, on_delta)
-    builder.add_text(text or get(choice, "text"), on_delta)
+    builder.add_text(text or choice.get("text"), on_delta)
     builder.refusal += [found for found in (refusal, message.get("refusal")) if isinstance(found, str) and found]
-    calls, call = message.get("tool_calls"), message.get("function_call")
-    if calls or call:
-        builder.add_tool_call(get(first_of(calls), "function", "name") or get(call, "name"))
-    native = get(choice, "native_finish_reason")
-    is_cut = isinstance(native, str) and native.lower() in _CUT_NATIVE
-    builder.set_end(native if is_cut else _finish(choice))
-    filtered = get(choice, "content_filter_results")
+    calls = message.get("tool_calls")
+    if call := calls[0] if isinstance(calls, list) and calls else message.get("function_call"):
+        function = get(call, "function") or call
+        if not builder.tool:
+            builder.add_tool_call(get(function, "name"), get(function, "arguments"))
+        elif get(call, "index") in (0, None):
+            builder.add_arguments(get(function, "arguments"))
+    builder.set_end(native if isinstance(native, str) and native.lower() in _CUT_NATIVE else finish)
+    filtered = choice.get("content_filter_results")
     if isinstance(filtered, dict) and isinstance(filtered.get("error"), dict):
         builder.end_details = one_line(get(filtered, "error", "message") or "")
 
 
-def _finish(choice: Any) -> Any:
-    """Why the reply ended, also by Google's name."""
-    return get(choice, "finish_reason") or get(choice, "finishReason")
-
-
-def _message_of(choice: Any, builder: ReplyBuilder) -> Mapping[str, Any]:
+def _message_of(choice: dict[str, Any], builder: ReplyBuilder) -> Mapping[str, Any]:
     """The `delta` of a choice, else its `message`; empty for a last chunk that repeats the whole message."""
-    message = get(choice, "delta")
-    if not message and not (builder.text and isinstance(choice, dict) and "delta" in choice):
-        message = get(choice, "message")
+    message = choice.get("delta")
+    if not message and not (builder.text and "delta" in choice):
+        message = choice.get("message")
     if isinstance(message, str):
         return {"content": message}
     return message if isinstance(message, dict) else {}

@@ -46,6 +46,7 @@ _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insuffi
 _WORDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage", "Message",
           "title", "reason")  # fmt: skip
 """Fields that may hold the message of an error."""
+_REPLY_FIELDS = frozenset(("choices", "output", "content", "id", "object", "usage", "type"))
 _CODES = ("code", "Code", "error_code", "type", "errorType", "__type", "status")
 _STATUSES = ("status_code", "statusCode", "http_status")
 
@@ -82,10 +83,10 @@ def find_error(value: object) -> ErrorReport | None:
     base = value.get("base_resp")
     if isinstance(base, dict) and base.get("status_code") not in (0, None):
         return ErrorReport(one_line(base.get("status_msg") or base), str(base["status_code"]))
-    if not any(name in value for name in ("choices", "output", "content", "id", "object", "usage", "type")):
+    if _REPLY_FIELDS.isdisjoint(value):
         return read_error(value) if any(value.get(name) for name in _WORDS) else None
     # What has the fields of a chat completion, but no choice and no usage, may say why.
-    if any(value.get(name) for name in ("choices", "output", "content", "usage", "type")):
+    if value.get("choices") or value.get("output") or value.get("content") or value.get("usage") or value.get("type"):
         return None
     said = any(isinstance(value.get(name), str) and value[name] for name in _WORDS)
     return read_error(value) if said and value.get("code") not in (0, "0", 200, "200") else None

@@ -74,6 +74,8 @@ class Reply:
     """A limit of tokens ended the text in the middle."""
     called: str = ""
     """The tool that the model called instead of an answer, although none was offered."""
+    call_arguments: str = ""
+    """The arguments of that call, as JSON."""
     notes: tuple[str, ...] = ()
     """The refused options that the request therefore lacked, in words for the notes of a run."""
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,10 @@ from rlm.models.lm import Reply, TokenDetails
 
 _NAME_CHARACTERS = 80
 """Longest reason or tool name, in characters."""
+
+_REPEATED_CHARACTERS = 8_000
+_UNIT_CHARACTERS = 400
+"""A reply only repeats itself if its last 8,000 characters are one text of at most 400, again and again."""
 
 # Parts of the reasons that endpoints give for the end of a reply.
 _CUT = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "limit", "exceeded",
@@ -37,6 +42,10 @@ class ReplyBuilder:
     refusal: list[str] = field(default_factory=list)
     tool: str = ""
     """The name of a tool that the model calls."""
+    tool_index: Any = None
+    """The number of the content block with that call, in a stream of Anthropic."""
+    arguments: list[str] = field(default_factory=list)
+    """The JSON of its arguments, in pieces."""
     end_reason: str = ""
     """The endpoint's word for why the reply ended, such as `stop`."""
     is_whole: bool = False
@@ -47,11 +56,16 @@ class ReplyBuilder:
     """Output items of the Responses API that are commentary: their text counts as thinking."""
     usage: Any = None
     tier: Any = None
+    repeats: bool = False
+    """Whether the end of the reply, or of its thinking, is one short text again and again: a stream ends there."""
+    _unchecked: int = 0
+    """Characters that came since `repeats` was checked."""
 
     def add_text(self, text: object, on_delta: Listener | None) -> None:
         """Add a piece of the text; anything but a `str` is ignored."""
         if isinstance(text, str) and text:
             self.text.append(text)
+            self._look_for_repeats(self.text)
             if on_delta:
                 on_delta(text)
 
@@ -59,6 +73,7 @@ class ReplyBuilder:
         """Add a piece of thinking; anything but a `str` is ignored."""
         if isinstance(text, str) and text:
             self.thinking.append(text)
+            self._look_for_repeats(self.thinking)
             if on_delta:
                 on_delta.alive()
 
@@ -67,14 +82,29 @@ class ReplyBuilder:
         if isinstance(reason, str) and reason:
             self.end_reason, self.is_whole = one_line(reason)[:_NAME_CHARACTERS], True
 
-    def add_tool_call(self, name: object) -> None:
-        """Record the name of a tool that the model calls; only the first is kept."""
-        self.tool = self.tool or (one_line(name)[:_NAME_CHARACTERS] if isinstance(name, str) else "") or "unnamed"
+    def add_tool_call(self, name: object, arguments: object = None) -> None:
+        """Record the tool that the model calls, of several the first."""
+        if not self.tool:
+            self.tool = (one_line(name)[:_NAME_CHARACTERS] if isinstance(name, str) else "") or "unnamed"
+            self.add_arguments(arguments)
+
+    def add_arguments(self, arguments: object) -> None:
+        """Add the arguments of that call, or a piece of their JSON."""
+        if arguments:
+            self.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
 
     def raise_failure(self, value: object) -> None:
         """Raise EndpointError if a value reports a failure, whatever the HTTP status."""
         if (report := find_error(value)) is not None:
             raise EndpointError(report)
+
+    def _look_for_repeats(self, pieces: list[str]) -> None:
+        self._unchecked += len(pieces[-1])
+        if self._unchecked >= _REPEATED_CHARACTERS // 4:
+            self._unchecked = 0
+            end = "".join(pieces[-_REPEATED_CHARACTERS:])[-_REPEATED_CHARACTERS:]
+            length = end.find(end[:_UNIT_CHARACTERS], 1)
+            self.repeats = len(end) == _REPEATED_CHARACTERS and length > 0 and end[length:] == end[:-length]
 
     def build(
         self,
@@ -94,8 +124,9 @@ class ReplyBuilder:
         refusal = " ".join("".join(self.refusal).split())
         reply = Reply(
             text, input_tokens, output_tokens, model, dollars, details=details,
-            thinking=join_surrogates("".join(self.thinking)), cut=_has(reason, _CUT),
-            called=self.tool or ("unnamed" if _has(reason, _CALLED) else ""),
+            thinking=join_surrogates("".join(self.thinking)), cut=self.repeats or _has(reason, _CUT),
+            called=self.tool or ("unnamed" if _has(reason, _CALLED) else ""), call_arguments="".join(self.arguments),
+            notes=(f"{target}: a reply only repeated itself, and was ended",) if self.repeats else (),
         )  # fmt: skip
         if refusal or _has(reason, _REFUSED):
             words = refusal or self.end_details or (one_line(text) if reason == "refusal" else "")
@@ -108,7 +139,7 @@ class ReplyBuilder:
         if _has(reason, _BROKEN):
             words = f": {self.end_details}" if self.end_details else ""
             raise LLMError(f"{target}: the reply broke off ({self.end_reason}){words}", transient=True)
-        if streamed and not self.is_whole:
+        if streamed and not self.is_whole and not self.repeats:
             raise LLMError(f"{target}: the stream ended in the middle, after {len(text):,} characters", transient=True)
         return reply
 
@@ -128,13 +159,10 @@ def get(value: object, *names: str) -> Any:
     return value
 
 
-def first_of(value: object) -> Any:
-    """The first item of a list; None if it is empty."""
-    return value[0] if isinstance(value, list) and value else None
-
-
 def read_parts(content: object) -> tuple[str, str, str]:
     """The text, thinking and refusal in a message's content, which is a text, one part, or a list of parts."""
+    if content is None or isinstance(content, str):
+        return content or "", "", ""
     text: list[str] = []
     thinking: list[str] = []
     refusal: list[str] = []

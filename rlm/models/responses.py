@@ -29,6 +29,8 @@ def read_chunk(value: object, builder: ReplyBuilder, on_delta: Listener | None) 
         builder.add_thinking(get(value, "delta"), on_delta)
     elif kind == "response.output_text.delta":
         builder.add_text(get(value, "delta"), on_delta)
+    elif kind == "response.output_text.done" and not builder.text:  # some send no pieces
+        builder.add_text(get(value, "text"), on_delta)
     elif kind in _THINKING:
         builder.add_thinking(get(value, "delta"), on_delta)
     elif kind == "response.refusal.delta" and isinstance(said := get(value, "delta"), str):
@@ -82,7 +84,7 @@ def _read_response(response: object, builder: ReplyBuilder, on_delta: Listener |
         elif kind == "reasoning":
             thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
         elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and _messages(response)):
-            builder.add_tool_call(get(item, "name") or kind)
+            builder.add_tool_call(get(item, "name") or kind, get(item, "arguments") or get(item, "input"))
     if not builder.thinking:
         builder.add_thinking("".join(thinking), on_delta)
     if not builder.text:

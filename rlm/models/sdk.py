@@ -208,6 +208,8 @@ class SDKModel(Sampled):
                     read_event(part.value, builder, on_delta)
                 elif on_delta:
                     on_delta.alive()
+                if builder.repeats and streamed:
+                    break
         except EndpointError as failed:
             failed.headers = response.headers
             raise

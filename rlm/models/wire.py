@@ -107,7 +107,7 @@ def _read_error_event(data: str) -> ErrorReport:
         value = json.loads(data)
     except (ValueError, RecursionError):
         value = read_text(data)
-    report = find_error(value) or find_error({"error": value}) or read_error(value)
+    report = find_error(value) or find_error({"error": value}) or read_error(value or None)
     is_known = report.code or report.status or guess_status(report)
     return report if is_known else replace(report, status=502)  # the stream broke off
 

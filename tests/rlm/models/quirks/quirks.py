@@ -46,6 +46,7 @@ class Out:
     thinking: str = ""
     cut: bool = False
     called: str = ""
+    arguments: str = ""
     notes: tuple[str, ...] = ()
     """Words of each note."""
     error: type[LLMError] | None = None
@@ -319,15 +320,26 @@ both("an empty refusal", "kin", Out(), content="hello", refusal="")
 both(
     "tool calls in place of text",
     "verifiers#1768",
-    Out("", called="python"),
+    Out("", called="python", arguments='{"code": "x"}'),
     content=None,
     finish="tool_calls",
-    tool_calls=[{"index": 0, "id": "1", "type": "function", "function": {"name": "python", "arguments": "{}"}}],
+    tool_calls=[{"index": 0, "id": "1", "type": "function", "function": {"name": "python", "arguments": '{"code": "x"}'}}],
+)
+chat(
+    "a tool call in pieces, before another one",
+    "kin of verifiers#1768",
+    Out("", called="python", arguments='{"code": 1}'),
+    streamed=events(
+        delta(tool_calls=[{"index": 0, "function": {"name": "python", "arguments": '{"co'}}]),
+        delta(tool_calls=[{"index": 0, "function": {"arguments": 'de": 1}'}}]),
+        delta(tool_calls=[{"index": 1, "function": {"name": "other", "arguments": "{}"}}]),
+        delta("tool_calls"),
+    ),
 )
 both(
     "a legacy function call",
     "functions API",
-    Out("", called="python"),
+    Out("", called="python", arguments="{}"),
     content=None,
     finish="function_call",
     function_call={"name": "python", "arguments": "{}"},
@@ -337,6 +349,16 @@ for _name in ("max_new_tokens", "limit", "time_limit", "context_exceeded"):
     both(f"the reason `{_name}`", "kin of verifiers#1768", Out(cut=True), content="hello", finish=_name)
 for _name in ("timeout", "interrupted", "repetition"):
     both(f"the reason `{_name}`", "kin", fails(f"broke off ({_name})", again=True), content="hello", finish=_name)
+for _name, _out in (("MAX_TOKENS", Out(cut=True)), ("STOP", Out()), ("OTHER", fails("broke off (OTHER)", again=True)),
+                    ("SAFETY", fails("held the answer back (SAFETY)", ReplyRefused, reason="content_filter"))):  # fmt: skip
+    _choice = {"index": 0, "finish_reason": None, "finishReason": _name}
+    chat(f"`finishReason: {_name}`", "akdeb/llmcord#84", _out, streamed=events(HEL, {"choices": [{**_choice, "delta": {"content": "lo"}}]}, done=False), whole=body({"choices": [{**_choice, "message": {"content": "hello"}}]}))
+chat(
+    "one token without end",
+    "anthropics/claude-code#82803",
+    Out(" la" * 2_700, cut=True, notes=("only repeated itself",)),
+    streamed=events(*[delta(content=" la" * 300)] * 100, STOP),
+)
 chat("an index that is a text", "kin", Out(), streamed=events(choice("stop", index="0", delta={"content": "hello"})))
 both("an empty list of tool calls", "vllm: tool_calls []", Out(), content="hello", tool_calls=[])
 chat("no reason, but [DONE] (Ollama)", "ollama/ollama#4357", Out(), streamed=events(HEL, LO))
@@ -446,6 +468,28 @@ error("`statusCode`", "Mistral", fails("down", again=True), {"statusCode": 503, 
 chat("a remark that is no error", "kin", Out(), streamed=events({**HEL, "code": 0, "message": "ok"}, LO, STOP, {"id": "1", "choices": [], "code": 0, "message": "ok"}))
 error("a wait that is told in words", "Groq, Azure, Gemini", fails("7.5s", RateLimited, again=True, retry_after_seconds=7.5), {"error": {"message": "Please try again in 7.5s.", "code": "rate_limit_exceeded"}})
 error("a wait in milliseconds, in words", "openai", fails("500ms", RateLimited, again=True, retry_after_seconds=0.5), {"error": {"message": "Please try again in 500ms.", "code": "rate_limit_exceeded"}})
+_FIELD = 'error: {"code": 500, "message": "Context size has been exceeded.", "type": "server_error"}'
+chat("a field `error`, as llama.cpp sent it", "ggml-org/llama.cpp#14566", fails("Context size", PromptTooLong), streamed=events(HEL, _FIELD))
+chat("a field `error` first", "ggml-org/llama.cpp#14566", fails("Context size", PromptTooLong), streamed=events(_FIELD))
+for _name, _line, _words in (
+    ("`event: error` with `{}`", "event: error\ndata: {}", "an error without words"),
+    ("`event: error` with null", "event: error\ndata: null", "an error without words"),
+    ("`event: error` with words", "event: error\ndata: fell over", "fell over"),
+    ("`event: error` without data", "event: error\ndata:", "without words"),
+    ("a line of JSON", '{"error": {"message": "fell over", "code": 500}}', "fell over"),
+    ("JSON in several lines", '{\n  "error": {\n    "message": "fell over"\n  }\n}', "fell over"),
+    ("a web page", "<html><head><title>502 Bad Gateway</title></head>\n<body>x</body></html>", "502 Bad Gateway"),
+    ("words of a proxy", "upstream connect error or disconnect/reset before headers", "upstream connect error"),
+):
+    chat(f"{_name} within a stream", "kin of llama.cpp#14566", fails(_words, again=True), streamed=events(HEL, _line))
+for _name, _seconds in (("1m2s", 62.0), ("in 7m12.48s", 432.48), ("in 2 minutes", 120.0), ("in 1h2m3s", 3723.0)):
+    error(f"a wait of {_name}, in words", "openai-dotnet#838", fails("try", RateLimited, again=True, retry_after_seconds=_seconds), {"error": {"message": f"Please try again in {_name.removeprefix('in ')}.", "code": "rate_limit_exceeded"}})
+error(
+    "Google's RetryInfo",
+    "crmne/ruby_llm#850",
+    fails("quota", RateLimited, again=True, retry_after_seconds=34.5),
+    {"error": {"code": 429, "message": "quota", "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]}},
+)
 chat(
     "an event named error",
     "LM Studio",
@@ -484,6 +528,15 @@ status(
     429,
     retry_after="4",
 )
+for _headers, _seconds in (
+    ({"x_ratelimit_reset_requests": "6m0s"}, 360.0),
+    ({"x_ratelimit_reset_requests": "7.66s", "x_ratelimit_reset_tokens": "12ms"}, 7.66),
+    ({"x_ratelimit_reset_requests": "1h", "x_ratelimit_remaining_requests": "9", "x_ratelimit_reset_tokens": "2s", "x_ratelimit_remaining_tokens": "0"}, 2.0),
+    ({"retry_after": "30s"}, 30.0),
+    ({"retry_after": "2", "x_ratelimit_reset_requests": "6m0s"}, 2.0),
+):
+    status(f"429 with {', '.join(_headers).replace('_', '-')} {_seconds}", "vectorize-io/hindsight#3508", fails("slow", RateLimited, again=True, retry_after_seconds=_seconds), {"error": {"message": "slow"}}, 429, **_headers)
+status("`ThrottlingException` with 400", "AWS", fails("Rate exceeded", RateLimited, again=True), {"__type": "ThrottlingException", "message": "Rate exceeded"})
 status("a spent quota", "openai: insufficient_quota", fails("quota"), {"error": {"message": "quota", "code": "insufficient_quota"}}, 429)
 status("400 with the word upstream", "report 22", fails("upstream provider: bad image"), {"error": {"message": "upstream provider: bad image"}})
 status(
@@ -762,7 +815,17 @@ responses(
     response(item({"type": "refusal", "refusal": "I cannot"})),
     {"type": "response.refusal.delta", "delta": "I cannot"},
 )
-responses("a function call", "report 4", Out("", called="python"), response({"type": "function_call", "name": "python"}))
+responses("a function call", "report 4", Out("", called="python", arguments="{}"), response({"type": "function_call", "name": "python", "arguments": "{}"}))
+ROWS.append(
+    Row(
+        "text that comes in one piece alone",
+        "BerriAI/litellm#25403",
+        Out(),
+        events({"type": "response.output_text.done", "text": "hello"}, end(response()), done=False, named=True),
+        None,
+        "responses",
+    )
+)
 responses(
     "`failed`",
     "openai: server_error",

@@ -96,6 +96,7 @@ def check(lm: Any, row: Row, streamed: bool) -> None:
         return
     reply = ask()
     assert (reply.text, reply.thinking, reply.cut, reply.called) == (out.text, out.thinking, out.cut, out.called)
+    assert reply.call_arguments == out.arguments
     assert [words in note for words, note in zip(out.notes, reply.notes, strict=True)] == [True] * len(out.notes)
     if streamed:
         assert "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16") == reply.text
