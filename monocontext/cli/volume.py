@@ -20,7 +20,8 @@ from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row, write_bytes
 from monocontext.cli.settings import setting_from_file
 from monocontext.cli.writing import FollowLinks
-from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
+from monocontext.errors import AlreadyExists, InvalidUrl, MonocontextError, NotFound
+from monocontext.format.generations import read_newest
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
@@ -246,8 +247,25 @@ def rm(
     root, key = split_object(url)
     with _open_store(root, s3) as store:
         _check_object(url, "-r removes everything in it")
-        store.head(key)  # raises `NotFound` if the object does not exist
+        try:
+            store.head(key)
+        except NotFound as error:
+            _name_what_is_below(url, s3, error)
+            raise
         store.delete(key)
+
+
+def _name_what_is_below(url: str, s3: S3, error: NotFound) -> None:
+    """Raise `InvalidUrl` for a URL below which objects are, though none has its name."""
+    with _open_store(url, s3) as store:
+        if next(store.list(), None) is None:
+            return
+        try:
+            root = read_newest(store)
+        except MonocontextError:
+            root = None
+    what = f"is a text of {root.characters:,} characters" if root else "is no object, but there are objects below it"
+    raise InvalidUrl(f"{url} {what}: -r removes everything in it") from error
 
 
 def _check_object(url: str, hint: str) -> None:

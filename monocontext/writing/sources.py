@@ -96,7 +96,7 @@ def find_files(
                 is_selected,
             )
         if is_empty:
-            raise NotFound(f"{path}: no file in it matches include={list(reading.include)}")
+            raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}")
         left_out = {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}
         if left_out:
             reading.note(f"{path}: {describe_left_out(left_out)}")
@@ -124,6 +124,13 @@ def find_objects(store: Store, reading: InputOptions, own: str) -> Iterator[Sour
         yield Source(info.key, url, partial(_open_object, store, info.key), facts, store.url, reading.selects(info.key))
     if is_empty:
         raise NotFound(f"{store.url}: no object there to sync")
+
+
+def named_object(store: Store, key: str, url: str) -> Source:
+    """An object that is named by itself (1 HEAD). Raises `NotFound`."""
+    info = store.head(key)
+    facts = {"bytes": info.size_bytes, "etag": info.etag}
+    return Source(key.rpartition("/")[2], url, partial(_open_object, store, key), facts)
 
 
 def _open_object(store: Store, key: str) -> IO[bytes]:

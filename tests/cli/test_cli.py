@@ -157,7 +157,8 @@ def test_index_leaves_the_text_where_it_is(cli: Cli, folder: Path, tmp_path: Pat
 
 def test_index_refuses_what_is_compressed(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(b"\x1f\x8b\x08\x00 and so on")
-    cli("index", tmp_path / "a.gz", tmp_path / "ctx").refused("gzip", "upload")
+    cli("index", tmp_path / "a.gz", tmp_path / "ctx").refused("gzip", "`monocontext sync ")
+    cli("sync", (tmp_path / "a.gz").as_uri(), tmp_path / "ctx").refused("a.gz: damaged gzip data")
 
 
 def test_encodings(cli: Cli, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import boto3
 import pytest
 from ran import Cli
 
+from monocontext import publish
 from monocontext.errors import AccessDenied
 from monocontext.stores import open_store
 
@@ -130,3 +131,15 @@ def test_the_same_as_an_option_and_in_the_api(cli: Cli, monkeypatch: pytest.Monk
     for act in (lambda: store.get("a"), lambda: store.put("a", b""), lambda: list(store.list())):
         with pytest.raises(AccessDenied, match="AWS_SESSION_TOKEN contains a line break"):
             act()
+
+
+@pytest.mark.slow
+def test_removing_a_text_by_its_url_names_it_and_asks_for_r(bucket: str, cli: Cli) -> None:
+    publish("words", f"s3://{bucket}/code")
+    cli("rm", f"s3://{bucket}/code").refused(f"s3://{bucket}/code is a text of 5 characters: -r removes everything")
+    cli("rm", f"s3://{bucket}/p").refused("is no object, but there are objects below it: -r removes everything")
+    cli("rm", f"s3://{bucket}/none").refused(f"nothing at s3://{bucket}/none")
+    cli("rm", "-r", f"s3://{bucket}/code").fine()
+    cli("info", f"s3://{bucket}/code").refused("no context")
+    cli("sync", f"s3://{bucket}/p/one.txt", f"s3://{bucket}/synced").fine()
+    assert cli("cat", f"s3://{bucket}/synced").fine().out == "text\n"

@@ -109,6 +109,27 @@ def test_one_503_is_ridden_out() -> None:
         assert len(server.requests) == 2
 
 
+LISTED = "<Name>bucket</Name><Contents><Key>ctx/a</Key><Size>1</Size><ETag>e</ETag></Contents>"
+PORTAL = Answer(200, b"<html><body>Please log in</body></html>", {"Content-Type": "text/html"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (PORTAL, f"{URL}/: the listing is no answer of an S3 server, but text/html"),
+        (Answer(200, b"", {"Content-Type": "text/plain"}), "no answer of an S3 server, but text/plain"),
+        (
+            Answer(200, f"<ListBucketResult>{LISTED}<IsTruncated>true</IsTruncated></ListBucketResult>".encode()),
+            f"{URL}/: the listing is cut",
+        ),
+    ],
+)
+def test_a_listing_that_is_cut_or_none_is_an_error(answer: Answer, said: str) -> None:
+    """Its end would count as the end of all objects, and `gc` or `sync --delete` would remove what it misses."""
+    with scripted_server(answer) as server, pytest.raises(StoreFailure, match=said):
+        list(open_store(URL, endpoint=server.endpoint).list())
+
+
 def test_503_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s3_client, "_ATTEMPTS", 2)
     with scripted_server(error(503, "SlowDown", "reduce your\n rate")) as server:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from monocontext.errors import AlreadyExists, InvalidUrl, NotFound, NotPicklable
+from monocontext.errors import AlreadyExists, InvalidUrl, NotFound, NotPicklable, StoreFailure
 from monocontext.stores import log
 from monocontext.stores.address import parse
 from monocontext.stores.checks import check_key, check_part, check_range, check_write
@@ -168,6 +168,7 @@ class S3Store:
                 page = next(pages, None)
             if page is None:
                 return
+            _check_page(page, url)
             now = server_clock_seconds(page)
             for each in page.get("Contents", ()):
                 key = str(each["Key"]).removeprefix(self._root)
@@ -250,3 +251,15 @@ def _is_usable(key: str) -> bool:
         return bool(check_key(key))
     except InvalidUrl:
         return False
+
+
+def _check_page(page: Any, url: str) -> None:
+    """Raise `StoreFailure` for a page of a listing that is none, or that ends without saying where to go on.
+
+    The missing objects would count as removed: `gc` and `sync --delete` would act on that.
+    """
+    if "IsTruncated" not in page:
+        kind = page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "no type")
+        raise StoreFailure(f"{url}: the listing is no answer of an S3 server, but {kind}: is there a proxy between?")
+    if page["IsTruncated"] and not page.get("NextContinuationToken"):
+        raise StoreFailure(f"{url}: the listing is cut: the server says that there is more, but not where to go on")

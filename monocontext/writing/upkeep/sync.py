@@ -15,20 +15,29 @@ from typing import Any, Unpack
 
 from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.open import ContextHandle
-from monocontext.errors import NotFound
+from monocontext.errors import InvalidUrl, NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.generations import on_newest, read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass
+from monocontext.stores import split_object
 from monocontext.stores.protocol import Store
 from monocontext.writing.decoding import NotText
 from monocontext.writing.documents import documents
 from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import append, publish
-from monocontext.writing.sources import Source, describe, find_files, find_objects, note_left_out, read_source
+from monocontext.writing.sources import (
+    Source,
+    describe,
+    find_files,
+    find_objects,
+    named_object,
+    note_left_out,
+    read_source,
+)
 from monocontext.writing.upkeep.edit import edit
 from monocontext.writing.upkeep.edited_documents import load_documents
 from monocontext.writing.upkeep.edited_text import Change
@@ -173,7 +182,11 @@ def _find(
     places = [each for each in given if isinstance(each, str) and "://" in each]
     yield from find_files([Path(each) for each in given if each not in places], options)
     for place in places:
-        yield from find_objects(stack.enter_context(open_store_at(place, store_options)), options, own)
+        try:
+            above, key = split_object(place)
+            yield named_object(stack.enter_context(open_store_at(above, store_options)), key, place)
+        except (NotFound, InvalidUrl):  # no object: perhaps a place
+            yield from find_objects(stack.enter_context(open_store_at(place, store_options)), options, own)
 
 
 def _text(file: Source, options: InputOptions) -> str | NotText:
