@@ -61,7 +61,7 @@ LIBRARIES = [
     *("asyncio", "concurrent.futures", "email", "http.client", "importlib.metadata", "logging", "ssl", "subprocess"),
 ]
 NOT_TO_LOOK = [
-    "monocontext.engine.hints.hint",
+    "monocontext.engine.hints",
     "monocontext.format.document_refs",
     "monocontext.format.root_directories",
     "monocontext.stores.disk.cache",

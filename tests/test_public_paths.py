@@ -28,7 +28,7 @@ PUBLIC: dict[str, list[str]] = {
     "monocontext.cli": ["main"],
     "monocontext.dspy": [],  # its names import dspy
     "monocontext.errors": ["ContextChanged", "ContextTooLarge", "MonocontextError", "NotAContext", "StoreFailure"],
-    "monocontext.engine.hints": ["CodeHints", "Hint", "read_block"],
+    "monocontext.engine.hints": ["CodeHints", "Hint"],
     "monocontext.mcp": ["Served", "Tools"],
     "monocontext.memory": ["Entry", "Found", "Memory", "MemoryTool", "Sizes", "agent_prompt", "council_prompt"],
     "monocontext.memory.anthropic_tool": ["AnthropicMemoryTool", "AsyncAnthropicMemoryTool"],

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 
 from monocontext.engine.fetch.scheduler import Priority
 from monocontext.engine.frame_table import Frames
-from monocontext.engine.hints import CodeHints, Hint, Lines, Needle, Pattern, Ranges, Reach, Whole, read_block
+from monocontext.engine.hints import CodeHints, Hint, Ranges, Search
 from monocontext.engine.prefetch import Kind
 from monocontext.engine.prefetch.read_ahead import PrefetchPlan
 from monocontext.engine.prefetch.routes import FIRST_BYTES
 from monocontext.engine.reader import Reader
-from monocontext.format.filters.query import Literal
+from monocontext.format.filters.query import Literal, Query
 
 
 class CodePrefetcher:
@@ -23,13 +22,10 @@ class CodePrefetcher:
 
     def __init__(self, reader: Reader, start: int, stop: int, limit: int):
         self._reader = reader
-        self._start = start
-        self._characters = stop - start
+        self._start, self._stop = start, stop
         self._limit = limit
         """The most characters of a text of which `lower()` makes a `str`, and so reads all."""
-        self._is_whole = start == 0 and stop == reader.characters
-        self._lines = reader.manifest.lines if self._is_whole else None
-        self._hints = CodeHints(self._characters, lines=self._lines)
+        self._hints = CodeHints(stop - start)
         self._reply_begins = True
         self._used_bytes = 0
 
@@ -47,8 +43,7 @@ class CodePrefetcher:
             hints = self._hints.feed(delta)
         if begins:
             self._reader.fetcher.act(self._reader.ahead.turn)
-        if hints:
-            self._prefetch(hints)
+        self._prefetch(hints)
         if self._reader.fetcher.hedging is not None:
             self._reader.ahead.look()
 
@@ -58,80 +53,50 @@ class CodePrefetcher:
         return used != self._used_bytes and not self._reader.ahead.think.is_thinking
 
     def reply_ends(self) -> None:
-        """Plan the reads of code that only the end of the reply completes."""
+        """Plan the reads of a last line without an end."""
         with self._reader.fetcher.lock:
             hints = self._hints.end()
+        self._prefetch(hints)
+
+    def _prefetch(self, hints: list[Hint]) -> None:
         if hints:
-            self._prefetch(hints)
-
-    def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
-        """Plan the reads of a block of code that runs next. `known` has the values of names that it may use."""
-        self._reply_begins = True
-        hints = read_block(tree, self._characters, lines=self._lines, known=_code_variables(known))
-        self._prefetch(hints, runs_now=True)
-
-    def ran(self, known: Mapping[str, object]) -> None:
-        """Remember the values of names after a block has run, for hints that depend on them."""
-        with self._reader.fetcher.lock:
-            self._hints.know(_code_variables(known))
-
-    def _prefetch(self, hints: Iterable[Hint], *, runs_now: bool = False) -> None:
-        plans = [plan for hint in hints for plan in self._plans(hint)]
-        self._reader.fetcher.act(partial(self._reader.ahead.expect, plans, runs_now=runs_now))
+            plans = [plan for hint in hints for plan in self._plans(hint)]
+            self._reader.fetcher.act(partial(self._reader.ahead.expect, plans))
 
     def _plans(self, hint: Hint) -> Iterator[PrefetchPlan]:
-        routes, base, end = self._reader.ahead.routes, self._start, self._start + self._characters
+        routes, base = self._reader.ahead.routes, self._start
         match hint:
             case Ranges(start, width, step, count, is_literal):
                 priority = Priority.LITERAL_HINT if is_literal else Priority.COMPUTED_HINT
                 route = routes.ranges(base + start, width, step, count)
                 yield PrefetchPlan(route, priority, Kind.KNOWN, skips_used=not is_literal)
-            case Lines(start, stop) if self._is_whole:
-                yield PrefetchPlan(routes.lines(start, stop), Priority.LITERAL_HINT, Kind.KNOWN)
-            case Needle(text, ignore_case, backward, start, stop, reach, hits):
-                low, high = base + max(start, 0), min(base + stop, end)
-                if ignore_case and self._characters <= self._limit:
-                    yield _scan_plan(routes.whole(base, end))  # `lower()` of a text of this size is a `str`
-                elif text:
-                    yield _search_plan(routes.search(Literal(text), low, high, False, backward, reach), reach, hits)
-            case Pattern(pattern, flags, start, stop, reach):
-                low, high = base + max(start, 0), min(base + stop, end)
-                yield _search_plan(self._match_route(pattern, flags, low, high, reach), reach)
-            case Whole(backward, reach):
-                yield _search_plan(routes.whole(base, end, backward), "all" if reach == "all" else "first")
-            case _:
-                pass  # lines of a part of the text, whose characters only a read can tell
+            case Search():
+                if hint.ignore_case and self._stop - base <= self._limit:
+                    route = routes.whole(base, self._stop)  # `lower()` of a text of this size is a `str`
+                else:
+                    route = self._search_route(hint, base + hint.start, base + hint.stop)
+                free = FIRST_BYTES if hint.reach == "first" else None
+                yield PrefetchPlan(
+                    route, Priority.COMPUTED_HINT, Kind.KNOWN, skips_used=True, is_scan=True, free_bytes=free
+                )
 
-    def _match_route(self, pattern: str, flags: int, start: int, stop: int, reach: Reach) -> Frames:
-        """The frames that a search for a pattern reads. The pattern is compiled when the route is first walked; an
-        invalid one gives no frames."""
-        import re
+    def _search_route(self, hint: Search, start: int, stop: int) -> Frames:
+        """The frames that a search reads. A pattern is parsed when the route is first walked; an invalid one has
+        none."""
+        if hint.flags is None:
+            query: Query | None = Literal(hint.needle)
+            within_line = False
+        else:
+            import re
 
-        from monocontext.text.regex.plan import plan
+            from monocontext.text.regex.plan import plan
 
-        try:
-            found = plan(re.compile(pattern, flags))
-        except (re.error, ValueError, OverflowError, RecursionError):
-            return
-        yield from self._reader.ahead.routes.search(found.query, start, stop, found.within_line, False, reach)
-
-
-def _code_variables(names: Mapping[str, object]) -> dict[str, object]:
-    """The variables of the code, without those of its host."""
-    return {name: value for name, value in list(names.items()) if not name.startswith("__")}
-
-
-def _scan_plan(route: Frames) -> PrefetchPlan:
-    return PrefetchPlan(route, Priority.COMPUTED_HINT, Kind.KNOWN, skips_used=True, is_scan=True)
-
-
-def _search_plan(route: Frames, reach: Reach, hits: int = 0) -> PrefetchPlan:
-    """The plan of a search, or of a loop of searches, which starts with a frame for each expected hit."""
-    plan = _scan_plan(route)
-    plan.is_scan = reach != "some"
-    if reach != "all":
-        plan.free_bytes = FIRST_BYTES if reach == "first" else max(3, hits // 2) * FIRST_BYTES
-    return plan
+            try:
+                planned = plan(re.compile(hint.needle, hint.flags))
+            except (re.error, ValueError, OverflowError, RecursionError):
+                return
+            query, within_line = planned.query, planned.within_line
+        yield from self._reader.ahead.routes.search(query, start, stop, within_line, hint.backward, hint.reach)
 
 
 @dataclass(frozen=True, slots=True)

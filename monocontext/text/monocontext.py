@@ -697,9 +697,7 @@ class Monocontext(StrLike, Sequence[str]):
         from monocontext.text.namespace.kit import NamespacePatch
 
         reader = self._reader
-        return NamespacePatch(
-            follower=self._code_prefetcher() if reader is None or isinstance(reader, Reader) else reader
-        )
+        return NamespacePatch(follower=None if reader is None or isinstance(reader, Reader) else reader)
 
     # -- reading ahead ---------------------------------------------------------------------------------------------
 
@@ -803,7 +801,7 @@ class Monocontext(StrLike, Sequence[str]):
         reader = self._reader
         if not isinstance(reader, Reader):
             raise NotPicklable(f"{self!r} cannot be served: it comes from another process, which serves it")
-        return ReaderServer(reader, self._start, self._stop, limit=self._limit, follower=self._code_prefetcher())
+        return ReaderServer(reader, self._start, self._stop, limit=self._limit)
 
     # -- pickles ---------------------------------------------------------------------------------------------------
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from monocontext import Monocontext, publish
-from monocontext.engine.hints import Ranges
 from monocontext.engine.read_log import MOST_RANGES, ReadLog
-from monocontext.engine.remote.variables import plain_values
 
 TEXT = "".join(f"line {i:06d}\n" for i in range(4000))
 
@@ -97,28 +94,6 @@ def test_a_run_records_what_each_cell_read(context: Monocontext, runner: str) ->
     assert ranges[:2] == [[[100, 110]], [[100, 110], [30_000, 30_010]]]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("runner", ["local", "subprocess"])
-def test_what_a_cell_found_is_an_address_of_the_next_reply(context: Monocontext, runner: str) -> None:
-    """`at` is known to whoever fetches, wherever the cell ran: the next reply's slice is told before it runs."""
-    from rlm import RLM, ScriptedLM
-
-    told: list[object] = []
-    ahead = context._code_prefetcher()
-    assert ahead is not None
-    expect = ahead._prefetch
-    ahead._prefetch = lambda hints, **options: (told.extend(hints), expect(hints, **options))[1]  # type: ignore[method-assign,assignment]
-    replies = [
-        "```repl\nat = context.find('line 002000')\nname = 'x' * 10_000\n```",
-        "```repl\nprint(context[at:at + 11])\n```",
-        "FINAL(done)",
-    ]
-    run = RLM(lm=ScriptedLM(replies), runner=runner).completion("?", context)
-    assert "line 002000" in str(run.trajectory)
-    at = TEXT.find("line 002000")
-    assert (at, 11, 1) in [(one.start, one.width, one.count) for one in told if isinstance(one, Ranges)]
-
-
 PIECES = {
     "context[96:107]": ["line 000008"],
     "list(context.grep('line 000900'))": ["line 000900"],
@@ -161,19 +136,3 @@ def test_a_view_speaks_of_pieces_in_its_own_characters(context: Monocontext) -> 
     assert view.handed_since(mark)[1] == [(600, 611)]
     assert str(context.view(12, 23)) == "line 000001"
     assert context.handed_since(mark)[1] == [(12, 23), (1800, 1811)]
-
-
-def test_what_is_said_of_names_is_bounded() -> None:
-    class Odd(int):
-        pass
-
-    space: dict[str, object] = {
-        "at": 5, "words": ["a", ("b", 7)], "long": "x" * 501, "many": list(range(501)), "_own": 1, "odd": Odd(3),
-        "big": 1 << 70, "f": print,
-    }  # fmt: skip
-    assert plain_values(space) == {"at": 5, "words": ["a", ["b", 7]]}
-    huge = {f"n{i}": ["\U0001f600" * 500] * 500 for i in range(1000)}
-    assert len(json.dumps(plain_values(huge))) < 600_000
-    nested: list[object] = []
-    nested.append(nested)
-    assert plain_values({"nested": nested}) == {}

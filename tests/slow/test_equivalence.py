@@ -21,7 +21,7 @@ from rlm import ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.runners.local import LocalRunner
-from tests.engine.hints.model_blocks import DEPENDENT, EXACT, NOT_FOLLOWED
+from tests.engine.model_blocks import DEPENDENT, EXACT, NOT_FOLLOWED
 from tests.slow.big_text import BigText
 from tests.slow.weak_idioms import IDIOMS
 

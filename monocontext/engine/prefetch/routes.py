@@ -15,7 +15,7 @@ from monocontext.format.filters.query import Literal, Query
 
 if TYPE_CHECKING:
     from monocontext.engine.frame_table import Frames, FrameTable
-    from monocontext.engine.hints.hint import Reach
+    from monocontext.engine.hints import Reach
 
 CANDIDATES_BYTES = 8 << 20
 """The most text of a search's candidates that is fetched ahead; a search that reads all of them then fetches the rest.
@@ -53,20 +53,6 @@ class Routes:
             elif step < 0 and low <= first:
                 number = max(number, (start - low) // -step + 1)  # the first that begins before the frame
 
-    def lines(self, start: int, stop: int) -> Frames:
-        """The frames that hold lines [start, stop)."""
-        newlines = self._table.manifest.newlines
-        first: int | None = 0
-        if start > 0:
-            if start > newlines:
-                return
-            first = yield from self._table.find_newline(start - 1)
-        last: int | None = self._table.frames - 1
-        if first is not None and stop <= newlines:
-            last = yield from self._table.find_newline(stop - 1)
-        if first is not None and last is not None:
-            yield from self.frames(range(first, last + 1))
-
     def search(
         self,
         query: Query | None,
@@ -77,7 +63,7 @@ class Routes:
         reach: Reach = "all",
     ) -> Frames:
         """The first frames that a search reads, after rows of filters: candidates if filters name some, else all frames
-        from its beginning, if that is known. `reach`: see `hints.hint.Reach`."""
+        from its beginning, if that is known. `reach`: see `hints.Reach`."""
         if stop <= start or self._filters.is_asked_elsewhere(query, within_line):
             return
         narrowed = yield from self._filters.narrow(

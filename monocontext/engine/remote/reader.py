@@ -19,7 +19,6 @@ from monocontext.engine.frame import FrameText
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.remote import wire
 from monocontext.engine.remote.frame_cache import FrameCache
-from monocontext.engine.remote.variables import plain_values
 from monocontext.engine.stats import PrefetchStats, RealStats, SearchStats, Stats
 from monocontext.format.documents import DocumentPage
 from monocontext.format.filters.query import Query
@@ -330,9 +329,8 @@ class ServedReader:
         """Do nothing before a cell runs: the host has already predicted its reads from the reply."""
 
     def ran(self, known: Mapping[str, object]) -> None:
-        """Report to the host after a cell: the values of names, the ranges that were read, and the pieces that code
-        received (a message, 1 for each 1,000 ranges, and 1 for pieces)."""
-        self._ask("ran", known=plain_values(known))
+        """Report to the host after a cell: the ranges that were read, and the pieces that code received (1 message for
+        each 1,000 ranges, and 1 for pieces)."""
         self._reported, ranges = self.log.since(self._reported)
         for i in range(0, len(ranges), REPORTED_AT_ONCE):
             self._ask("looked", ranges=ranges[i : i + REPORTED_AT_ONCE])

@@ -19,7 +19,6 @@ from monocontext.engine.frame import FrameText
 from monocontext.engine.read_log import ReadLog
 from monocontext.engine.reader import Reader
 from monocontext.engine.remote import wire
-from monocontext.engine.remote.variables import CodeFollower
 from monocontext.engine.remote.wire import BadRequest
 from monocontext.engine.stats import SearchStats
 from monocontext.errors import MonocontextError
@@ -49,15 +48,13 @@ class ReaderServer:
         *,
         limit: int,
         steps: tuple[tuple[str, list[Any]], ...] = (),
-        follower: CodeFollower | None = None,
     ):
         """`limit`: the most characters of one real `str`. `steps`: the methods, with arguments, by which the worker
-        derives its text from the served one. `follower`: predicts the reads of the code that runs in the worker."""
+        derives its text from the served one."""
         self._reader = reader
         self._start, self._stop = start, stop
         self._limit = limit
         self.steps = steps
-        self._follower = follower
         self._lock = threading.Lock()
         self._passes: OrderedDict[int, _ServedPass] = OrderedDict()
         self._count = 0
@@ -95,7 +92,7 @@ class ReaderServer:
         """Whether a request can be answered without waiting for storage."""
         fields = wire.parse(request)
         match fields["op"]:
-            case "open" | "stats" | "looked" | "handed" | "ran":
+            case "open" | "stats" | "looked" | "handed":
                 return True
             case "read":
                 start, stop = self._range(fields, MAX_READ)
@@ -259,15 +256,6 @@ class ReaderServer:
 
     # -- operations: reports of the worker ---------------------------------------------------------------------------
 
-    def _ran(self, fields: dict[str, Any]) -> bytes:
-        """Receive the values of names in the worker's namespace."""
-        known = fields.get("known")
-        if not isinstance(known, dict):
-            raise BadRequest("`known` must be an object of names and values")
-        if self._follower:
-            self._follower.ran(known)
-        return wire.answer({})
-
     def _looked(self, fields: dict[str, Any]) -> bytes:
         """Receive the log of the worker's reads: the server sees only whole frames, some fetched ahead of the code."""
         return self._add_to(self._reader.log, fields)
@@ -426,5 +414,4 @@ _OPERATIONS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
     "document_named": ReaderServer._document_named,
     "looked": ReaderServer._looked,
     "handed": ReaderServer._handed,
-    "ran": ReaderServer._ran,
 }

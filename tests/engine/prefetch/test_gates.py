@@ -204,12 +204,6 @@ def test_head_and_tail_are_there_before_the_first_block() -> None:
         assert model.gets == 3
 
 
-def test_lines_are_addresses_too() -> None:
-    model = Model("all")
-    assert model.writes("piece = context.lines[100_000:100_100]\ntail = context.lines[-5:]") == 0.0
-    assert "".join(model.names["piece"]) == text()[100_000 * LINE : 100_100 * LINE]
-
-
 def test_a_wrong_hint_costs_bounded_bytes_and_no_result() -> None:
     model = Model("all", cache_bytes=100 * FRAME)
     worst = watch(model)

@@ -136,16 +136,6 @@ def test_one_connection_is_left_to_callers() -> None:
     assert workers.now() == 1.0
 
 
-def test_a_block_is_read_just_before_it_runs() -> None:
-    context, store = opened(prefetch="code")
-    kit = context.repl_namespace()
-    kit.transform(ast.parse("a = context[310:390]\nb = context[710:790]"))
-    assert within_seconds(lambda: context.stats.prefetch.gets == 2)
-    wait_until_idle(context)
-    assert context[310:390] + context[710:790] == TEXT[310:390] + TEXT[710:790]
-    assert (len(store.log), context.stats.prefetch.precision) == (3, 1.0)
-
-
 def test_thinking_is_entered_again_and_by_many_threads() -> None:
     context, _ = opened()
     held = context.thinking()
@@ -261,18 +251,6 @@ def test_a_run_of_rlm_needs_no_setting() -> None:
     stats = context.stats
     assert stats.gets == 1 + stats.prefetch.gets  # the root: all else was on its way before it was asked for
     assert context.stats.prefetch.bytes_used > 0
-
-
-def test_what_names_hold_after_a_cell_tells_where_the_next_looks() -> None:
-    context, _ = opened(prefetch="code")
-    kit = context.repl_namespace()
-    kit.ran({"at": 420, "context": context, "other": object()})
-    with context.thinking():
-        context.hint("```repl\nprint(context[at + 300 : at + 350])\n")
-    assert within_seconds(lambda: context._reader.holds(7))  # type: ignore[union-attr]
-    kit.transform(ast.parse("print(context[at + 500 : at + 550])"))
-    assert within_seconds(lambda: context._reader.holds(9))  # type: ignore[union-attr]
-    assert context.stats.prefetch.gets == 2
 
 
 def test_hint_costs_little(capsys: pytest.CaptureFixture[str]) -> None:

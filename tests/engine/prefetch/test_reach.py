@@ -12,8 +12,6 @@ import pytest
 
 from engine.counted import wait_until_idle
 from monocontext import Monocontext, publish
-from monocontext.engine.hints import CodeHints, Needle, Pattern
-from monocontext.engine.hints.interpreter import ENDLESS
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, SimulatedWorkers
@@ -60,62 +58,6 @@ def test_a_search_for_every_place_is_read_to_the_end(folder: Path) -> None:
             wait_until_idle(context)
         read = sum(request.length or 0 for request in store.log if request.key.startswith("segments/"))
         assert read >= len(TEXT) * 0.9
-
-
-@pytest.mark.parametrize(
-    ("code", "reach"),
-    [
-        ("context.find('a')", "first"),
-        ("context.find('a', 5)", "first"),
-        ("context.find('a', at)", "unplaced"),
-        ("context.find('a', 0, at)", "first"),
-        ("context.rfind('a', 0, at)", "unplaced"),
-        ("context.rfind('a', at)", "first"),
-        ("context.count('a')", "all"),
-        ("context.split('a')", "all"),
-        ("'a' in context", "first"),
-        ("re.search('a', context)", "first"),
-        ("re.findall('a', context)", "all"),
-        ("[m.start() for m in re.finditer('a', context)]", "all"),
-        ("[context.find('a') for _ in range(3)]", "first"),
-    ],
-)
-def test_code_says_how_far(code: str, reach: str) -> None:
-    hints = CodeHints(10_000)
-    told = hints.feed(f"```repl\nimport re\nat = unknown()\nx = {code}\n```\n")
-    assert [hint.reach for hint in told if isinstance(hint, Needle | Pattern)] == [reach]
-
-
-@pytest.mark.parametrize(
-    ("code", "reaches"),
-    [
-        ("for m in re.finditer('a', context):\n    print(m)\n", {"some", "all"}),  # whether it breaks off shows late
-        ("for m in re.finditer('a', context):\n    if m.start() > 9:\n        break\n", {"some"}),
-        ("while at >= 0:\n    at = context.find('a')\n", {"some"}),
-        ("for word in words:\n    print(context.rfind('a'))\n", {"some"}),
-    ],
-)
-def test_a_loop_may_end_before_its_search(code: str, reaches: set[str]) -> None:
-    hints = CodeHints(10_000)
-    told = hints.feed(f"```repl\nimport re\nat = unknown()\n{code}```\n")
-    assert {hint.reach for hint in told if isinstance(hint, Needle | Pattern)} == reaches
-
-
-@pytest.mark.parametrize(
-    ("loop", "hits"),
-    [
-        ("for _ in range(20):\n    at = context.rfind('a', 0, at)\n    if at < 0:\n        break\n", 20),
-        ("for _ in range(20):\n    at = context.rfind('a', 0, at)\n    if at < 99:\n        break\n", 0),
-        ("while at >= 0:\n    at = context.find('a', at + 1)\n", ENDLESS),
-        ("while True:\n    at = context.find('a', at + 1)\n    if at == -1:\n        break\n", ENDLESS),
-        ("while at >= 0:\n    at = context.find('a', at + 1)\n    if at > 9:\n        break\n", 0),
-        ("for word in words:\n    context.find('a', at)\n", 0),
-    ],
-)
-def test_a_loop_goes_on_as_long_as_it_finds(loop: str, hits: int) -> None:
-    hints = CodeHints(10_000)
-    told = hints.feed(f"```repl\nat = unknown()\n{loop}print(at)\n```\n")
-    assert max(hint.hits for hint in told if isinstance(hint, Needle)) == hits
 
 
 CJK = "".join(map(chr, Random("characters").choices(range(0x4E00, 0x9000), k=4_000_000)))
