@@ -239,8 +239,8 @@ class RLM:
         """
         return Session(self._setup, context, source=source)
 
-    def completion(self, query: str, context: object = None) -> Completion:
-        """Answer `query` from `context`: a str, a lazy text, a list, a dict.
+    def completion(self, query: str, context: object = None, *, budget: Budget | None = None) -> Completion:
+        """Answer `query` from `context`: a str, a lazy text, a list, a dict. `budget`: in place of that of this RLM.
 
         Each call has a namespace of its own, unless `persistent`: then there is one over the context of the first call,
         and later calls may leave it out. A lazy text is served to where the code runs, piece by piece as it looks;
@@ -249,9 +249,9 @@ class RLM:
         Raises LLMError when the root model fails, RunnerUnavailable when the runner cannot start here or cannot take
         this context, ChannelAbuse when code in a sandbox tampers with the way out.
         """
-        if self._persistent:
+        if self._persistent and budget is None:
             return self._session(context).ask(query)
-        with self.session(context) as session:
+        with Session(replace(self._setup, budget=budget or self._setup.budget), context) as session:
             return session.ask(query)
 
     def completion_at(

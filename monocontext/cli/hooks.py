@@ -44,9 +44,6 @@ def install(
     max_dollars: Annotated[
         float, Option(min=0, help="With --compile: limit of the cost of models for each run.")
     ] = 1.0,
-    max_dollars_per_day: Annotated[
-        float, Option(min=0, help="With --compile: limit of the cost for each day, over all machines.")
-    ] = 5.0,
     pattern: Annotated[
         list[str] | None, Option(help="Regular expression that matches more secrets; repeatable.")
     ] = None,
@@ -70,8 +67,7 @@ def install(
     for each in pattern or ():
         uploading += ["--pattern", each]
     if compile_after:
-        limits = [("--max-dollars", max_dollars), ("--max-dollars-per-day", max_dollars_per_day)]
-        uploading += ["--compile", *(word for name, most in limits for word in (name, f"{most:g}"))]
+        uploading += ["--compile", "--max-dollars", f"{max_dollars:g}"]
     uploading += ["--anonymous"] if "anonymous" in s3 else []
     path = Path(file) if file else target.settings_path(Path.cwd(), user)
     merged = settings.add_hooks(settings.read_settings(path), target, [*uploading, "--agent", target.name])

@@ -163,7 +163,7 @@ def _compile(job: dict[str, object], project: str, log: Callable[[str], object])
     if command is None:
         log("no command `rlm` here: pip install monocontext-rlm, or leave out --compile")
         return
-    names = ("endpoint", "region", "profile", "max_dollars", "max_dollars_per_day")
+    names = ("endpoint", "region", "profile", "max_dollars")
     options = [f"--{name.replace('_', '-')}={job[name]}" for name in names if job.get(name)]
     options += ["--anonymous"] if job.get("anonymous") else []
     done = subprocess.run(

@@ -27,8 +27,7 @@ from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store, get_bounded
 from monocontext.testing import CountingStore, S3StandIn, WrappedStore
 from monocontext.text.deeprecurse import open_deeprecurse_lines
-from rlm.compile.lease import Lease
-from rlm.compile.state import load
+from rlm.compile import compile_sessions
 
 HUGE_BYTES = 1 << 30
 
@@ -143,7 +142,7 @@ def test_what_is_kept_of_sessions(folder: LocalStore, tmp_path: Path) -> None:
     upload_session(folder, file, project="proj")
     names = {
         f"transcripts/proj/{session_id(1)}/session.json": lambda: upload_session(folder, file, project="proj"),
-        "compiled/proj/state.json": lambda: load(folder, "compiled/proj/state.json"),
+        "compiled/proj/brief.md": lambda: compile_sessions(folder, "proj"),
     }
     for name, ask in names.items():
         huge(folder, name)
@@ -151,12 +150,6 @@ def test_what_is_kept_of_sessions(folder: LocalStore, tmp_path: Path) -> None:
             ask()
     with pytest.raises(DamagedData, match=r"session\.json is too large"):
         Sessions(folder).project("proj").sessions()
-
-
-def test_a_lease_of_nobody(folder: LocalStore) -> None:
-    huge(folder, "lease")
-    with Lease(folder, "lease", "me") as lease:
-        assert lease.is_held, "whoever wrote that can hold nothing"
 
 
 @pytest.fixture

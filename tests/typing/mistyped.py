@@ -44,9 +44,8 @@ def options(url: str) -> None:
 def models() -> None:
     RLM("gpt-5", max_iteration=3)  # error
     RLM("gpt-5", max_iterations="3")  # error
-    RLM("gpt-5", backend="openai")  # error
-    RLM.resume_run("run.jsonl", runnner="local")  # error
-    compile_sessions("archive", "project", max_call=3)  # error
+    RLM("gpt-5").resume("run.jsonl", runnner="local")  # error
+    compile_sessions("archive", "project", settle=3)  # error
     OpenAILM("gpt-5", base_ur="http://127.0.0.1")  # error
     AnthropicLM("claude", api_ky="x")  # error
 
