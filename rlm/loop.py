@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import SubCalls
 from rlm.context import protocol
 from rlm.errors import AnswerRefused, BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
-from rlm.models.lm import LM, Message, Reply, clean_messages
+from rlm.models.lm import LM, Message, Reply
+from rlm.prompts import faults
 from rlm.prompts import messages as prompts
 from rlm.prompts.compaction import Window, compact
 from rlm.prompts.examples import conversation
-from rlm.prompts.expressions import assigned_names, is_broken, is_code, may_be_broken, may_be_code
-from rlm.prompts.places import describe_printed
-from rlm.prompts.repetition import MOST_REPEATS, count_repeats, raise_temperature
-from rlm.prompts.replies import CodeBlock, ParsedReply, TextFinal, find_final, parse_reply
+from rlm.prompts.faults import TextFinal
+from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
 from rlm.runners.answers import check_written_answer
 from rlm.runners.claims import Claim
 from rlm.runners.runner import CellResult, Runner
-from rlm.runners.syntax import compiles, has_no_statement
+from rlm.runners.syntax import compiles, gives_answer, has_no_statement
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62
 """A window size in tokens that no history fills, so that nothing is shortened."""
+MOST_REPEATS = 4
+"""The number of repeated turns in a row that ends a run."""
+_LEAST_TEMPERATURE, _STEP = 0.7, 0.4
+"""The lowest temperature of the reply after a repetition, and its increase, which goes to 1 unless the caller set
+more."""
+_CHANGES = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
+"""What differs between outputs that are the same: the number of a cell, an address."""
 
 
 @dataclass(slots=True)
@@ -61,30 +68,32 @@ class Loop:
         """
         asked_turns, previous = len(earlier), earlier[-1] if earlier else None
         refused = any(step.notice == prompts.UNSEEN for step in earlier)
+        empty = 0
         while True:
             left = self.gate.turns_left
             forced = not self.gate.take_turn()
             turn = asked_turns + 1
-            last = None if left is None else asked_turns + left
             opened = (
                 prompts.forced_message(asked_turns) if forced
                 else prompts.turn_message(
-                    turn, last, self.query, to_read=self.to_read, has_run=self.has_run,
-                    again=previous is not None and previous.repeats > 0,
+                    turn, None if left is None else asked_turns + left, self.query, to_read=self.to_read,
+                    has_run=self.has_run, again=previous is not None and previous.repeats > 0,
                 )
             )  # fmt: skip
             may_refuse = self.to_read and not self.has_run and not refused and self.gate.turns_left != 0
-            asked = prompts.join([*messages, opened])
             try:
-                step = self._turn(before + turn, asked, forced, previous, may_refuse)
+                step = self._turn(before + turn, prompts.join([*messages, opened]), forced, previous, may_refuse)
             except ScriptExhausted:
                 if previous is None or previous.notice != prompts.UNSEEN:
                     raise
-                step = self._accept(before + turn, asked, previous)
+                step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
             self.on_step(step)
+            empty += not (step.reply.text.strip() or step.reply.cut or step.reason)
             self.has_run = self.has_run or any(map(has_run, step.cells))
             messages[:] = prompts.history(step, self.window)
             if step.reason is not None:
+                if empty:
+                    self.gate.note(f"{empty} of {turn} replies of the root model were empty")
                 return step
             asked_turns, previous, refused = turn, step, refused or step.notice == prompts.UNSEEN
 
@@ -99,6 +108,7 @@ class Loop:
         messages, shortened, reply, reason = self._ask_to_fit(turn, messages, again=again)
         thinking_seconds = self.gate.elapsed() - started
         ahead = protocol.cost_between(ahead_before, protocol.read_ahead_cost(self.context))
+        reply = prompts.with_call(reply)
         parsed = parse_reply(reply.text)
         invented = parsed.own_text != reply.text.replace("\r\n", "\n")
         if invented:
@@ -108,7 +118,7 @@ class Loop:
         final = notice = None
         repeats = 0
         if reason is None and forced:
-            final, reason = self._find_forced_answer(parsed, messages, cells), "max_iterations"
+            final, reason = self._find_forced_answer(parsed, cells), "max_iterations"
             if reply.cut:
                 self.gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
@@ -152,7 +162,6 @@ class Loop:
         was not answered: a spent budget or a refusal.
         """
         messages, shortened = compact(messages, self.window.tokens, self.window.scale)
-        messages = clean_messages(messages)  # the record has the messages that are sent
         try:
             try:
                 reply = self._ask(turn, messages, again=again)
@@ -174,30 +183,27 @@ class Loop:
         self, reply: Reply, parsed: ParsedReply, messages: list[Message], cells: list[Cell], may_refuse: bool
     ) -> tuple[str | None, str | None]:
         """Run the code of a reply, adding its cells to `cells`. Returns an answer, or a notice for the model."""
-        written = None if reply.cut and not _is_closed(parsed.final, reply.text) else parsed.final
-        self._run_all(parsed.blocks or self._code_of(written, parsed, messages), cells)
-        if cells:
-            return cells[-1].result.final_answer, None
-        if written is None:
+        final = parsed.final if not reply.cut or (parsed.final and parsed.final.ends_line) else None
+        if parsed.blocks:
+            self._run_all(parsed.blocks, cells)
+            last, skipped = cells[-1].result, len(parsed.blocks) - len(cells)
+            return last.final_answer, prompts.SKIPPED.format(skipped) if last.raised and skipped else None
+        if final is None or parsed.fault:
             is_thought = reply.thinking and not reply.text.strip()
             return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
-        final, notice = self._text_answer(written)
-        if may_refuse and final is not None and self.gate.spent is None:
+        answer, notice = self._text_answer(final, messages, cells)
+        if may_refuse and answer is not None and not cells and self.gate.spent is None:
             return None, prompts.UNSEEN
-        return final, notice
+        return answer, notice
 
-    def _accept(self, turn: int, messages: list[Message], refused: Step) -> Step:
-        """A step that accepts the answer which `refused` refused.
-
-        A script or a replay may have no reply after it: earlier versions, which refused no answers, ended there.
-        """
+    def _accept(self, refused: Step) -> Step:
+        """The step after one that refused an answer because no code had run: it takes that answer."""
         final = parse_reply(refused.reply.text).final
         assert final is not None  # it was refused as an answer
-        answer, notice = self._text_answer(final)
-        reply = replace(refused.reply, text="", input_tokens=0, output_tokens=0, model="")
-        return Step(
-            turn, tuple(messages), reply, (), answer, notice, 0.0, 0.0, "answer", self.gate.elapsed(),
-            claims=final.claims,
+        answer, notice = self._text_answer(final, refused.prompt, [])
+        return replace(
+            refused, iteration=refused.iteration + 1, reply=Reply("", 0, 0, ""), final_answer=answer, notice=notice,
+            reason="answer", claims=final.claims, start_seconds=self.gate.elapsed(), seconds=0.0, thinking_seconds=0.0,
         )  # fmt: skip
 
     def _compact_harder(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
@@ -222,7 +228,7 @@ class Loop:
 
         `again`: the last reply repeated the one before it, so the temperature is raised.
         """
-        root = raise_temperature(self.root) if again else self.root
+        root = _raise_temperature(self.root) if again else self.root
         hint = protocol.hint(self.context)
         streamed = False
 
@@ -241,15 +247,16 @@ class Loop:
         return reply
 
     def _run_all(self, blocks: Sequence[CodeBlock], cells: list[Cell]) -> None:
-        """Run blocks up to one that answers or that spends a budget."""
+        """Run blocks up to one that answers, that raises, or that spends a budget."""
         for block in blocks:
             cells.append(self._run(block))
-            if cells[-1].result.final_answer is not None or self.gate.spent:
+            if cells[-1].result.final_answer is not None or cells[-1].result.raised or self.gate.spent:
                 break
 
     def _run(self, block: CodeBlock) -> Cell:
         if not block.may_run:
-            return Cell(block.code, CellResult(stderr=prompts.CUT_NOT_RUN), start_seconds=self.gate.elapsed())
+            unrun = CellResult(stderr=prompts.CUT_NOT_RUN, raised=True)
+            return Cell(block.code, unrun, start_seconds=self.gate.elapsed())
         started, waited = self.gate.elapsed(), self.subcalls.waited_seconds
         before, (mark, _) = protocol.reading_cost(self.context), protocol.reads_since(self.context)
         handed_mark, _ = protocol.handed_since(self.context)
@@ -261,44 +268,39 @@ class Loop:
         _, ranges = protocol.reads_since(self.context, mark)
         _, handed = protocol.handed_since(self.context, handed_mark)
         ahead = protocol.cost_between(ahead, protocol.read_ahead_cost(self.context))
-        place = describe_printed(self.context, result.stdout, ranges)
         waited = self.subcalls.waited_seconds - waited
-        return Cell(block.code, result, io, ranges, started, waited, ahead, handed, place)
+        return Cell(block.code, result, io, ranges, started, waited, ahead, handed)
 
-    def _code_of(
-        self, final: TextFinal | None, parsed: ParsedReply, messages: Iterable[Message]
-    ) -> tuple[CodeBlock, ...]:
-        """The code of an answer that is an expression over names of the namespace; empty for any other answer.
-
-        Names that the model assigned in code that failed or did not run count too: running the expression then shows
-        the model which name is missing.
-        """
-        if final is None or not may_be_code(final):
-            return ()
-        said = (message["content"] for message in messages if message["role"] == "assistant")
-        names = {*self.runner.run("").variables, *assigned_names((parsed.own_text, *said))}
-        return (CodeBlock(final.call),) if is_code(final, names) else ()
-
-    def _text_answer(self, final: TextFinal) -> tuple[str | None, str | None]:
-        """An answer in words, or the value of the variable it names; a notice if it is refused."""
+    def _text_answer(
+        self, final: TextFinal, messages: Sequence[Message], cells: list[Cell]
+    ) -> tuple[str | None, str | None]:
+        """An answer in words, the value of the variable that it names, or what it gives as code, which is added to
+        `cells`; else a notice for the model."""
+        if faults.may_be_code(final):
+            said = (message["content"] for message in messages if message["role"] == "assistant")
+            is_code = faults.judge(final, self.runner.run("").variables, faults.assigned_names(said))
+            if is_code is None:
+                return None, f"Answer refused: {faults.NOT_RUN}"
+            if is_code:
+                self._run_all([CodeBlock(final.call)], cells)
+                return cells[-1].result.final_answer, None
         try:
             if final.is_name:
                 return self.runner.variable(final.text), None
             check_written_answer(final.text)
-            if may_be_broken(final) and is_broken(final, self.runner.run("").variables):
-                raise AnswerRefused(prompts.NOT_RUN)
             return final.text, None
         except AnswerRefused as exc:
             return None, f"Answer refused: {exc}"
 
-    def _find_forced_answer(self, parsed: ParsedReply, messages: Iterable[Message], cells: list[Cell]) -> str | None:
+    def _find_forced_answer(self, parsed: ParsedReply, cells: list[Cell]) -> str | None:
         """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
-        self._run_all(parsed.answering or self._code_of(parsed.final, parsed, messages), cells)
-        if cells and cells[-1].result.final_answer is not None:
-            return cells[-1].result.final_answer
-        broken = [find_final(block.code) for block in parsed.blocks if not compiles(block.code)]
-        for final in (parsed.final, find_final(parsed.words), *broken):
-            if final and not (final is parsed.final and cells) and (answer := self._text_answer(final)[0]) is not None:
+        if any(gives_answer(block.code) for block in parsed.blocks):
+            self._run_all(parsed.blocks, cells)
+            if cells[-1].result.final_answer is not None:
+                return cells[-1].result.final_answer
+        broken = "\n".join(block.code for block in parsed.blocks if not compiles(block.code))
+        for final in (parsed.final, parse_reply(parsed.words).final, parse_reply(broken).final):
+            if final and (answer := self._text_answer(final, (), cells)[0]) is not None:
                 return answer
         return _answer_words(parsed) or None
 
@@ -313,25 +315,42 @@ class Loop:
         return draft or next((text for text in texts if text), "")
 
 
-def _is_closed(final: TextFinal | None, text: str) -> bool:
-    """Whether the parenthesis that closes the answer ends a line of `text`.
-
-    Elsewhere in a reply that was cut, it may be part of a longer answer, as in `FINAL(two things: 1) one` and
-    `FINAL(one (a)\nand (b)`.
-    """
-    if final is None or (
-        not final.call and len(re.findall("[(（]", final.text)) > len(re.findall("[)）]", final.text))
-    ):
-        return False
-    return re.search(rf"{re.escape(final.text)}['\"]*\s*[)）][ \t]*$", text, re.MULTILINE) is not None
-
-
 def has_run(cell: Cell) -> bool:
     """Whether code of a cell has run: complete code that compiles, and more than comments."""
     return cell.result.stderr != prompts.CUT_NOT_RUN and compiles(cell.code) and not has_no_statement(cell.code)
 
 
+def count_repeats(previous: Step | None, text: str, cells: Sequence[Cell], notice: str | None) -> int:
+    """The number of turns in a row that repeated the one before, including the turn with this reply and these cells.
+
+    A turn repeats another if its code and output are the same, whatever the words around the code; without code, if
+    its words are.
+    """
+    if previous is None:
+        return 0
+    if cells or previous.cells:
+        same = list(map(_shown, previous.cells)) == list(map(_shown, cells))
+    else:
+        same = previous.reply.text.strip() == text.strip() and previous.notice == notice
+    return previous.repeats + 1 if same else 0
+
+
+def _shown(cell: Cell) -> tuple[str, ...]:
+    texts = cell.code.strip(), cell.result.stdout.removesuffix(prompts.CUT_AND_RUN), cell.result.stderr
+    return tuple(_CHANGES.sub("", text) for text in texts)
+
+
+def _raise_temperature(lm: LM) -> LM:
+    """The model with a higher temperature if its caller has set one, else unchanged: it may not accept any."""
+    sampling, change = getattr(lm, "sampling", {}), getattr(lm, "with_sampling", None)
+    given = sampling.get("temperature")
+    if not callable(change) or not isinstance(given, (int, float)):
+        return lm
+    return cast(LM, change({"temperature": max(given, min(1.0, max(_LEAST_TEMPERATURE, given + _STEP)))}))
+
+
 def _answer_words(reply: ParsedReply) -> str:
-    """The words of a reply outside its code; empty if they are an answer that was refused."""
-    words = reply.fenced_words if reply.blocks else reply.words
-    return "" if find_final(words) else words
+    """The words of a reply outside its code, or sentences that were fenced as code; empty for a refused answer."""
+    fenced = [block.code for block in reply.blocks if not (re.search(r"[=(\[]", block.code) or compiles(block.code))]
+    words = "\n".join(fenced).strip() if reply.blocks else reply.words
+    return "" if parse_reply(words).final else words

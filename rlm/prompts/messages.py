@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rlm.context.description import Description
-from rlm.context.excerpt import shorten
+from rlm.context.excerpt import make_printable, shorten
 from rlm.models.lm import Message, Reply
 from rlm.prompts.compaction import Window, fit, without_turn
 from rlm.prompts.examples import LOOK_FIRST, QUESTION_OPENS, example_messages
+from rlm.prompts.replies import code_of_call
 from rlm.prompts.system import system_prompt
 from rlm.runners.syntax import has_no_statement
 from rlm.trajectory.step import Cell, Step
@@ -40,11 +42,6 @@ NO_STATEMENT = "Nothing was run: this block holds comments only, or is empty. Wr
 CUT_AND_RUN = "[your reply was cut off before the closing fence; the block was complete and ran as it stood]\n"
 CUT_NOT_RUN = "Not run: your reply was cut off inside this block. Send it again, shorter or in parts.\n"
 
-NOT_RUN = (
-    'FINAL(...) outside a block is words and is not run. Put code, or f"..." with the names of variables in it, into '
-    "a ```repl block; or write the answer itself."
-)
-
 CUT = (
     "Your reply was cut off by the limit of tokens; what was to follow is lost. Say less at once: shorter code, and no "
     "long thoughts before it."
@@ -53,6 +50,8 @@ EMPTY = "Nothing was run: your reply was empty. Write a ```repl block, or FINAL(
 CALLED = (
     "Nothing was run: you called the tool {name}, and there are no tools. Write the code itself into a ```repl block."
 )
+
+SKIPPED = "The later blocks of your reply ({}) were not run: the one before them raised, or was refused."
 
 DRAFT = 'FINAL(answer["content"])'
 """Code that gives the model's draft as the answer."""
@@ -170,13 +169,17 @@ def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | 
     return notice
 
 
+def with_call(reply: Reply) -> Reply:
+    """The reply with the code of a tool call as a block: its only argument. Other calls change nothing."""
+    block = code_of_call(getattr(reply, "call_arguments", "")) if reply.called else None
+    return reply if block is None else replace(reply, text=f"{reply.text}\n```repl\n{block.code}\n```".lstrip())
+
+
 def _format_cell(cell: Cell, window: Window) -> str:
     result = cell.result
     parts = [fit(part.rstrip("\n"), window) for part in (result.stdout, result.stderr) if part]
     if not parts:
         parts.append(NO_STATEMENT if has_no_statement(cell.code) else "No output: use print(...) to see a value.")
-    if cell.place:
-        parts.append(cell.place)
     names = [name for name in result.variables if name != "context"]
     if names:
         parts.append(f"REPL variables: {_format_names(names)}")
@@ -189,4 +192,4 @@ def _format_names(names: Sequence[str], most: int = 40) -> str:
 
 
 def _message(role: str, content: str) -> Message:
-    return {"role": role, "content": content}
+    return {"role": role, "content": make_printable(content, terminal=False)}

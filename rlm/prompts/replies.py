@@ -1,54 +1,53 @@
-"""Parse a reply of the model: code blocks to run, or a final answer in text. Pure.
+"""Parse a reply of the model into code to run, or an answer in words. Pure; each step takes linear time.
 
-Rules, each with a case in the tests:
-- code is in fences, as `rlm.prompts.code` reads them; no other language ever runs;
-- where there is no such block and no answer, blocks without a tag run if they act, and so does a reply that is code
-  and nothing else, with a bare line `repl` before it or a lone fence after it;
-- a reply that stops inside a block gives a block marked `cut`, which runs only if it is complete source;
-- `FINAL(...)`, `FINAL_VAR(...)` and `SUBMIT(...)` count at the start of a line, outside fences, where there is no code;
-  a fence inside their parentheses, with words around it, is part of the answer;
-- `Final(...)` counts where it is the whole reply, of one line: small models write it so;
-- text in closed tags that name a draft (`<plan>`, `<analysis>`) does not count where code or an answer follows;
-- a date or a number with commas alone in a `FINAL(...)` of code is text: as Python it would be another number;
-- a turn that the reply invents ends it: neither code nor answers count after that;
-- the text of a reply outside its code is its words: they count when an answer was demanded, or none came.
+`docs/decisions/012-rlm-loop.md` lists the makes of code: fences, code between marks (one row of `_MARKS` each), calls
+written as text, and a reply that is only code. An answer in words is `FINAL(...)` at the start of a line, in a reply
+without code. A turn that the reply invents (`REPL output:`) ends it.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from textwrap import dedent
+from typing import Any
 
-from rlm.prompts.code import OPENING, FencedBlock, acts, gives_answer, may_open, read_fence, whole_code
-from rlm.prompts.code import CodeBlock as CodeBlock
-from rlm.prompts.faults import explain
-from rlm.prompts.finals import FINAL, FINALS_TRIED, read_finals
-from rlm.prompts.finals import TextFinal as TextFinal
-from rlm.prompts.finals import find_final as find_final
-from rlm.runners.syntax import compiles
+from rlm.prompts import faults
+from rlm.prompts.faults import TextFinal
+from rlm.runners.claims import split_claims
+from rlm.runners.syntax import acts, compiles, gives_answer
 
-_CODE = re.compile(r"[=(\[]")
-"""Characters that a sentence fenced as code by mistake hardly has."""
-
-_DRAFT = re.compile(
-    r"^[ \t]*(?:<|&lt;)(analysis|plan|planning|draft|deliberation|brainstorm|critique|internal\w*|reasoning_\w+"
-    r"|think\w*|thought|details(?= type=\"reasoning\"))\b[^<>\n]*?(?:>|&gt;)",
-    re.MULTILINE | re.IGNORECASE,
+_TAG = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
+_PYTHON = re.compile(_TAG, re.IGNORECASE)
+"""The tags that name Python."""
+_FENCE = re.compile(r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?P<mark>`{3,}(?!.*`)|~{3,})[ \t]*(?P<info>.*)$")
+"""The line that opens a fence, after spaces or the marker of a list."""
+_NAMES = r"(?:code|python|repl|py|execute|tool_code|run)"
+_MARKS = [
+    (re.compile(opening, re.IGNORECASE), re.compile(closing, re.IGNORECASE))
+    for opening, closing in (
+        (rf"[ \t]*<{_NAMES}(?:_\w+)?\b(?![^<>]*lang\w*-(?!py))[^<>]*>", rf"</{_NAMES}\w*>?|<end_\w+>?"),
+        (r"[ \t]*\[(?:python|code|tool_code)\]", r"\[/\w+\]"),
+        (r"[ \t]*<\|(?:python_tag|python_start|code)\|>", r"<\|\w+\|>"),
+        (r"(?:'''|\"\"\")(?:repl|python)$", r"^(?:'''|\"\"\")"),
+        (rf"[`'\"*<\[ \t]{{0,3}}{_TAG}[`'\"*>\]: \t]{{0,3}}$", r"(?:`{3,}|~{3,})[ \t]*$"),
+    )
+]
+"""The marks before and behind code, one row for each make but fences; the last is a tag that lacks its fence."""
+_END = re.compile(r"(?:</?\w{1,20}>?|<\|\w{1,30}\|>|\[/\w{1,20}\])$")
+"""A mark at the end of a line that ends a block, behind its fence or in place of it."""
+_CALL = re.compile(
+    r"(?<!`)(?:<(?:\w{1,20}:)?(?:function_calls?|invoke|tool_calls?|tool_use|use_mcp_tool|function)\b"
+    r"|\[TOOL_CALLS?\]|<[|｜]tool[▁_]\w*)"
 )
-_NO_SUM = re.compile(
-    r"^([ \t]*FINAL\([ \t]*)(\d{4}([-/])\d\d?\3\d\d?|\d\d?([-/])\d\d?\4\d{4}|\d{1,3}(?:,\d{3})+)"
-    r"(?=[ \t]*(?:\)|,[ \t]*sources\b))",
-    re.MULTILINE,
-)
-"""A date or a number with commas, without quotes, in a `FINAL(...)` of code."""
-
-_UNSEEN = "\ufeff\u200b\u00a0"
-"""Characters before a reply that hide a fence or an answer at the start of its first line."""
-
-_OPENINGS_TRIED = 50
-"""The most lines that may open code without a fence, and do not: each costs a parse of the lines after it."""
-
+"""Where a call begins that is written as text, in the forms of several models."""
+_PARAMETER = re.compile(r"</?(?:\w{1,20}:)?(?:parameter|arg_value|arguments?|code)\b[^<>\n]*>", re.IGNORECASE)
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs", "function")
+_NO_ARGUMENTS = {"name", "tool", "type", "id", "function", "tool_name"}
+_DRAFT = re.compile(r"[ \t]*<(analysis|plan\w*|draft|scratchpad|reflection|thought|internal\w*|details)\b[^<>]*>", re.I)
 _TURN = re.compile(
     r"[ \t#*_]*(?:Turn \d+/\d+[.:]|Turn \d+:|REPL output(?: \(block \d+\))?:|REPL variables:)"
     r"|<\|(?:im_start|im_end|start_header_id|eot_id|end_of_turn)\|>|<start_of_turn>|<end_of_turn>"
@@ -56,175 +55,299 @@ _TURN = re.compile(
 _TURN_AFTER_CODE = re.compile(
     r"[ \t#*_>\[]*(?:(?:(?:repl|execution|code|console|expected|program|python) )?output(?: \(block \d+\))?[*_\]]*:"
     r"|(?:output|stdout)[*_#]*[ \t]*$|results?[*_]*:[*_]*[ \t]*$|stdout:|observation:|Out\[\d+\]:|<output>"
-    r"|(?:`{3,}|~{3,})[ \t]*(?:output|stdout)\b"
+    r"|<(?:function_results?|tool_response|observation)|(?:`{3,}|~{3,})[ \t]*(?:output|stdout)\b"
     r"|(?:user|human|assistant|system)[*_]*:)",
     re.IGNORECASE,
 )
 """How the REPL and the user begin what they alone write: a reply that goes on so has invented the next turn."""
+_FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL|SUBMIT)[ \t]*[(（]", re.MULTILINE)
+_SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
+_LINE_END = re.compile(r"[*_`. \t]*(?=\n|\Z)")
+_OPENS = "\n"
+"""In place of code before a fence: it has a tag, so it closes one block and opens the next."""
+_TRIES = 50
+"""The ends to try for the blocks of a reply, and for an answer: each costs a parse of the text before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """The code of one block of a reply."""
+
+    code: str
+    """Source, dedented, without its marks."""
+    cut: bool = False
+    """The reply ended before the end of this block."""
+
+    @property
+    def may_run(self) -> bool:
+        """Whether the block may run: a cut block that is not complete source must not."""
+        return not self.cut or compiles(self.code)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
     """The requests in one reply: code, or an answer, or neither."""
 
-    blocks: tuple[CodeBlock, ...]
+    blocks: tuple[CodeBlock, ...] = ()
     """Code to run, in order."""
-    final: TextFinal | None
-    """An answer in text; always None where there are blocks."""
+    final: TextFinal | None = None
+    """An answer in words; always None where there are blocks."""
     words: str = ""
-    """The text of the reply outside its code; for a reply that is one fenced block of text, its content."""
+    """The text of the reply outside its code; for a reply that is one fence without code, its content."""
     own_text: str = ""
     """The reply, up to a turn that it invents."""
     fault: str = ""
-    """The advice for code or an answer that did not count; empty if there is none."""
-
-    @property
-    def answering(self) -> tuple[CodeBlock, ...]:
-        """The blocks, if one of them gives an answer; else none."""
-        return self.blocks if any(gives_answer(block.code) for block in self.blocks) else ()
-
-    @property
-    def fenced_words(self) -> str:
-        """Sentences that were fenced as code by mistake."""
-        texts = [block.code for block in self.blocks if not (_CODE.search(block.code) or compiles(block.code))]
-        return "\n".join(texts).strip()
-
-
-def parse_reply(text: str) -> ParsedReply:
-    """The code blocks of a reply and, where it has none, its textual final answer."""
-    text = text.replace("\r\n", "\n")
-    if end := _end_of_draft(text):
-        rest = _parse(text[end:])
-        if rest.blocks or rest.final:
-            return replace(rest, own_text=text[:end] + rest.own_text)
-    return _parse(text)
-
-
-def _end_of_draft(text: str) -> int:
-    """The end of sections that name themselves a draft; 0 where code or an answer comes before."""
-    end = 0
-    while opening := _DRAFT.search(text, end):
-        before = text[end : opening.start()]
-        closing = re.compile(rf"(?:<|&lt;)/{opening[1]}[ \t]*(?:>|&gt;)", re.IGNORECASE).search(text, opening.end())
-        if closing is None or FINAL.search(before) or any(map(may_open, before.split("\n"))):
-            break
-        end = closing.end()
-    return end
+    """Why the code or the answer of the reply does not count, in a sentence for the model; empty if they do."""
 
 
 @dataclass(slots=True)
-class _Sections:
-    """The lines of a reply, sorted into blocks and the text around them."""
+class _Part:
+    """Lines of a reply, and what they are: `prose`, `python`, `loose` (a fence without a tag), `other`, `draft`."""
 
-    blocks: list[CodeBlock] = field(default_factory=list)
-    """Blocks of Python."""
-    other_fences: list[FencedBlock] = field(default_factory=list)
-    """Fenced blocks without a tag, or in another language."""
-    prose: list[str] = field(default_factory=list)
-    """Lines outside all fences, with an empty line in place of each fence."""
-    words: list[str] = field(default_factory=list)
-    """Lines outside the blocks of Python."""
-    line_count: int = 0
-    """The lines of the reply, up to a turn that it invents."""
+    kind: str
+    lines: list[str]
+    code: str = ""
+    cut: bool = False
+    tag: str = ""
 
 
-def _parse(text: str) -> ParsedReply:
-    lines = text.split("\n")
-    lines[0] = lines[0].lstrip(_UNSEEN)
-    sections = _read_sections(lines)
-    own_text = "\n".join(lines[: sections.line_count])
-    words = _strip_fence("\n".join(sections.words).strip())
-    if sections.blocks:
-        quoted = (replace(block, code=_NO_SUM.sub(r'\1"\2"', block.code)) for block in sections.blocks)
-        return ParsedReply(tuple(quoted), None, words, own_text)
-    others, prose = sections.other_fences, "\n".join(sections.prose)
-    final = find_final(prose)
-    if found := _code_without_fence(own_text, prose, others, final):
-        return ParsedReply(found, None, prose.strip() if others else "", own_text)
-    if final is None and not prose.strip() and len(others) == 1 and not others[0].tag:
-        final = find_final(others[0].block.code)
-    return ParsedReply((), final, words, own_text, "" if final else explain(own_text, others))
+def parse_reply(text: str) -> ParsedReply:
+    """The code blocks of a reply and, where it has none, its answer in words."""
+    text = text.replace("\r\n", "\n").lstrip("\ufeff\u200b\u00a0")  # they hide a fence at the start
+    if re.fullmatch(r"Final\([^\n]*\)", text.strip()):
+        text = text.replace("Final", "FINAL", 1)  # small models write it so, as their whole reply
+    parsed = _parse(text, drafts=True)
+    return parsed if parsed.blocks or parsed.final else _parse(text, drafts=False)
 
 
-def _read_sections(lines: Sequence[str]) -> _Sections:
-    """Sort the lines of a reply, up to the first line that opens an invented turn."""
-    found = _Sections()
-    at = finals = failed_openings = 0
+def code_of_call(arguments: str) -> CodeBlock | None:
+    """The code that is the only argument of a tool call, by its arguments in JSON; None if there is none."""
+    return next(map(CodeBlock, _codes_of_json(arguments)), None)
+
+
+def _parse(text: str, *, drafts: bool) -> ParsedReply:
+    parts = list(_read_parts(text.split("\n"), drafts))
+    own_text = _text(parts)
+    words = _strip_fence(_text([part for part in parts if part.kind not in ("python", "draft")]).strip())
+    if blocks := tuple(CodeBlock(part.code, part.cut) for part in parts if part.kind == "python"):
+        fault = next(filter(None, (faults.of_code(block.code) for block in blocks)), "")
+        return ParsedReply(() if fault else blocks, None, words, own_text, fault)
+    first = next((i for i, part in enumerate(parts) if part.kind != "prose"), len(parts))
+    before = dedent(_text(parts[:first])).strip("\n")
+    if acts(before) and (first == len(parts) or parts[first].kind == "loose"):
+        return ParsedReply((CodeBlock(before),), None, "", own_text)  # code only, or up to a fence that closes it
+    hidden = "\n".join(line if part.kind == "prose" else " " * len(line) for part in parts for line in part.lines)
+    finals = list(_find_finals(own_text, hidden))
+    asked = [part for part in parts if part.kind in ("loose", "other")] or [_Part("other", [], own_text.strip())]
+    found: list[CodeBlock] = []
+    for part in asked:
+        if part.kind == "loose" and _is_code(part.code) and not any(part.code in final.text for final in finals):
+            found.append(CodeBlock(part.code))
+        elif re.search(r'"(?:arguments|parameters|args|code)"[ \t]*:', part.code):
+            found += map(CodeBlock, _codes_of_json(part.code))
+    if found and not (finals and faults.stands_alone(finals[-1], "\n".join(block.code for block in found))):
+        return ParsedReply(tuple(found), None, words, own_text)
+    return ParsedReply((), finals[-1] if finals else None, words, own_text, faults.explain(own_text, hidden, finals))
+
+
+def _read_parts(lines: list[str], drafts: bool) -> Iterator[_Part]:
+    """The parts of a reply, up to a turn that it invents. `drafts`: elements that name a draft are read as such."""
+    at, tries = 0, [_TRIES]
     has_text = after_code = False
     while at < len(lines):
         line = lines[at]
-        if has_text and _begins_turn(line, after_code=after_code):
-            break
+        if has_text and (_TURN.match(line) or (after_code and _TURN_AFTER_CODE.match(line))):
+            return
         has_text = has_text or line.strip() != ""
-        fence = None
-        if may_open(line) and (failed_openings < _OPENINGS_TRIED or OPENING.match(line)):
-            fence = read_fence(lines, at)
-            failed_openings += fence is None
-        if fence is None:
-            after_code = after_code and not line.strip()
-            is_final = FINAL.match(line) is not None
-            finals += is_final
-            taken = _lines_of_final(lines, at) if is_final and finals <= FINALS_TRIED else 1
-            found.prose += lines[at : at + taken]
-            found.words += lines[at : at + taken]
-            at += taken
-            continue
-        after_code = fence.is_closed and (fence.is_python or not fence.tag)
-        if fence.is_python:
-            found.blocks.append(fence.block)
+        for part in _read_block(lines, at, tries, drafts):
+            yield part
+            at += len(part.lines)
+            after_code = not part.cut and (part.kind in ("python", "loose") or (after_code and not line.strip()))
+
+
+def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> list[_Part]:
+    """The block that begins with line `at`, else the line itself; for calls, a part for each and one for their text."""
+    line = lines[at]
+    opening = _FENCE.match(line)
+    if opening is None and (begin := line.rfind("```")) > 0 and _PYTHON.fullmatch(line[begin + 3 :].strip()):
+        opening = _FENCE.match(line[begin:].strip())  # behind words
+    if opening is not None:
+        return [_read_fence(lines, at, opening, tries)]
+    if call := _CALL.search(line):
+        text = "\n".join([line[call.start() :], *lines[at + 1 :]])
+        codes = [_Part("python", [], code) for code in _codes_of_calls(text)]
+        return [*codes, _Part("other", lines[at:], tag="" if codes else call[0])]
+    if drafts and tries[0] > 0 and (draft := _DRAFT.match(line)):
+        ends = (i for i in range(at, len(lines)) if f"</{draft[1]}>" in lines[i])
+        if (end := next(ends, None)) is not None:
+            return [_Part("draft", lines[at : end + 1])]
+        tries[0] -= 10
+    for opens, closes in _MARKS:
+        if tries[0] > 0 and (found := opens.match(line)):
+            body = [line[found.end() :], *lines[at + 1 :]]
+            end = next((i for i, each in enumerate(body) if closes.search(each)), None)
+            if end is None:
+                code = re.sub(r"\n[ \t]*(?:</?\w{0,20}|`{1,2})\Z", "", "\n".join(body))
+            else:
+                code = "\n".join([*body[:end], closes.split(body[end], 1)[0]])
+            if _is_code(code := dedent(code).strip("\n").rstrip()):
+                taken = len(body) if end is None else end + 1
+                return [_Part("python", lines[at : at + taken], code, cut=end is None and opens is not _MARKS[-1][0])]
+            tries[0] -= 10
+    return [_Part("prose", [line])]
+
+
+def _read_fence(lines: list[str], at: int, opening: re.Match[str], tries: list[int]) -> _Part:
+    """A fenced block. One of Python ends at the first fence before which its code is complete."""
+    margin, mark, at = len(opening["margin"]), opening["mark"], at + 1
+    found = re.match(r"[{\s]*\.?([^\s:{},;]*)", opening["info"])
+    tag = found[1].lower() if found else ""
+    is_python = _PYTHON.fullmatch(tag) is not None
+    ends = ((i, last) for i in range(at, len(lines)) if (last := _closing(lines[i], mark, is_python)) is not None)
+    if not is_python:
+        end, last = next(ends, (len(lines), ""))
+        code = _dedent([*lines[at:end], last] if last else lines[at:end], margin)
+        if _MARKS[-1][0].fullmatch(code.partition("\n")[0]):
+            code = code.partition("\n")[2]
+        return _Part("other" if tag else "loose", lines[at - 1 : end + 1], code, end == len(lines), tag)
+    in_comment = broken = None
+    for end, last in ends:
+        opens = last == _OPENS
+        is_alone = opens or not last
+        code = _dedent(lines[at:end] if is_alone else [*lines[at:end], last], margin)
+        part = _Part("python", lines[at - 1 : end if opens else end + 1], code)
+        if tries[0] <= 0 or (opens and in_comment):
+            return in_comment or broken or part
+        if is_complete := compiles(code):
+            if is_alone or "#" not in last:
+                return part
+            in_comment = in_comment or part  # the fence may be part of the comment
+        elif is_alone and in_comment:
+            return in_comment
+        elif not opens:
+            broken = broken or part
+        tries[0] -= not is_complete
+    code = re.sub(rf"\n[ \t]*{mark[0]}{{1,2}}\Z", "", _dedent(lines[at:], margin))
+    rest = _Part("python", lines[at - 1 :], code, cut=True)
+    return rest if compiles(code) else in_comment or broken or rest
+
+
+def _closing(line: str, mark: str, is_python: bool) -> str | None:
+    """The code before the fence that ends a block on this line, `_OPENS` for one that opens the next; else None."""
+    line = line.rstrip()
+    if line.endswith(mark):
+        return line.rstrip(mark[0]).rstrip() and line.rstrip(mark[0])
+    if is_python and (end := _END.search(line)):
+        before = line[: end.start()].rstrip()
+        if not before or before.endswith(mark):
+            return before.rstrip(mark[0]).rstrip() and before.rstrip(mark[0])
+    opening = _FENCE.match(line) if is_python else None
+    return _OPENS if opening and opening["mark"] == mark else None
+
+
+def _codes_of_calls(text: str) -> Iterator[str]:
+    """The code of each call written as text: its only parameter, the only argument of its JSON, or all that it has."""
+    for call in _CALL.split(text):
+        parameters = [part for part in _PARAMETER.split(call)[1::2] if part.strip()]
+        if "{" in call and not parameters:
+            found = list(_codes_of_json(call[call.index("{") :]))
+        elif parameters:
+            found = [dedent(part).strip("\n") for part in parameters if len(parameters) == 1]
         else:
-            found.other_fences.append(fence)
-            found.words += lines[at : at + fence.line_count]
-        found.prose.append("")
-        at += fence.line_count
-    found.line_count = at
-    return found
+            found = [re.split(r"</|<[|｜]", call.partition(">")[2], maxsplit=1)[0].strip()]
+        yield from (code for code in found if _is_code(code))
 
 
-def _code_without_fence(
-    own_text: str, prose: str, others: Sequence[FencedBlock], final: TextFinal | None
-) -> tuple[CodeBlock, ...]:
-    """Code that is not in a fence of Python: the whole reply, or its blocks without a tag. Empty if none acts."""
-    if not any(fence.tag for fence in others) and (block := whole_code(own_text)):
-        return (block,)
-    if final is not None:
-        match = FINAL.search(prose)
-        before = prose[: match.start()] if match and not others else ""
-        return (CodeBlock(before.strip("\n")),) if acts(before) else ()
-    if len(others) == 1 and not (others[0].tag or others[0].is_closed):
-        # The fence closes code that lacks an opening one.
-        before = re.split(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", own_text, maxsplit=1, flags=re.MULTILINE)[0]
-        if block := whole_code(before):
-            return (block,)
-    return tuple(block for fence in others if not fence.tag and (block := whole_code(fence.block.code)))
+def _codes_of_json(text: str) -> Iterator[str]:
+    """The code that is the only argument of each call, in a text of JSON objects."""
+    decoder = json.JSONDecoder(strict=False)
+    at = 0 if text.lstrip()[:1] in ("{", "[") else -1
+    while at >= 0 and (at := text.find("{", at)) >= 0:
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        yield from _codes_of_value(value)
 
 
-def _lines_of_final(lines: Sequence[str], at: int) -> int:
-    """The number of lines from `at` that an answer takes; 1 if a block is the whole answer, to be read as a block."""
-    rest = "\n".join(lines[at:])
-    match, found = FINAL.match(rest), next(read_finals(rest, 1), None)
-    if match is None or found is None:
-        return 1
-    _, end = found
-    if match.end() > end or FINAL.search(rest, match.end(), end):
-        return 1
-    inside = rest[match.end() : end - 1]
-    if OPENING.match(next((line for line in inside.split("\n") if line.strip()), "")):
-        return 1
-    return rest.count("\n", 0, end) + 1
+def _codes_of_value(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if value.lstrip().startswith("{"):
+            yield from _codes_of_json(value)
+        elif _is_code(value):
+            yield value
+    elif isinstance(value, dict):
+        inner = next((value[name] for name in _ARGUMENTS if isinstance(value.get(name), (dict, str))), None)
+        own = [each for name, each in value.items() if name not in _NO_ARGUMENTS]
+        if inner is not None or len(own) == 1:
+            yield from _codes_of_value(own[0] if inner is None else inner)
+
+
+def _find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
+    """The answers in words of a text; in `hidden` its blocks are blank."""
+    for match in islice(_FINAL.finditer(hidden), _TRIES // 2):
+        end, is_sure = _close(text, hidden, match.end())
+        inside = text[match.end() : end].strip()
+        is_last = _LINE_END.match(hidden, end + 1 + len(match["mark"] or "")) is not None
+        if end < 0 or not inside or (match["mark"] and is_sure and not is_last):
+            continue
+        is_name = match["name"] == "FINAL_VAR"
+        call = f"FINAL({inside})" if faults.call_of(inside) else ""
+        answer, claims = split_claims(inside) if call else (inside, ())
+        value = answer.strip("\"'`") if is_name else faults.literal(answer)
+        yield TextFinal(
+            value, is_name, claims, match["name"] + call[5:] if call else "", (match.start(), end + 1), is_sure, is_last
+        )
+
+
+def _close(text: str, hidden: str, start: int) -> tuple[int, bool]:
+    """The offset of the parenthesis that closes an answer, -1 if none does; and whether no other one may."""
+    if re.match(r"\s*(?:[rRbBuUfF]{0,2}[\"']|[\[{(]|\w+=)", text[start : start + 100]):
+        for closing in islice(re.compile(r"\)").finditer(text, start), _TRIES):
+            if faults.call_of(text[start : closing.start()]):
+                return closing.start(), True
+    smiling = _SMILEY.sub(lambda match: match[0][:-1] + "_", hidden)
+    end = next((end for shown in (smiling, hidden) if (end := _balance(shown, start)) >= 0), -1)
+    if end < 0:
+        return end, False
+    ends_line = _LINE_END.match(hidden, end + 1) is not None
+    if ends_line and "\n" not in hidden[start:end]:
+        return end, True
+    stop = following.start() if (following := _FINAL.search(hidden, end)) else len(hidden)
+    if ends_line and (paragraph := hidden.find("\n\n", end, stop)) >= 0:
+        stop = paragraph
+    is_sure = _balance(smiling[:stop], end + 1) < 0
+    return end if is_sure else hidden.rindex(")", 0, stop), is_sure
+
+
+def _balance(text: str, start: int) -> int:
+    """The offset of the parenthesis that closes one before `start`; -1 if none does."""
+    depth = 1
+    for match in re.compile("[()（）]").finditer(text, start):
+        depth += 1 if match[0] in "(（" else -1
+        if depth == 0:
+            return match.start()
+    return -1
+
+
+def _is_code(code: str) -> bool:
+    return acts(code) or gives_answer(code)
+
+
+def _text(parts: Sequence[_Part]) -> str:
+    return "\n".join(line for part in parts for line in part.lines)
+
+
+def _dedent(lines: Sequence[str], margin: int) -> str:
+    """The code without the margin of its fence; without the margin that all lines share, if only that compiles."""
+    code = "\n".join(line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
+    even = dedent(code)
+    return even if even != code and not compiles(code) and compiles(even) else code
 
 
 def _strip_fence(text: str) -> str:
     """The content of a text that is one fenced block; any other text as it is."""
     first, _, rest = text.partition("\n")
-    opening = OPENING.match(first)
-    if opening is None:
-        return text
     inside, _, last = rest.rpartition("\n")
-    mark = opening["mark"]
-    return inside.strip() if last.strip() == mark and mark not in inside else text
-
-
-def _begins_turn(line: str, *, after_code: bool) -> bool:
-    """Whether a line opens an invented turn; `after_code`: it is the first one after a block that ended."""
-    return _TURN.match(line) is not None or (after_code and _TURN_AFTER_CODE.match(line) is not None)
+    opening = _FENCE.match(first)
+    return inside.strip() if opening and last.strip() == opening["mark"] and last.strip() not in inside else text

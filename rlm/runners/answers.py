@@ -53,23 +53,26 @@ class Answers:
     def functions(self, namespace: Mapping[str, Any]) -> dict[str, Callable[..., NoReturn]]:
         """The calls that give an answer, by name; `namespace` is where `FINAL_VAR` looks."""
 
-        def final(value: object, sources: object = None) -> NoReturn:
+        def final(value: object, *, sources: object = None) -> NoReturn:
             """End the run with `value` as the answer. `sources`: pairs of characters and quotes that it rests on."""
-            self._claimed = sources
-            offer(lambda: value)
+            offer(lambda: value, sources)
 
-        def offer(get: Callable[[], object]) -> NoReturn:
-            # Refused or not, it ends the cell: the model's own `except` must not swallow the refusal.
-            try:
-                self._called = self.text_of(get())
-            except AnswerRefused as exc:
-                self._refused = exc
+        def offer(get: Callable[[], object], sources: object = None) -> NoReturn:
+            # The first answer of a cell stands, refused or not: code that catches `FinalAnswer` goes on, and may give
+            # what it gives where nothing is found.
+            slot = namespace.get("answer")
+            is_given = isinstance(slot, Mapping) and slot.get("ready")
+            if not is_given and self._called is None and self._refused is None:
+                self._claimed = sources
+                try:
+                    self._called = self.text_of(get())
+                except AnswerRefused as exc:
+                    self._refused = exc
             raise FinalAnswer
 
-        def final_var(name_or_value: object, sources: object = None) -> NoReturn:
+        def final_var(name_or_value: object, *, sources: object = None) -> NoReturn:
             """End the run with the variable of this name, or with this value, as the answer. `sources` as in FINAL."""
-            self._claimed = sources
-            offer(lambda: self._value_of(name_or_value, namespace))
+            offer(lambda: self._value_of(name_or_value, namespace), sources)
 
         def submit(*values: object, **fields: object) -> NoReturn:
             """End the run with a value, or with several fields by name, as the answer."""

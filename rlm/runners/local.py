@@ -94,6 +94,7 @@ class LocalRunner:
             self._subcalls.drain()
             raise
         if not ended:
+            cell.raised = True
             cell.err.write(
                 f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s and could not be stopped, because it "
                 "waits inside a C call. It is left behind until that returns; its variables may still change.\n"
@@ -108,6 +109,7 @@ class LocalRunner:
             calls=self._subcalls.drain(),
             final_answer=cell.final_answer,
             execution_seconds=clock.elapsed_seconds(),
+            raised=cell.raised and cell.final_answer is None,
             claims=cell.claims,
         )
 
@@ -160,10 +162,11 @@ class LocalRunner:
             try:
                 try:
                     self._exec(cell, self._namespace)
+                    cell.raised = False
                 finally:
                     self._thread.stop_interrupts()
             except FinalAnswer:
-                pass
+                cell.raised = False
             except CellTimeout as exc:
                 cell.err.write("".join(_cell_traceback(exc, self._file_prefix).splitlines(keepends=True)[:-1]))
                 cell.err.write(f"CellTimeout: stopped after {self._cell_timeout:g} s; variables set before are kept.\n")
@@ -186,6 +189,7 @@ class LocalRunner:
             if cell.final_answer is not None:
                 cell.claims = self._answers.take_claims(self._namespace)
         except AnswerRefused as exc:
+            cell.raised = True
             cell.err.write(f"Answer refused: {exc}\n")
 
     def _exec(self, cell: _RunningCell, names: dict[str, Any]) -> None:
@@ -260,6 +264,8 @@ class _RunningCell:
         self.err = Buffer(output_limit // 4)  # a traceback is short, and its end counts
         self.variables: dict[str, str] = {}
         self.final_answer: str | None = None
+        self.raised = True
+        """Whether its code has raised, or its answer was refused; true until the code has ended."""
         self.claims: tuple[Claim, ...] = ()
 
 

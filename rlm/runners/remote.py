@@ -142,7 +142,9 @@ class RemoteRunner(ABC):
                 "InterpreterBroken: the cell damaged the Python that it ran in (its modules, say), and its process was "
                 "ended."
             )
-            result = replace(result, stderr=result.stderr + loss.stderr, variables=loss.variables)
+            result = replace(
+                result, stderr=result.stderr + loss.stderr, variables=loss.variables, raised=result.final_answer is None
+            )
         return result
 
     def variable(self, name: str) -> str:
@@ -237,7 +239,7 @@ class RemoteRunner(ABC):
         lost = f"The variables are lost: {', '.join(names)[:1000]}." if names else "There were no variables to lose."
         self._variables = {"context": self._context_repr}
         stderr = f"{why} {lost} `context` and the functions are there again in a new process.\n"
-        return CellResult(stderr=stderr, variables=self._variables)
+        return CellResult(stderr=stderr, variables=self._variables, raised=True)
 
     # -- the channel -----------------------------------------------------------------------------------------------
 
@@ -278,6 +280,7 @@ class RemoteRunner(ABC):
                 "stderr": str(err),
                 "variables": [*pairs],
                 "final_answer": None | str() as answer,
+                "raised": bool(raised),
                 "claims": cited,
             }:
                 pass
@@ -296,7 +299,9 @@ class RemoteRunner(ABC):
                     raise ChannelAbuse("the worker sent a malformed variable")
         self._variables = variables
         room = self._output_limit + 2 * SLACK + NOTES_CHARACTERS  # the runner's own notes are not cut again
-        return CellResult(shorten(out, room), shorten(err, room), variables, final_answer=answer, claims=claims)
+        return CellResult(
+            shorten(out, room), shorten(err, room), variables, final_answer=answer, raised=raised, claims=claims
+        )
 
 
 def receive_hello(worker: Worker) -> Mapping[str, Any] | None:

@@ -36,6 +36,8 @@ class CellResult:
     """The answer, if the cell gave it."""
     execution_seconds: float = 0.0
     """Wall clock, sub-calls included."""
+    raised: bool = False
+    """Whether it ended with an error, or its answer was refused: then no later block of its reply runs."""
     claims: tuple[Claim, ...] = ()
     """The model's citations for the answer; not checked."""
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import re
+
 from rlm.models.syntax import compiles as compiles
 from rlm.models.syntax import hide_syntax_warnings as hide_syntax_warnings
 from rlm.models.syntax import parse as parse
+
+ANSWERS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
+"""The functions that give an answer."""
+HELPERS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS"))
+_KNOWN = HELPERS | frozenset(dir(builtins))
 
 
 def has_no_statement(code: str) -> bool:
@@ -13,3 +22,47 @@ def has_no_statement(code: str) -> bool:
         return not parse(code).body
     except SyntaxError:
         return False
+
+
+def acts(code: str) -> bool:
+    """Whether code compiles and does something: assigns, imports, loops, defines, calls a method, a known function or
+    one written as code is, or reads a part of `context`.
+
+    A reply of `FINAL(...)` alone does not: it is text.
+    """
+    try:
+        body = [statement for statement in parse(code).body if not _is_final(statement)]
+    except SyntaxError:
+        return False
+    for node in (node for statement in body for node in ast.walk(statement)):
+        match node:
+            case ast.Assign() | ast.AugAssign() | ast.NamedExpr() | ast.For() | ast.With() | ast.FunctionDef():
+                return True
+            case ast.Import() | ast.ImportFrom() | ast.AnnAssign(value=ast.expr()) | ast.Call(func=ast.Attribute()):
+                return True
+            case ast.Call(func=ast.Name(id=name)) if name in _KNOWN or _is_written_as_code(code, node):
+                return True
+            case ast.Subscript(value=ast.Name(id="context")):
+                return True
+    return False
+
+
+def gives_answer(code: str) -> bool:
+    """Whether code may end the run: it compiles, and uses one of the ways to answer."""
+    try:
+        names = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
+    except SyntaxError:
+        return False
+    return not names.isdisjoint(ANSWERS | {"answer"})
+
+
+def _is_written_as_code(code: str, call: ast.Call) -> bool:
+    """Whether a call of an unknown name is written as code is: `look_up(x)`, but not `Paris (France)`."""
+    return re.match(r"[a-z]\w*_\w+\(", ast.get_source_segment(code, call) or "") is not None
+
+
+def _is_final(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
+            return name in ANSWERS
+    return False

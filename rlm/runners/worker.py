@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -85,6 +86,7 @@ def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: b
     answer, stderr = result.final_answer, result.stderr
     if answer is not None and (excess := _surrogate_error([_encode(answer)])):
         answer, stderr = None, f"{stderr}Answer refused: {excess}\n"
+        result = replace(result, raised=True)
     fields, texts = _encode_result(result, answer, stderr, str)
     if _surrogate_error(texts):
         fields, texts = _encode_result(result, answer, stderr, _escape_surrogates)
@@ -103,6 +105,7 @@ def _encode_result(
         "stderr": convert(stderr),
         "variables": [[convert(name[:200]), convert(text)] for name, text in last_variables],
         "final_answer": answer,
+        "raised": result.raised,
         "claims": [convert(claim) if isinstance(claim, str) else claim and list(claim) for claim in result.claims],
     }
     return encode_for_host(fields, texts), texts

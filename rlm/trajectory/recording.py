@@ -223,7 +223,6 @@ def _cell(block: Mapping[str, Any]) -> Cell:
             result["stdout"], result["stderr"], result["locals"], (), result.get("final_answer"),
             result.get("execution_time") or 0.0,
         ),
-        place=str(result.get("place") or ""),
         ranges=fields.ranges(block),
         handed=fields.ranges(block, "handed"),
     )  # fmt: skip

@@ -29,8 +29,6 @@ class Cell:
     """The cost of reading ahead meanwhile: gets, bytes. None if the context does not count."""
     handed: Sequence[Sequence[int]] | None = None
     """Character ranges [start, stop) that its code received. None if the context does not record them."""
-    place: str = ""
-    """A line that tells the model where the printed text is in the context; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)

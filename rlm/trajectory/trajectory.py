@@ -188,8 +188,6 @@ def _result(cell: Cell) -> dict[str, Any]:
     }
     if cell.io is not None:
         result["io"] = dict(cell.io)
-    if cell.place:
-        result["place"] = cell.place
     return result
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -131,7 +133,7 @@ def test_the_models_own_reply_is_in_the_history_with_and_without_code() -> None:
     ("reply", "told"),
     [
         ("I think that it is so.", "no block of Python between a line ```repl"),
-        ("repl\nat = context.find('x'\n```", "must be ```repl. Its code has a mistake (line 1: '(' was never closed)"),
+        ("repl\nat = context.find('x'\n```", "your code has no line ```repl before it and no ``` after it"),
         ("```bash\nls\n```", "fenced as ```bash"),
     ],
 )
@@ -173,8 +175,11 @@ def test_an_answer_that_is_code_is_run(reply: str, turns: int) -> None:
     "reply",
     [
         "I count.\n\nfour = len(context)\n\nFINAL(four)",
-        "<execute>\nfour = len(context)\nFINAL(str(four))\n</execute>",
-        "'''repl\nfour, five = 4, 5\nFINAL(four)\n'''",
+        "I count.\n\nkept = len(context) + 1\nFINAL(kept)",
+        "I count.\n\nkept = len(context) + 1\nFINAL_VAR(kept)",
+        "<run_it>\nkept = 5\nFINAL(kept)\n</run_it>",
+        "So:\nprint(kept)\nFINAL(It is 4)",
+        "FINAL('Errors found:', kept)",
         "four = len(context\nFINAL(four)",
         "```javascript\nfour = 4\n```\nFINAL(f'{four}')",
         "FINAL(rows[:4])",
@@ -195,6 +200,49 @@ def test_an_answer_that_is_code_is_run(reply: str, turns: int) -> None:
 def test_code_that_was_not_run_is_no_answer(reply: str) -> None:
     lm = ScriptedLM([repl("kept = 4"), reply, "FINAL(done)"])
     assert RLM(lm=lm, runner="local").completion("q", "text").answer == "done"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "told"),
+    [
+        (["x = context.index('zzz')", "FINAL(x)"], "ValueError"),
+        (["FINAL(None)", "FINAL(x)"], "Answer refused"),
+        (["x = (", "print(1)", "FINAL(x)"], "SyntaxError"),
+    ],
+)
+def test_after_a_block_that_raises_no_later_block_answers(blocks: list[str], told: str) -> None:
+    lm = ScriptedLM([repl("x = 'old'"), "\nThen:\n".join(map(repl, blocks)), "FINAL(done)"])
+    assert RLM(lm=lm).completion("q", "text").answer == "done"
+    assert told in last_user(lm, 2)
+    assert f"The later blocks of your reply ({len(blocks) - 1}) were not run" in last_user(lm, 2)
+
+
+def test_code_of_a_call_runs_and_stands_in_the_history() -> None:
+    class Calling(ScriptedLM):
+        def complete(self, messages: Any, *, model: Any = None, on_delta: Any = None) -> Any:
+            reply = super().complete(messages, model=model)
+            if reply.text != "call":
+                return reply
+            return replace(reply, text="", called="python", call_arguments='{"code": "x = 40 + 2\\nprint(x)"}')
+
+    lm = Calling(["call", repl("FINAL(x)")])
+    assert RLM(lm=lm).completion("q", "text").answer == "42"
+    assert [message["content"] for message in conversation(lm.calls[1])][1] == repl("x = 40 + 2\nprint(x)")
+
+
+@pytest.mark.parametrize("reply", ["court " * 27_000, "a" * 160_000, "FINAL(" * 27_000, "FINAL(x) 1) " * 14_000])
+def test_a_reply_of_one_long_line_ends_in_time(reply: str) -> None:
+    started = time.process_time()
+    done = RLM(lm=ScriptedLM([reply] * 9), max_seconds=60).completion("q", "text")
+    assert not done.finished
+    assert time.process_time() - started < 30
+
+
+def test_empty_replies_are_told_and_noted() -> None:
+    lm = ScriptedLM(["", "  ", repl("print(1)"), "FINAL(done)"])
+    done = RLM(lm=lm).completion("q", "text")
+    assert "your reply was empty" in last_user(lm, 1)
+    assert "2 of 4 replies of the root model were empty" in done.notes
 
 
 def test_a_name_that_failing_code_assigns_is_no_answer() -> None:

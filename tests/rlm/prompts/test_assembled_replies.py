@@ -30,7 +30,7 @@ OTHER = [
 ]  # fmt: skip
 FINALS = [
     ("42", "42"), ("It is 42 (probably)", "It is 42 (probably)"), ('"a ) b"', "a ) b"), ("'x'", "x"),
-    ("The list:\n1) one\n2) two\n3) three", "The list:\n1) one\n2) two\n3) three"), ("Use a) disk and b) net",) * 2,
+    ("The list:\n1) one\n2) two\n3) three", None), ("Use a) disk and b) net", None),
     ('{"a": "b)"}',) * 2, ("The tags:\n<think> opens\n</think> closes",) * 2, ("it's Peter's (old) dog",) * 2,
     ('"""a\n) b"""', "a\n) b"), ("happy :)",) * 2, ("東京（日本）",) * 2, ("Run:\n```bash\nls (x)\n```\nand see",) * 2,
     ("os.path.join",) * 2, ("a\n\nb",) * 2, ("[1, (2), 'x)']",) * 2,
@@ -57,7 +57,7 @@ class Assembled:
         self.rng = rng
         self.parts: list[str] = []
         self.blocks: list[str] = []
-        self.finals: list[str] = []
+        self.finals: list[str | None] = []
         self.thoughts: list[str] = []
         opening = rng.randrange(6)
         if opening == 0:  # the chat template wrote the opening
@@ -106,11 +106,16 @@ class Assembled:
 
 
 def test_a_reply_is_parsed_into_the_parts_that_assembled_it() -> None:
+    """An answer may be sent back, where a parenthesis behind it leaves a doubt; it is never another one."""
+    sent_back = 0
     for seed in range(REPLIES):
         made = Assembled(random.Random(seed))
         said, thought = split_thinking(made.text)
         parsed = parse_reply(said)
-        final = parsed.final and parsed.final.text
-        held = ([block.code for block in parsed.blocks], final, thought)
-        answer = made.finals[0] if made.finals and not made.blocks else None
-        assert held == (made.blocks, answer, "\n\n".join(each.strip() for each in made.thoughts)), (seed, made.text)
+        held = ([block.code for block in parsed.blocks], thought)
+        assert held == (made.blocks, "\n\n".join(each.strip() for each in made.thoughts)), (seed, made.text)
+        answer = made.finals[0] if len(set(made.finals)) == 1 and not made.blocks else None
+        final = parsed.final.text if parsed.final and not parsed.fault else None
+        assert final in (answer, None), (seed, made.text)
+        sent_back += final != answer
+    assert sent_back <= REPLIES // 100

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM
+from rlm.loop import MOST_REPEATS
 from rlm.models.lm import Message
 from rlm.prompts.examples import conversation
-from rlm.prompts.repetition import MOST_REPEATS
 
 
 def repl(code: str) -> str:
@@ -40,7 +40,9 @@ def test_the_same_code_that_goes_on_is_no_repetition() -> None:
     assert completion.answer == str(MOST_REPEATS + 3)
 
 
-@pytest.mark.parametrize("reply", [repl("print('the same')"), "Let me think about it."])
+@pytest.mark.parametrize(
+    "reply", [repl("print('the same')"), repl("1 / 0"), repl("print(object())"), "Let me think about it.", ""]
+)
 def test_a_model_that_only_repeats_itself_ends_the_run(reply: str) -> None:
     lm = ScriptedLM([repl("answer['content'] = 'a draft'"), *[reply] * 30])
     completion = RLM(lm=lm).completion("q", "text")

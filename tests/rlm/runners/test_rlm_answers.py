@@ -35,7 +35,19 @@ Make = Callable[..., LocalRunner]
         pytest.param("answer['content'] = 'mine'; FINAL(answer)", "mine", id="FINAL(answer) with content"),
         pytest.param("answer = {'content': 'mine', 'ready': False}; FINAL(answer)", "mine", id="a rebound answer"),
         pytest.param("FINAL_VAR('answer')", None, id="FINAL_VAR of an unready answer"),
-        pytest.param("try:\n    FINAL(None)\nexcept:\n    FINAL('x')", "x", id="a refused offer, then a good one"),
+        pytest.param("try:\n    FINAL(None)\nexcept:\n    FINAL('x')", None, id="a refused offer, then another"),
+        *(
+            pytest.param(f"import contextlib\n{code}\n{call}('not found')", "8080", id=f"{call}, {code}")
+            for call in ("FINAL", "SUBMIT", "FINAL_VAR")
+            for code in (
+                "try:\n    FINAL(8080)\nexcept: pass",
+                "for port in (8080, 9090):\n    try: FINAL_VAR(port)\n    except: continue",
+                "try:\n    FINAL(8080)\nexcept BaseException:\n    SUBMIT('no port')\nfinally: pass",
+                "with contextlib.suppress(BaseException): SUBMIT(8080)",
+                "def f():\n    try: FINAL(8080)\n    finally: return 1\nf()",
+                "answer.update(content=8080, ready=True)",
+            )
+        ),
         pytest.param("try:\n    FINAL('x')\nexcept:\n    FINAL(None)", "x", id="a good offer, then a refused one"),
         pytest.param(
             "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nFINAL(P(1))",
@@ -62,6 +74,22 @@ def test_answer(runner_of: Make, code: str, answer: str | None) -> None:
     result = runner_of().run(code)
     assert result.final_answer == answer
     assert "never" not in result.stdout
+
+
+@pytest.mark.parametrize("call", ["FINAL('Errors found:', 3)", "FINAL_VAR('Errors', 3)"])
+def test_an_answer_in_two_parts_is_a_type_error(runner_of: Make, call: str) -> None:
+    result = runner_of().run(call)
+    assert (result.final_answer, result.raised) == (None, True)
+    assert "TypeError: FINAL" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "raised"),
+    [("1/0", True), ("x = (", True), ("FINAL(None)", True), ("raise SystemExit", True), ("FINAL(1)", False),
+     ("import sys; print('!', file=sys.stderr)", False), ("try:\n    FINAL(1)\nfinally:\n    1/0", False)],
+)  # fmt: skip
+def test_a_result_says_whether_its_code_raised(runner_of: Make, code: str, raised: bool) -> None:
+    assert runner_of().run(code).raised == raised
 
 
 @pytest.mark.parametrize("context", ["a str context", ["a", "list"], {"a": "dict"}])

@@ -236,7 +236,7 @@ RESULT = {"op": "done", "id": 1, "result": {"dict": []}, "texts": []}
 
 def reported(**lies: Any) -> dict[str, Any]:
     """The message of a result, right but for what is given."""
-    right = {"stdout": "", "stderr": "", "variables": [], "final_answer": None, "claims": []}
+    right = {"stdout": "", "stderr": "", "variables": [], "final_answer": None, "raised": False, "claims": []}
     return {**RESULT, "result": {"dict": [[name, value] for name, value in (right | lies).items()]}}
 
 
@@ -248,6 +248,7 @@ def reported(**lies: Any) -> dict[str, Any]:
         reported(stdout=5),
         reported(variables=[[1, 2]]),
         reported(final_answer=5),
+        reported(raised="x"),
         reported(claims="x"),
         reported(claims=[None] * (MOST_CLAIMS + 2)),
         {**RESULT, "result": {"text": 7}},
