@@ -24,7 +24,7 @@ from rlm.calls.budget import Budget, describe_end
 from rlm.calls.cache import SubCache, call_key
 from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
-from rlm.errors import BudgetSpent, LLMError
+from rlm.errors import BudgetSpent, LLMError, ReplyRefused
 from rlm.models.endpoint_errors import one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import (
@@ -220,7 +220,8 @@ class Gateway:
                 reply = self._try(lm, messages, model, on_delta)
                 return check_whole(reply) if whole else reply
             except LLMError as exc:
-                if exc.reply is not None and not asked_again and _is_empty(exc.reply):
+                is_refusal = isinstance(exc, ReplyRefused)
+                if exc.reply is not None and not (asked_again or is_refusal) and _is_empty(exc.reply):
                     exc.transient = asked_again = True
                 patience = None if self.budget.seconds is None else self.seconds_left()
                 seconds = None if own_wait is None else self._backoff.wait(exc, own_wait, patience)

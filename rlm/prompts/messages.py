@@ -171,7 +171,7 @@ def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | 
 
 def with_call(reply: Reply) -> Reply:
     """The reply with the code of a tool call as a block: its only argument. Other calls change nothing."""
-    block = code_of_call(getattr(reply, "call_arguments", "")) if reply.called else None
+    block = code_of_call(reply.call_arguments) if reply.called else None
     return reply if block is None else replace(reply, text=f"{reply.text}\n```repl\n{block.code}\n```".lstrip())
 
 

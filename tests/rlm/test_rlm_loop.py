@@ -177,7 +177,7 @@ def test_an_answer_that_is_code_is_run(reply: str, turns: int) -> None:
         "I count.\n\nfour = len(context)\n\nFINAL(four)",
         "I count.\n\nkept = len(context) + 1\nFINAL(kept)",
         "I count.\n\nkept = len(context) + 1\nFINAL_VAR(kept)",
-        "<run_it>\nkept = 5\nFINAL(kept)\n</run_it>",
+        "<shell>\nkept = 5\nFINAL(kept)\n</shell>",
         "So:\nprint(kept)\nFINAL(It is 4)",
         "FINAL('Errors found:', kept)",
         "four = len(context\nFINAL(four)",
@@ -227,7 +227,7 @@ def test_code_of_a_call_runs_and_stands_in_the_history() -> None:
 
     lm = Calling(["call", repl("FINAL(x)")])
     assert RLM(lm=lm).completion("q", "text").answer == "42"
-    assert [message["content"] for message in conversation(lm.calls[1])][1] == repl("x = 40 + 2\nprint(x)")
+    assert [message["content"] for message in conversation(lm.calls[1])][1] == "```repl\nx = 40 + 2\nprint(x)\n```"
 
 
 @pytest.mark.parametrize("reply", ["court " * 27_000, "a" * 160_000, "FINAL(" * 27_000, "FINAL(x) 1) " * 14_000])
