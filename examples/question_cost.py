@@ -24,8 +24,11 @@ from monocontext import Monocontext, publish
 from rlm import RLM, ScriptedLM
 from rlm.calls.prices import dollars
 from rlm.models.lm import Reply
+from rlm.models.registry import PRESETS
 
-MODELS = ("gpt-5-mini", "gemini-3.8-flash", "claude-sonnet-5-5", "gpt-6.1-sol")
+_, *DEFAULT = PRESETS["openai"]
+MODELS = (tuple(DEFAULT), *((name, name) for name in ("gpt-5-mini", "gemini-3.8-flash", "claude-sonnet-5-5")))
+"""Root model and model of sub-calls; first those of `rlm run` without options."""
 THOUGHT_TOKENS = 300
 TOKENS_A_SECOND, CALL_SECONDS, SUB_CALL_SECONDS, AT_ONCE = 60, 0.8, 3.3, 20
 
@@ -86,7 +89,8 @@ class Counted:
         self._root = ScriptedLM([f"```repl\n{cell}\n```" for cell in cells])
         self._sub = ScriptedLM(lambda prompt: "A limit is named here. " * 50)
         self._lock = threading.Lock()
-        self.calls: list[Reply] = []
+        self.calls: list[tuple[Reply, bool]] = []
+        """Each reply, and whether it is one of the root."""
         self.turn_tokens = 0
 
     def complete(self, messages: Sequence[Any], *, model: str | None = None, on_delta: Any = None) -> Reply:
@@ -95,7 +99,7 @@ class Counted:
         spent = THOUGHT_TOKENS if is_root else 0
         counted = Reply(reply.text, reply.input_tokens, reply.output_tokens + spent, reply.model)
         with self._lock:
-            self.calls.append(counted)
+            self.calls.append((counted, is_root))
             self.turn_tokens += counted.output_tokens if is_root else 0
         return reply
 
@@ -119,7 +123,7 @@ def main() -> None:
         "tokens in",
         "tokens out",
         "minutes",
-        *([given.model] if given.model else MODELS),
+        *([given.model] if given.model else (" + ".join(dict.fromkeys(pair)) for pair in MODELS)),
     ]
     print(f"| {' | '.join(heads)} |\n|---|{'---:|' * (len(heads) - 1)}")
     for question in QUESTIONS:
@@ -136,10 +140,13 @@ def ask_a_script(question: Question) -> list[str]:
     seconds = code_seconds + done.iterations * CALL_SECONDS + lm.turn_tokens / TOKENS_A_SECOND
     seconds += -(-sub_calls // AT_ONCE) * SUB_CALL_SECONDS
     prices = [
-        sum(dollars(Reply(c.text, c.input_tokens, c.output_tokens, model), {}) or 0.0 for c in lm.calls)
-        for model in MODELS
+        sum(
+            dollars(Reply("", call.input_tokens, call.output_tokens, root if is_root else sub), {}) or 0.0
+            for call, is_root in lm.calls
+        )
+        for root, sub in MODELS
     ]
-    tokens = [sum(call.input_tokens for call in lm.calls), sum(call.output_tokens for call in lm.calls)]
+    tokens = [sum(call.input_tokens for call, _ in lm.calls), sum(call.output_tokens for call, _ in lm.calls)]
     counts = [done.iterations, sub_calls, *tokens]
     return [*(f"{count:,}" for count in counts), f"{seconds / 60:.1f}", *(f"${price:.3f}" for price in prices)]
 

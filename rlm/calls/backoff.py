@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from random import SystemRandom
 
@@ -26,18 +25,14 @@ class Backoff:
     """The longest wait that an endpoint may demand of a run without a limit of time; a longer demand ends the call with
     its error."""
 
-    def waits(self) -> Iterator[float]:
-        """The seconds to wait before each retry."""
-        for i in range(self.retries):
-            yield _random.uniform(0, min(self.most_seconds, self.first_seconds * 2**i))
+    def wait(self, error: LLMError, tries: int, patience_seconds: float | None = None) -> float | None:
+        """The seconds to wait after `error`, before another try; None for no other try.
 
-    def wait(self, error: LLMError, own_seconds: float, patience_seconds: float | None = None) -> float | None:
-        """The seconds to wait after `error`: `own_seconds`, unless the endpoint demands more; None for no other try.
-
-        `patience_seconds`: the longest wait, where the run has a limit of time.
+        `tries`: those made so far. `patience_seconds`: the longest wait, where the run has a limit of time.
         """
-        if not error.transient:
+        if not error.transient or tries > self.retries:
             return None
+        own_seconds = _random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tries - 1)))
         if isinstance(error, RateLimited) and error.retry_after_seconds is not None:
             demanded = error.retry_after_seconds
             patience = self.patience_seconds if patience_seconds is None else patience_seconds

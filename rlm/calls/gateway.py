@@ -24,7 +24,7 @@ from rlm.calls.budget import Budget, describe_end
 from rlm.calls.cache import SubCache, call_key
 from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
-from rlm.errors import BudgetSpent, LLMError, ReplyRefused
+from rlm.errors import BudgetSpent, LLMError
 from rlm.models.endpoint_errors import one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import (
@@ -215,26 +215,24 @@ class Gateway:
         whole: bool,
     ) -> Reply:
         asked_again = False
-        for number, own_wait in enumerate((*self._backoff.waits(), None), 1):
+        tries = 0
+        while True:
+            tries += 1
             try:
                 reply = self._try(lm, messages, model, on_delta)
                 return check_whole(reply) if whole else reply
             except LLMError as exc:
-                is_refusal = isinstance(exc, ReplyRefused)
-                if exc.reply is not None and not (asked_again or is_refusal) and _is_empty(exc.reply):
+                if type(exc) is LLMError and exc.reply is not None and not asked_again and _is_empty(exc.reply):
                     exc.transient = asked_again = True
                 patience = None if self.budget.seconds is None else self.seconds_left()
-                seconds = None if own_wait is None else self._backoff.wait(exc, own_wait, patience)
+                seconds = self._backoff.wait(exc, tries, patience)
                 if seconds is None or seconds >= self.seconds_left():
                     raise
                 kind, said = type(exc).__name__, str(exc)
             name = model or getattr(lm, "model", None) or "unknown"
-            tries = self._backoff.retries + 1
-            log(
-                INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, number + 1, tries, said=said
-            )  # fmt: skip
+            most = self._backoff.retries + 1
+            log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=said)
             time.sleep(seconds)
-        raise AssertionError("the last try either returns or raises")
 
     def _try(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None

@@ -55,5 +55,6 @@ class WaitClock:
         seconds, then = self._counted
         now = time.perf_counter()
         self._counted = seconds + (now - then if self._calls else 0.0), now
-        self._calls = [one for one in self._calls if one.locked()]
+        if self._calls:
+            self._calls = [one for one in self._calls if one.locked()]
         return self._counted[0]

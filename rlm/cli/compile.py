@@ -12,9 +12,8 @@ from monocontext.cli import options as storing
 from monocontext.cli.options import with_options
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
-from monocontext.cli.settings import setting_from_file
 from monocontext.options import StoreOptions
-from rlm.cli.options import Limits, ModelOptions, choose_models, limits, model_flags, with_settings
+from rlm.cli.options import Limits, ModelOptions, choose_models, limits, model_flags
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import RLMError
 
@@ -41,12 +40,12 @@ def compile_command(
     from rlm.compile import compile_sessions
     from rlm.rlm import RLM
 
-    url = place or os.environ.get("MONOCONTEXT_URL") or setting_from_file("sessions.url")
+    url = place or os.environ.get("MONOCONTEXT_URL")
     if not url:
         raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
     rlm = None
     if _has_model(model_options, extractive):
-        rlm = RLM(**choose_models(with_settings(model_options)), **limits)
+        rlm = RLM(**choose_models(model_options), **limits)
     try:
         for name in [project] if project else _projects(url, s3):
             result = compile_sessions(url, name, rlm, store_options=s3, on_session=_progress)
@@ -63,7 +62,7 @@ def _has_model(flags: ModelOptions, extractive: bool) -> bool:
     if extractive:
         return False
     given = flags["model"], flags["preset"], flags["backend"], flags["base_url"]
-    if setting_from_file("models.model") or any(value is not None for value in given):
+    if any(value is not None for value in given):
         return True
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
         flags |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}

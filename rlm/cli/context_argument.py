@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +19,21 @@ SESSIONS = "sessions:"
 """The CONTEXT that stands for all sessions of coding agents on this machine."""
 
 
+_PATH_CHARACTERS = 4_096
+"""A question may be longer than any path, which is an error to look for."""
+
+
 class UsageError(RLMError):
     """An argument that the user of a command can correct; the message is one line."""
+
+
+def names_context(argument: str) -> bool:
+    """Whether an argument is stdin, a URL, or a file or directory that exists."""
+    return (
+        argument == "-"
+        or re.match(r"[a-z][a-z0-9+.-]*://\S+\Z", argument, re.IGNORECASE) is not None
+        or (len(argument) < _PATH_CHARACTERS and Path(argument).exists())
+    )
 
 
 @contextmanager

@@ -6,12 +6,10 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import wraps
 from typing import Annotated, Any
 
 from monocontext.cli.options import one_of, with_options
 from monocontext.cli.parameters import Option
-from monocontext.cli.settings import SETTINGS, setting_from_file
 from rlm.calls.budget import Budget
 from rlm.errors import UnknownOption
 from rlm.models import registry as backends
@@ -24,12 +22,20 @@ Limits = dict[str, Any]
 """Keywords of `RLM` for limits. `with_limits` passes them to a command as `limits`."""
 
 
+_DEFAULT_DOLLARS = 1.0
+"""What one question may cost unless its user says otherwise."""
+
+
 def model_flags(
     model: Annotated[
         str | None, Option(help="The root model, as MAKER:NAME or NAME; by default gpt-5.6, or that of the preset.")
     ] = None,
     sub_model: Annotated[
-        str | None, Option(help="The model of sub-calls, which may be of another maker; by default the root model.")
+        str | None,
+        Option(
+            help="The model of sub-calls, which may be of another maker; by default --model, and without one "
+            "gpt-5.4-mini, or that of the preset."
+        ),
     ] = None,
     preset: Annotated[
         str | None,
@@ -68,30 +74,6 @@ def model_flags(
     return dict(locals())
 
 
-@wraps(model_flags)
-def complete_model_flags(**flags: Any) -> ModelOptions:
-    """The options for models on the command line, completed from the configuration file."""
-    return with_settings(model_flags(**flags))
-
-
-def with_settings(flags: ModelOptions) -> ModelOptions:
-    """Complete options from the configuration file. Its models and base_url apply only to the maker that it names."""
-    model, sub_model = setting_from_file("models.model"), setting_from_file("models.sub_model")
-    maker_in_file = _maker(model) or "openai"
-    maker = maker_of(flags) if flags["model"] else flags["backend"]
-    if not flags["preset"] and flags["base_url"] is None and maker in (None, maker_in_file):
-        flags |= {"model": flags["model"] or model, "sub_model": flags["sub_model"] or sub_model}
-    root = maker_of(flags)
-    if flags["base_url"] is None:  # an empty string stays, and is an error later
-        flags["base_url"] = _base_url(root)
-    return flags | {"sub_base_url": _base_url(_maker(flags["sub_model"]) or root)}
-
-
-def _base_url(maker: str) -> str | None:
-    key = f"{maker}.base_url"
-    return str(found) if key in SETTINGS and (found := setting_from_file(key)) else None
-
-
 def _maker(model: str | None) -> str | None:
     """The maker in the name of a model, as in MAKER:NAME; None if it has none."""
     return backends.split_maker(model)[0] if model else None
@@ -117,7 +99,7 @@ def choose_models(
         base_url = os.environ.get("OPENAI_BASE_URL") or None
     chosen = backends.choose(
         flags["model"], flags["sub_model"], backend=flags["backend"], preset=flags["preset"], base_url=base_url,
-        sub_base_url=flags["sub_base_url"], headers=_parse_headers(flags["header"]), sampling=root_sampling,
+        sub_base_url=flags.get("sub_base_url"), headers=_parse_headers(flags["header"]), sampling=root_sampling,
         sub_sampling=sub_fields,
     )  # fmt: skip
     return {"lm": chosen.root, "sub_lm": chosen.sub, "sub_model": chosen.sub_model}
@@ -136,7 +118,8 @@ def limits(
     max_calls: Annotated[int | None, Option(min=1, help="Limit of model calls, sub-calls included.")] = None,
     max_tokens: Annotated[int | None, Option(min=1, help="Limit of tokens, input and output, over all calls.")] = None,
     max_dollars: Annotated[
-        float | None, Option(min=0, help="Limit of cost over all calls, by the price table.")
+        float | None,
+        Option(min=0, help="Limit of cost over all calls, by the price table; run, chat and mcp stop at 1 by default."),
     ] = None,
     max_seconds: Annotated[float | None, Option(min=0, help="Limit of time for each question.")] = None,
     max_depth: Annotated[int, Option(min=1, help="Depth of nested runs; 2 lets the model start child runs.")] = 1,
@@ -152,27 +135,27 @@ def limits(
     ] = False,
     cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of sub-calls for later runs.")] = None,
 ) -> Limits:
-    """The limits of a run, completed from the configuration file."""
+    """The limits of a run."""
     return {
-        "runner": runner, "max_depth": max_depth, "models": models, "cache_dir": cache_folder(cache_dir),
-        "outline": outline, "window_tokens": window_tokens, "prompt_characters": prompt_characters,
-        "budget": complete_budget(Budget(max_iterations, max_calls, max_tokens, max_dollars, max_seconds)),
+        "runner": runner, "max_depth": max_depth, "models": models, "cache_dir": cache_dir, "outline": outline,
+        "window_tokens": window_tokens, "prompt_characters": prompt_characters,
+        "budget": Budget(max_iterations, max_calls, max_tokens, max_dollars, max_seconds),
     }  # fmt: skip
 
 
-def complete_budget(budget: Budget) -> Budget:
-    """The budget with the limits that it lacks from the configuration file."""
-    missing = [name for name in ("calls", "tokens", "dollars", "seconds") if getattr(budget, name) is None]
-    return replace(budget, **{name: setting_from_file(f"limits.max_{name}") for name in missing})
+def cap_dollars(limits: Limits, models: Mapping[str, Any]) -> Limits:
+    """The limits, with one of a dollar if none is given and the price of one of the models is known."""
+    from rlm.calls.prices import dollars
+    from rlm.models.lm import Reply
+
+    budget: Budget = limits["budget"]
+    names = models["lm"].model, models["sub_model"] or models["sub_lm"].model
+    if budget.dollars is None and any(dollars(Reply("", 1, 1, name), {}) is not None for name in names):
+        budget = replace(budget, dollars=_DEFAULT_DOLLARS)
+    return limits | {"budget": budget}
 
 
-def cache_folder(given: str | None) -> str | None:
-    """The given folder, or else that of the configuration file, in which `~` is the home folder."""
-    in_file = setting_from_file("models.cache_dir") if given is None else None
-    return os.path.expanduser(in_file) if in_file else given
-
-
-with_models = with_options("model_options", complete_model_flags)
+with_models = with_options("model_options", model_flags)
 with_limits = with_options("limits", limits)
 
 

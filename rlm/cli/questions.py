@@ -16,13 +16,13 @@ from monocontext.cli import mcp as served
 from monocontext.cli import options as storing
 from monocontext.cli.options import one_of
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import is_quiet, say
+from monocontext.cli.printing import is_quiet, remark, say
 from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
-from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
+from rlm.cli.context_argument import SESSIONS, UsageError, names_context, open_argument
 from rlm.cli.keys import check_keys
-from rlm.cli.options import Limits, ModelOptions, choose_models, with_limits, with_models
+from rlm.cli.options import Limits, ModelOptions, cap_dollars, choose_models, with_limits, with_models
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import LLMError
 from rlm.runners import RUNNERS, check_runner
@@ -74,7 +74,7 @@ def run(
     """
     from rlm.cli.resuming import given_options, recorded_place, resumed_options
     from rlm.rlm import RLM
-    from rlm.trajectory.display import Display
+    from rlm.trajectory.display import Display, print_summary
     from rlm.trajectory.recording import Recording
     from rlm.trajectory.source import format_sources
 
@@ -95,16 +95,20 @@ def run(
             "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
         )
     else:
-        options |= choose_models(model_options)
+        if names_context(question) and not names_context(context):  # the order of `grep`
+            context, question = question, context
+        chosen = choose_models(model_options)
+        options |= chosen | cap_dollars(limits, chosen)
     rights = describe_rights(options["runner"])
     with RLM(**options) as rlm, display:
         check_keys(rlm.lms)
-        click.echo(rights, err=True)
+        remark(rights)
         if resume:
             completion = _resume(rlm, resume, place, s3, shape)
         else:
             completion = _answer(rlm, display, str(context), str(question), s3, shape)
-    display.summary(completion)
+    if not is_quiet():
+        print_summary(completion, unfinished=False)
     if as_json:
         _say(json.dumps(_as_json(completion)))
     elif completion.finished or completion.answer:
@@ -137,11 +141,11 @@ def chat(
 
     rights = describe_rights(limits["runner"])
     display = Display(shown=_shows_steps())
-    rlm = RLM(
-        **choose_models(model_options), **limits, trajectory=trajectory, on_step=display.step, on_delta=display.delta
-    )
+    chosen = choose_models(model_options)
+    options = chosen | cap_dollars(limits, chosen)
+    rlm = RLM(**options, trajectory=trajectory, on_step=display.step, on_delta=display.delta)
     check_keys(rlm.lms)
-    click.echo(rights, err=True)
+    remark(rights)
     with rlm, open_argument(context, s3, shape) as text:
         is_whole = talk(rlm, text, display, source=absolute_place(context))
     if not is_whole and not sys.stdin.isatty():
@@ -183,7 +187,7 @@ def demo(
     from rlm.cli.demo import try_runner
 
     try_runner(runner)
-    click.echo(describe_rights(runner), err=True)
+    remark(describe_rights(runner))
     right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=is_quiet(),
                      runner=runner)  # fmt: skip
     if not right:
@@ -213,8 +217,9 @@ def mcp(
     """Serve texts and answers over the Model Context Protocol (MCP). Limits apply to each question."""
     from rlm.cli.mcp import serve
 
-    click.echo(describe_rights(limits["runner"]), err=True)
-    options = {**choose_models(model_options), **limits, "trajectory": trajectory}
+    remark(describe_rights(limits["runner"]))
+    chosen = choose_models(model_options)
+    options = {**chosen, **cap_dollars(limits, chosen), "trajectory": trajectory}
     serve(
         contexts or [], sessions, memory, options, allow=allow or [], store_options=s3,
         http=http, host=host, port=port, token="" if no_token else token,

@@ -48,18 +48,22 @@ def count_usage(
 
     Only OpenRouter reports dollars. DeepSeek has its own name for the tokens of its cache.
     """
-    input_tokens, output_tokens = (sum_tokens(get(usage, f"{kind}_tokens")) for kind in kinds)
-    into, out = (get(usage, f"{kind}_tokens_details") for kind in kinds)
+    usage = usage if isinstance(usage, Mapping) else {}
+    input_tokens, output_tokens = (
+        sum_tokens(usage.get(f"{kinds[0]}_tokens")),
+        sum_tokens(usage.get(f"{kinds[1]}_tokens")),
+    )
+    into, out = usage.get(f"{kinds[0]}_tokens_details"), usage.get(f"{kinds[1]}_tokens_details")
     details = read_details(
         input_tokens,
         output_tokens,
-        cache_read=get(into, "cached_tokens") or get(usage, "prompt_cache_hit_tokens"),
+        cache_read=get(into, "cached_tokens") or usage.get("prompt_cache_hit_tokens"),
         cache_write=get(into, "cache_write_tokens"),
         reasoning=get(out, "reasoning_tokens"),
         tier=tier,
         endpoint=endpoint,
     )
-    return input_tokens, output_tokens, details, get(usage, "cost")
+    return input_tokens, output_tokens, details, usage.get("cost")
 
 
 def _choice(value: object) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from rlm.context.excerpt import make_printable
@@ -46,7 +46,10 @@ class TokenDetails:
 
     def to_dict(self) -> dict[str, Any]:
         """The known counts; empty if there are none."""
-        return {name: value for name, value in asdict(self).items() if value}
+        return {} if self == _NO_DETAILS else {name: value for name, value in asdict(self).items() if value}
+
+
+_NO_DETAILS = TokenDetails()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Reply:
     """Whether the cache of sub-calls answered: then no call was made and none is counted."""
     estimated: bool = False
     """The endpoint reported no tokens; see `with_counted_usage`."""
-    details: TokenDetails = field(default_factory=TokenDetails)
+    details: TokenDetails = _NO_DETAILS
     thinking: str = ""
     """The model's thinking, as far as the endpoint sends it. Neither code nor answer."""
     cut: bool = False
@@ -114,7 +117,7 @@ def clean_messages(messages: Sequence[Message]) -> list[Message]:
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
     """The tokens of a prompt, estimated from its characters: see `estimate_text_tokens`."""
-    return sum(estimate_text_tokens(message["content"]) for message in messages)
+    return sum(map(estimate_text_tokens, [message["content"] for message in messages]))
 
 
 def estimate_text_tokens(text: str) -> int:
@@ -143,8 +146,13 @@ def sum_tokens(*reported: object) -> int:
 
     NaN, negative numbers, `str`, bool, infinite and absurd numbers are invalid. A whole float is valid.
     """
-    counts = [int(each) if isinstance(each, float) and each.is_integer() else each for each in reported]
-    return sum(each for each in counts if type(each) is int) if all(map(_is_count, counts)) else 0
+    total = 0
+    for count in reported:
+        whole = int(count) if isinstance(count, float) and count.is_integer() else count
+        if type(whole) is not int or not 0 <= whole <= _MOST_TOKENS:
+            return 0
+        total += whole
+    return total
 
 
 def reply_notes(reply: Reply) -> dict[str, Any]:
@@ -177,7 +185,7 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     Servers such as Ollama cut a prompt that exceeds their window without a word, and answer from the rest of it.
     """
     counted = reply.input_tokens
-    characters = sum(len(message["content"]) for message in messages)
+    characters = sum([len(message["content"]) for message in messages])
     if reply.estimated or reply.details.cache_read or counted < _LEAST_WINDOW or characters < _MOST_PER_TOKEN * counted:
         return
     fewest = sum(_fewest_tokens(message["content"]) for message in messages)
@@ -241,7 +249,7 @@ def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
     Invalid dollars become unknown.
     """
     input_tokens, output_tokens = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
-    is_empty_reply = _is_count(reply.output_tokens) and not reply.text
+    is_empty_reply = reply.output_tokens == 0 and not reply.text
     estimated = reply.estimated or not input_tokens or not (output_tokens or is_empty_reply)
     input_tokens = input_tokens or sum(map(_bytes, (message["content"] for message in messages)))
     output_tokens = output_tokens or _bytes(reply.text) + _bytes(reply.thinking)
@@ -260,10 +268,6 @@ def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
 def is_amount(value: object) -> bool:
     """Whether a value is a valid amount of dollars."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= _MOST_TOKENS
 
 
 def _bytes(text: str) -> int:

@@ -55,8 +55,8 @@ def choose(
     """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its maker.
 
     `connection` (`base_url`, `api_key`, `headers`) applies to the maker of the root, `sub_base_url` to a sub-model of
-    another maker. Sub-calls go to the root's object with its sampling, unless there is a `sub_lm`, `sub_sampling`, or a
-    sub-model of another maker.
+    another maker. Without a name the maker's preset decides. Sub-calls go to the root's object with its sampling,
+    unless there is a `sub_lm`, `sub_sampling`, or a sub-model of another maker.
 
     Raises UnknownOption, and TypeError for an object in place of a name or a name in place of an object.
     """
@@ -69,6 +69,8 @@ def choose(
     preset_backend, preset_model, preset_sub = get_preset(preset) if preset else (None, None, None)
     maker, name = split_maker(model) if model else (None, None)
     maker = maker or backend or preset_backend or "openai"
+    if name is None and preset is None and lm is None:  # sub-calls are most of the cost: the default is a cheaper model
+        preset_sub = next((sub for of, _, sub in PRESETS.values() if of == maker), None)
     made: list[LM] = []
     if lm is None:
         made.append(root := make_lm(maker, name or preset_model or _default(maker), **connection))

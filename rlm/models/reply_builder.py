@@ -24,13 +24,13 @@ _UNIT_CHARACTERS = 400
 """A reply only repeats itself if its last 8,000 characters are one text of at most 400, again and again."""
 
 # Parts of the reasons that endpoints give for the end of a reply.
-_CUT = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "limit", "exceeded",
-        "truncated", "incomplete")  # fmt: skip
-_REFUSED = ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "refused",
-            "sensitive", "guardrail", "moderation", "blocked", "content_policy", "language")  # fmt: skip
-_BROKEN = ("error", "abort", "cancel", "insufficient_system_resource", "pause_turn", "failed", "malformed", "other",
-           "timeout", "interrupt", "repetition")  # fmt: skip
-_CALLED = ("tool_call", "tool_use", "function_call")
+_CUT = re.compile("length|max_tokens|max_output_tokens|max_completion_tokens|max_new_tokens|limit|exceeded|truncated"
+                  "|incomplete")  # fmt: skip
+_REFUSED = re.compile("content_filter|safety|recitation|blocklist|prohibited_content|spii|refusal|refused|sensitive"
+                      "|guardrail|moderation|blocked|content_policy|language")  # fmt: skip
+_BROKEN = re.compile("error|abort|cancel|insufficient_system_resource|pause_turn|failed|malformed|other|timeout"
+                     "|interrupt|repetition")  # fmt: skip
+_CALLED = re.compile("tool_call|tool_use|function_call")
 
 
 @dataclass(slots=True)
@@ -124,11 +124,11 @@ class ReplyBuilder:
         refusal = " ".join("".join(self.refusal).split())
         reply = Reply(
             text, input_tokens, output_tokens, model, dollars, details=details,
-            thinking=join_surrogates("".join(self.thinking)), cut=self.repeats or _has(reason, _CUT),
-            called=self.tool or ("unnamed" if _has(reason, _CALLED) else ""), call_arguments="".join(self.arguments),
+            thinking=join_surrogates("".join(self.thinking)), cut=self.repeats or _CUT.search(reason) is not None,
+            called=self.tool or ("unnamed" if _CALLED.search(reason) else ""), call_arguments="".join(self.arguments),
             notes=(f"{target}: a reply only repeated itself, and was ended",) if self.repeats else (),
         )  # fmt: skip
-        if refusal or _has(reason, _REFUSED):
+        if refusal or _REFUSED.search(reason):
             words = refusal or self.end_details or (one_line(text) if reason == "refusal" else "")
             kind = "refusal" if refusal or reason.startswith("refus") else "content_filter"
             what = "the model refused" if kind == "refusal" else f"a filter held the answer back ({self.end_reason})"
@@ -136,7 +136,7 @@ class ReplyBuilder:
             refused = ReplyRefused(f"{target}: {what}{why}", reason=kind)  # type: ignore[arg-type]
             refused.reply = reply
             raise refused
-        if _has(reason, _BROKEN):
+        if _BROKEN.search(reason):
             words = f": {self.end_details}" if self.end_details else ""
             raise LLMError(f"{target}: the reply broke off ({self.end_reason}){words}", transient=True)
         if streamed and not self.is_whole and not self.repeats:
@@ -198,7 +198,3 @@ def read_thinking(value: object, depth: int = 0) -> str:
 
 def _as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _has(reason: str, words: tuple[str, ...]) -> bool:
-    return any(word in reason for word in words)

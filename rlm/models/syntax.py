@@ -23,7 +23,8 @@ def hide_syntax_warnings() -> Iterator[None]:
 def parse(code: str, filename: str = "<cell>") -> ast.Module:
     """The tree of `code`. Raises SyntaxError, also where the parser raises another error."""
     try:
-        with hide_syntax_warnings():
+        with _lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return ast.parse(code, filename)
     except (ValueError, RecursionError, MemoryError) as exc:  # a NUL character; brackets nested too deeply
         raise SyntaxError(f"this source cannot be parsed: {exc or type(exc).__name__}") from None

@@ -194,8 +194,8 @@ class AnswerStream:
 def _may_be_bare(text: str) -> bool:
     """Whether a text may begin with a mark of which only the words are left."""
     begin = text.lstrip()
-    return len(text) < _BARE_CHARACTERS and any(
-        word.startswith(begin[: len(word)]) for word in ("analysis", "assistantfinal")
+    return len(text) < _BARE_CHARACTERS and (
+        "analysis".startswith(begin[:8]) or "assistantfinal".startswith(begin[:14])
     )
 
 

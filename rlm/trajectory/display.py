@@ -56,11 +56,6 @@ class Display:
         if self._shown:
             print_step(step, self._console)
 
-    def summary(self, completion: Completion) -> None:
-        """Print one line of costs if steps are shown; the command itself says why a run did not finish."""
-        if self._shown:
-            print_summary(completion, self._console, unfinished=False)
-
     def say(self, text: str) -> None:
         """Print a line of the command itself."""
         self._console.print(Text(make_printable(text, terminal=True)))

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rlm.calls.gateway
-from rlm import RLM, Backoff, LLMError, OpenAILM, RateLimited, ScriptedLM, SubCache, Usage
+from rlm import (
+    RLM,
+    Backoff,
+    Budget,
+    LLMError,
+    OpenAILM,
+    PromptTooLong,
+    RateLimited,
+    Reply,
+    ScriptedLM,
+    SubCache,
+    Usage,
+)  # fmt: skip
 from rlm.calls.gateway import Gateway
 from rlm.models.endpoint_errors import retry_after_seconds
 
@@ -24,9 +37,10 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_waits_grow_with_full_jitter_up_to_a_most() -> None:
-    drawn = [list(Backoff(retries=8, first_seconds=1, most_seconds=10).waits()) for _ in range(200)]
-    for i, most in enumerate((1, 2, 4, 8, 10, 10, 10, 10)):
-        column = [waits[i] for waits in drawn]
+    backoff, busy = Backoff(retries=8, first_seconds=1, most_seconds=10), LLMError("busy", transient=True)
+    assert backoff.wait(busy, 9) is None
+    for tries, most in enumerate((1, 2, 4, 8, 10, 10, 10, 10), 1):
+        column = [backoff.wait(busy, tries) or 0.0 for _ in range(200)]
         assert max(column) <= most
         assert max(column) > 0.8 * most
         assert min(column) < 0.2 * most
@@ -47,6 +61,67 @@ def test_retry_after_is_honoured_and_a_demand_for_too_much_ends_the_call(slept: 
     assert 7 <= slept[0] <= 7.25
     with pytest.raises(RateLimited, match="tomorrow"):
         Gateway(Usage()).ask(ScriptedLM([RateLimited("tomorrow", retry_after_seconds=80_000)]), ASK)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "budget", "waits"), [(432.5, None, True), (700.0, None, False), (700.0, 3600, True)]
+)
+def test_a_demanded_wait_is_kept_up_to_the_budget(
+    slept: list[float], seconds: float, budget: float | None, waits: bool
+) -> None:
+    lm = ScriptedLM([RateLimited("later", retry_after_seconds=seconds), "done"])
+    gate = Gateway(Usage(), Budget(iterations=None, seconds=budget))
+    if waits:
+        assert gate.ask(lm, ASK).text == "done"
+        assert seconds <= slept[0] <= seconds + 0.25
+    else:
+        with pytest.raises(RateLimited):
+            gate.ask(lm, ASK)
+
+
+class Counting(ScriptedLM):
+    """Counts a prompt as a server does that reads at most `window` tokens of it."""
+
+    window = 2_051
+
+    def complete(self, messages: Any, **options: Any) -> Any:
+        reply = super().complete(messages, **options)
+        return replace(reply, input_tokens=min(self.window, reply.input_tokens))
+
+
+@pytest.mark.parametrize("prompt", ["it is a word " * 7_000, "x = f(a)\n" * 10_000, "\u4e00" * 90_000, "a1" * 45_000])
+def test_a_prompt_that_the_endpoint_cut_is_too_long(prompt: str) -> None:
+    sub, gate = Counting(["an answer from the end"], model="m"), Gateway(Usage())
+    with pytest.raises(PromptTooLong, match="num_ctx") as caught:
+        gate.ask(sub, [{"role": "user", "content": prompt}], whole=True)
+    assert caught.value.window_tokens == 2_051
+    assert gate.usage.input_tokens == 2_051  # it was paid
+
+
+@pytest.mark.parametrize(
+    ("prompt", "counted"),
+    [
+        ("it is a word " * 700, 2_051), (" " * 90_000, 750), ("=" * 80 * 300, 400), 
+        ("internationalization " * 5_000, 5_100),
+        ("it is a word " * 700, 11), ("it is a word " * 7_000, 0),
+    ],
+)  # fmt: skip
+def test_a_prompt_of_few_tokens_is_none_of_these(prompt: str, counted: int) -> None:
+    """Runs of one character are one token; a count of less than any window is no count."""
+    sub = ScriptedLM([])
+    sub.complete = lambda *_, **__: Reply("yes", counted, 1, "m")  # type: ignore[method-assign]
+    assert Gateway(Usage()).ask(sub, [{"role": "user", "content": prompt}], whole=True).text == "yes"
+
+
+def test_a_root_whose_prompt_was_cut_shortens_its_history() -> None:
+    def reply(messages: Any) -> str:
+        turn = len(lm.calls)
+        return f"```repl\nn = {turn}; print('word ' * 4_000, n)\n```" if turn < 6 else "```repl\nFINAL(n)\n```"
+
+    lm = Counting(reply)
+    completion = RLM(lm=lm, runner="local").completion("q", "t")
+    assert completion.finished, completion.reason
+    assert any("cut the prompt to its window" in note for note in completion.notes)
 
 
 def test_an_item_raises_after_the_retries_and_they_are_counted_once(slept: list[float]) -> None:

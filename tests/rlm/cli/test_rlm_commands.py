@@ -88,10 +88,54 @@ def test_a_failed_call_ends_no_chat_and_quit_does(endpoint: Any, notes: Path) ->
 # --- run ------------------------------------------------------------------------------------------
 
 
-def test_run_is_quiet_when_piped(endpoint: Any, notes: Path) -> None:
-    endpoint.reply = lambda body: "FINAL(it)"
+def test_a_piped_run_says_what_it_cost_and_quiet_says_nothing(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: repl("FINAL('it')")
     result = cli.invoke(app, ["run", str(notes), "q"])
-    assert (result.stdout, result.stderr) == ("it\n", RIGHTS + "\n")
+    assert result.stdout == "it\n"
+    rights, cost = result.stderr.splitlines()
+    assert rights == RIGHTS
+    assert re.fullmatch(r"1 turns, 1 calls, 11 tokens in, 7 out, \$0\.\d+, [\d.]+ s", cost)
+    quiet = cli.invoke(app, ["run", str(notes), "q", "--quiet"])
+    assert (quiet.stdout, quiet.stderr) == ("it\n", "")
+
+
+@pytest.mark.parametrize("words", [["NOTES", "which of two?"], ["which of two?", "NOTES"], ["which of two?", "-"]])
+def test_a_question_may_stand_first(endpoint: Any, notes: Path, words: list[str]) -> None:
+    endpoint.reply = lambda body: repl("FINAL(len(context))")
+    args = [str(notes) if word == "NOTES" else word for word in words]
+    result = cli.invoke(app, ["run", *args, "--runner", "local"], input="one\ntwo\n")
+    assert result.stdout == "8\n", result.output
+    assert "which of two?" in str(endpoint.requests[0]["messages"])
+
+
+@pytest.mark.parametrize(
+    ("given", "models", "dollars"),
+    [
+        ([], ["gpt-5.6", "gpt-5.4-mini"], 1.0),
+        (["--max-dollars", "3"], ["gpt-5.6", "gpt-5.4-mini"], 3.0),
+        (["--model", "gpt-5"], ["gpt-5", "gpt-5"], 1.0),
+        (["--model", "mine"], ["mine", "mine"], None),
+        (["--preset", "openai", "--sub-model", "gpt-5-nano"], ["gpt-5.6", "gpt-5-nano"], 1.0),
+    ],
+)
+def test_sub_calls_are_cheaper_by_default_and_a_run_ends_at_a_dollar(
+    endpoint: Any, notes: Path, tmp_path: Path, given: list[str], models: list[str], dollars: float | None
+) -> None:
+    """Where nobody knows a price, there is nothing to count."""
+    endpoint.reply = lambda body: repl("FINAL(llm_query('x'))") if len(body["messages"]) > 1 else "yes"
+    record = tmp_path / "run.jsonl"
+    result = cli.invoke(app, ["run", str(notes), "q", "--runner", "local", "--trajectory", str(record), *given])
+    assert result.stdout == "yes\n", result.output
+    assert [body["model"] for body in endpoint.requests] == models
+    assert json.loads(record.read_text().splitlines()[0])["budget"]["dollars"] == dollars
+
+
+def test_the_dollar_ends_a_run(endpoint: Any, notes: Path) -> None:
+    endpoint.usage = {"prompt_tokens": 900_000, "completion_tokens": 10, "total_tokens": 900_010}
+    endpoint.reply = lambda body: repl("answer['content'] = 'draft'")
+    result = cli.invoke(app, ["run", str(notes), "q", "--runner", "local", "--model", "gpt-5.6"])
+    assert (result.exit_code, result.stdout, len(endpoint.requests)) == (1, "draft\n", 1)
+    assert "max_dollars is reached" in result.stderr
 
 
 def test_limits_and_their_reason(endpoint: Any, notes: Path) -> None:

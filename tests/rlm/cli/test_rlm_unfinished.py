@@ -56,10 +56,10 @@ def test_a_run_without_an_answer_is_one_line_and_no_empty_answer(
     endpoint.reply = lambda body: repl("print(1)")
     result = run(notes, "q", *limit)
     assert (result.exit_code, result.stdout) == (1, "")
-    _, *lines = result.stderr.splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith("rlm: The model did not finish: ")
-    assert told in lines[0]
+    _, cost, line = result.stderr.splitlines()
+    assert "tokens in" in cost
+    assert line.startswith("rlm: The model did not finish: ")
+    assert told in line
     shown = run(notes, "q", *limit, "--json")
     assert (shown.exit_code, json.loads(shown.stdout)["finished"]) == (1, False)
     assert told in shown.stderr
