@@ -131,7 +131,7 @@ def _strip_credentials(url: str) -> str:
         host = host.partition(":")[0]
     if not slash:
         return os.path.basename(rest.rstrip("/")).removesuffix(".git")
-    from monocontext.sessions.secret_names import looks_random  # 8 ms that a hook without a remote need not pay
+    from monocontext.sessions.secret_values import looks_random  # 8 ms that a hook without a remote need not pay
 
     path = "/".join(part for part in path.split("/") if part and not looks_random(part, 20)).removesuffix(".git")
     return f"{host}/{path}" if host else path

@@ -16,9 +16,8 @@ from typing import Any
 
 from monocontext.errors import MonocontextError
 from monocontext.sessions.records import Record
-from monocontext.sessions.secret_cookies import find_in_field, holds_a_session, names_a_session
-from monocontext.sessions.secret_names import Strength, is_secret, names_a_secret, strength_of
-from monocontext.sessions.secret_search import Span, find_secrets, merge_spans
+from monocontext.sessions.secret_search import find_secrets
+from monocontext.sessions.secret_values import Strength, is_secret, names_a_secret, strength_of
 
 _ENVELOPE = frozenset([
     "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "sessionId", "requestId", "sourceToolUseID",
@@ -94,19 +93,12 @@ class Redactor:
         """Text without its secrets."""
         if not self.enabled or not text:
             return text
-        spans = find_secrets(text, self._custom)
-        if "cookie" in where.lower():  # {"Cookie": "a=b; c=d"}, {"cookies": {"a": "b"}}
-            found = find_in_field(where.rpartition(".")[2], text)
-            spans = merge_spans([*spans, *((*span, "cookie") for span in found)])
-        return self._cut(text, spans, line, where) if spans else text
-
-    def _cut(self, text: str, spans: list[Span], line: int, where: str) -> str:
-        parts, at = [], 0
-        for start, stop, kind in spans:
-            parts += [text[at:start], f"[REDACTED:{kind}]"]
+        parts, done = [], 0
+        for start, stop, kind in find_secrets(text, self._custom):
+            parts += [text[done:start], f"[REDACTED:{kind}]"]
             self.findings.append(Finding(kind, line, where, stop - start))
-            at = stop
-        return "".join([*parts, text[at:]])
+            done = stop
+        return "".join([*parts, text[done:]])
 
     def _clean_message(self, message: Record, line: int) -> Record:
         found = self._clean_fields({k: v for k, v in message.items() if k != "content"}, _MESSAGE, line, "message")
@@ -140,8 +132,6 @@ class Redactor:
                 found[name] = each
             elif name == "value" and isinstance(each, str) and _is_value(name_field, each):
                 found[name] = self._remove(each, line, f"{where}.{name}")
-            elif name == "value" and isinstance(each, str) and (cookies := _cookies_of(name_field, each)):
-                found[name] = self._cut(each, cookies, line, f"{where}.{name}")
             else:
                 self._put_field(found, name, each, line, f"{where}.{name}")
         return found
@@ -153,6 +143,8 @@ class Redactor:
             clean += "'"
         if (isinstance(value, str) and _is_value(name, value)) or _is_numeric_password(name, value):
             found[clean] = self._remove(value, line, where)
+        elif isinstance(value, str) and "cookie" in name.lower():
+            found[clean] = self.text(f"cookie: {value}", line, where).removeprefix("cookie: ")
         elif isinstance(value, list) and names_a_secret(name):
             found[clean] = [self._clean_item(name, each, line, f"{where}.{i}") for i, each in enumerate(value)]
         else:
@@ -201,13 +193,6 @@ class Redactor:
 def _is_value(name: str, value: str) -> bool:
     """Whether the whole value of a field is a secret."""
     return names_a_secret(name) and is_secret(value, strength_of(name))
-
-
-def _cookies_of(name: str, value: str) -> list[Span]:
-    """The secret spans of a header or cookie with this name."""
-    if "cookie" in name.lower() or (names_a_session(name) and holds_a_session(name, value)):
-        return [(*span, "cookie") for span in find_in_field(name, value)]
-    return []
 
 
 def _is_numeric_password(name: str, value: Any) -> bool:

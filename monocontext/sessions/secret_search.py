@@ -1,33 +1,35 @@
-"""Find the secrets in a text: tokens of known form, keys, cookies, and values with the name of a secret. Pure.
+"""Find the secrets in a text: tokens of known form, private keys, and values with the name of a secret. Pure.
 
-Two passes search for pieces of known secrets and for words in the names of secrets; patterns run only where one is
-found. Each pattern costs a bounded number of steps, so the cost is linear in the length. Text is also searched with
-escapes resolved, line wraps joined and base64 decoded.
+Two passes search for the pieces of `secret_tokens` and for words of `secret_phrases`; a pattern runs only where its
+piece is, and a bounded number of steps, so the cost is linear in the length. A text is also searched with escapes
+resolved, cut lines joined and base64 decoded. High entropy alone is no sign: transcripts are full of hashes.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from monocontext.sessions.escapes import DecodedView, decode_escapes, drop_invisible, join_wraps, long_words, swap_bytes
-from monocontext.sessions.secret_columns import find_in_columns
-from monocontext.sessions.secret_cookies import find_cookies
-from monocontext.sessions.secret_named import find_named
-from monocontext.sessions.secret_names import FOREIGN, PROVIDERS, looks_random
-from monocontext.sessions.secret_patterns import BEGINNINGS, PIECES, SHAPELESS, WORDS, Shape
-from monocontext.sessions.secret_pem import KEY_BEGINNINGS, find_private_keys, match_bare_key
-from monocontext.sessions.secret_pieces import WordFinder
-from monocontext.sessions.secret_rules import NAMED, NAMED_GAP, SHAPED
+from monocontext.sessions.secret_phrases import KEY_BEGINNINGS, PHRASES, find_private_keys, match_bare_key
+from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS, URLS
+from monocontext.sessions.secret_values import NAME_WORDS, find_named, is_dummy, is_random_token
+from monocontext.sessions.secret_views import View, decode_escapes, join_wraps, long_words
 
 Span = tuple[int, int, str]
 """Start, stop, kind."""
 Patterns = Sequence[tuple[str, re.Pattern[str]]]
 """The user's own kinds of secrets, each with its pattern."""
+_T = TypeVar("_T")
 
 _MOST_LEVELS = 4
 """Levels of escapes that are resolved. A tool's result that quotes a transcript is JSON in JSON in JSON."""
+_AFTER = 512
+"""A match that begins before its piece ends at most so many characters after the beginning of the piece."""
 # Wrapped as `base64` and mail do, or in one run. 16 characters are 12 bytes: nothing shorter has a name and a value.
 _ENCODED = re.compile(
     r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}"
@@ -35,23 +37,18 @@ _ENCODED = re.compile(
 _RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16}")
 _STANDARD = str.maketrans("-_", "+/", " \t\r\n=")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-
-_NAME_WORDS = ["pass", "kennwort", "contrase", "clave", "mdp", "senha", "haslo", "heslo", "jelszo", "wachtwoord", "losenord", "adgangskode", "salasana", "geslo", "parol", "sifre", "lozinka", "zaporka", "mnemonic", "palavra", "pw", "psw", "psk", "token", "secret", "cred", "key", "geheim", "hmac", "_pat", "phrase", "sumo", "bindpw", "auth", "accountkey", "sharedaccesskey"]  # fmt: skip
-"""A name that contains one of these, or a word of `FOREIGN` or `PROVIDERS`, may belong to a secret."""
+_COMMON = " etaoinsrlcdum.pfhgby0_12:w3kv"
+"""Letters of source code and prose, the most frequent first. All others are rarer."""
+_compile = functools.cache(re.compile)
+"""Compiles a pattern when it is needed: most kinds never occur, and to compile all takes longer than other imports."""
 
 
 def find_secrets(text: str, extra: Patterns = ()) -> list[Span]:
     """The spans of secrets in order, without overlaps. `extra` are further kinds and their patterns."""
-    return merge_spans(_find_spans(text, extra, _MOST_LEVELS))
-
-
-def merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """The spans in order, overlapping ones merged into one with the kind of the first."""
     merged: list[Span] = []
-    for start, stop, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
+    for start, stop, kind in sorted(_find_spans(text, extra, _MOST_LEVELS), key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:
-            if stop > merged[-1][1]:
-                merged[-1] = (merged[-1][0], stop, merged[-1][2])
+            merged[-1] = (merged[-1][0], max(stop, merged[-1][1]), merged[-1][2])
         elif start < stop:
             merged.append((start, stop, kind))
     return merged
@@ -61,64 +58,44 @@ def _find_spans(text: str, extra: Patterns, levels: int) -> Iterator[Span]:
     """The secrets of a text and of its views, with up to `levels` levels of escapes resolved."""
     yield from _find_plain(text, extra)
     for view in join_wraps(text):
-        yield from ((view.place(a), view.place(b - 1) + 1, kind) for a, b, kind in _find_plain(view.text, extra))
-    for view in drop_invisible(text):
-        for a, b, kind in _find_spans(view.text, extra, levels):
-            yield view.place(a), view.place(b - 1) + 1, kind
-    if swapped := swap_bytes(text):
-        yield from _find_plain(swapped, extra)
+        yield from ((view.offset(a), view.offset(b - 1) + 1, kind) for a, b, kind in _find_plain(view.text, extra))
     if levels:
         for view in decode_escapes(text):
             for start, stop, kind in _find_spans(view.text, extra, levels - 1):
-                yield view.place(start), view.place(stop), kind
+                yield view.offset(start), view.offset(stop), kind
 
 
 def _find_plain(text: str, extra: Patterns) -> Iterator[Span]:
     """The secrets of a text as it is, and those in base64."""
     for kind, pattern in extra:
-        yield from (
-            (*found.span("secret" if "secret" in pattern.groupindex else 0), kind) for found in pattern.finditer(text)
-        )
+        yield from ((*match.span(), kind) for match in pattern.finditer(text))
     long = long_words(text)
-    done = 0
-    for start, _, shapes in _TOKENS.find(long.text):
-        if start < done:
-            continue
-        at = long.place(start)
-        for shape in shapes:
-            for begin, end in shape.spans(text, at):
-                done = max(done, start + end - at)
-                yield begin, end, shape.kind
+    for finder in (_TOKENS, _PIECES):
+        for start, _, shapes in finder.find(long.text):
+            offset = long.offset(start)
+            for shape in shapes:
+                yield from ((*span, shape.kind) for span in shape.spans(text, offset))
     for kind, pattern in _SHAPELESS:
-        for found in pattern.finditer(long.text):
-            group = "secret" if "secret" in pattern.groupindex else 0
-            if looks_random(found[group], 32):
-                begin = long.place(found.start(group))
-                yield begin, begin + len(found[group]), kind
-    for piece, shape in _PIECES:
-        at = text.find(piece) if piece in long.text else -1
-        while at >= 0:
-            yield from ((*span, shape.kind) for span in shape.spans(text, at))
-            at = text.find(piece, at + len(piece))
+        group = "secret" if pattern.groups else 0
+        for match in pattern.finditer(long.text):
+            yield long.offset(match.start(group)), long.offset(match.end(group) - 1) + 1, kind
     if "-----" in text:
         yield from ((*span, "private-key") for span in find_private_keys(text))
     lower = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
     for start, stop, forms in (_ASCII_WORDS if text.isascii() else _WORDS).find(lower):
         for form in forms:
             if form is None:
-                spans = (*find_named(text, start, stop), *find_in_columns(text, start))
-                yield from ((*span, "named-secret") for span in spans)
+                yield from ((*span, "named-secret") for span in find_named(text, start, stop))
             else:
                 yield from ((*span, form.kind) for span in form.spans(text, start))
-    yield from ((*span, "cookie") for span in find_cookies(text, lower))
     yield from _find_encoded(text, long)
 
 
-def _find_encoded(text: str, long: DecodedView) -> Iterator[Span]:
+def _find_encoded(text: str, long: View) -> Iterator[Span]:
     """Whole runs of base64 that decode to a text with a secret. Pictures and hashes do not decode to text."""
     done = 0
     for start in _RUN.finditer(long.text):
-        match = _ENCODED.match(text, long.place(start.start()))
+        match = _ENCODED.match(text, long.offset(start.start()))
         if match is None or match.start() < done:
             continue
         done, run = match.end(), match[0]
@@ -139,40 +116,125 @@ def _find_encoded(text: str, long: DecodedView) -> Iterator[Span]:
             yield *match.span(), found[2]
 
 
-# --- what to look for -------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The pattern of one kind of secret: a group `secret` is removed, else the whole match; a group `rest` must look
+    random."""
+
+    kind: str
+    pattern: str
+    lead: int = 0
+    """The most characters of a match before the piece."""
+
+    def spans(self, text: str, offset: int) -> list[tuple[int, int]]:
+        """The span of the secret in a match around the piece at `offset`; empty if there is none."""
+        pattern = _compile(self.pattern)
+        if self.lead:  # a search that fails goes on to the end, so the end is near
+            near = pattern.finditer(text, max(0, offset - self.lead), offset + _AFTER)
+            match = next((each for each in near if each.end() > offset), None)  # the line before may match as well
+        else:
+            match = pattern.match(text, offset)
+        if match is None or match.start() > offset:
+            return []
+        groups = match.groupdict()
+        if (rest := groups.get("rest")) and not is_random_token(rest):
+            return []
+        secret = groups.get("secret")
+        if secret is not None and is_dummy(secret):
+            return []
+        return [match.span("secret" if secret is not None else 0)]
 
 
-class _BareKey(Shape):
+class _BareKey(_Shape):
     """A private key in DER, which `match_bare_key` matches in place of a pattern."""
 
-    def spans(self, text: str, at: int) -> list[tuple[int, int]]:
-        return [found] if (found := match_bare_key(text, at)) else []
+    def spans(self, text: str, offset: int) -> list[tuple[int, int]]:
+        return [span] if (span := match_bare_key(text, offset)) else []
 
 
-def _token_shapes() -> Iterator[tuple[str, Shape]]:
+class WordFinder(Generic[_T]):
+    """Finds many words in a text in one pass, and yields the values of each.
+
+    A search for the first letters of many words would stop at nearly every letter. This one stops at the rarest letter
+    of each word, and compares the letters before and after it.
+    """
+
+    def __init__(self, rows: Iterable[tuple[str, _T]], before: str = "") -> None:
+        """`rows`: words, each with a value. `before`: a zero-width pattern that must match where a word begins.
+
+        A word that begins with a shorter one is not searched for by itself: its value goes to the shorter one.
+        """
+        rows = list(rows)
+        words = {word for word, _ in rows}
+        self._rows = defaultdict[str, list[_T]](list)
+        for word, row in rows:
+            short = next(word[:n] for n in range(1, len(word) + 1) if word[:n] in words)
+            if row not in self._rows[short]:
+                self._rows[short].append(row)
+        ends = defaultdict[str, list[tuple[str, int]]](list)
+        by_first = defaultdict[str, set[str]](set)
+        for word in sorted(self._rows):
+            rarest = min(range(max(1, len(word) - 1)), key=lambda i: (-_rarity(word[i]), i))
+            ends[word[rarest:]].append((word, rarest))
+            tail = re.escape(word[rarest + 1 :])
+            by_first[word[rarest]].add(f"{tail}(?<={before}{re.escape(word)})" if rarest or before else tail)
+        self._ends = {
+            tail: [one for part in (tail[:n] for n in range(1, len(tail) + 1)) for one in ends.get(part, ())]
+            for tail in ends
+        }
+        """The words that may be around a match, by its text: each with the offset of the match in the word."""
+        self._pattern = re.compile(
+            "|".join(
+                f"{re.escape(first)}(?:{'|'.join(sorted(tails, key=len, reverse=True))})"
+                for first, tails in sorted(by_first.items())
+            )
+        )
+
+    def find(self, text: str) -> Iterator[tuple[int, int, list[_T]]]:
+        """Yield the start, the stop and the values of each word."""
+        offset = 0
+        while hit := self._pattern.search(text, offset):
+            offset = hit.start() + 1  # words may overlap
+            for word, lead in self._ends[hit[0]]:
+                if text.startswith(word, begin := hit.start() - lead):
+                    yield begin, begin + len(word), self._rows[word]
+
+
+def _rarity(letter: str) -> int:
+    """The rank of a letter in `_COMMON`; rarer letters have a greater one."""
+    return _COMMON.find(letter) if letter in _COMMON else len(_COMMON)
+
+
+def _token_shapes() -> Iterator[tuple[str, _Shape]]:
     """The shapes of tokens by the texts that they begin with."""
-    for kind, pieces, rest in BEGINNINGS:
-        shape = Shape(kind, f"(?:{'|'.join(map(re.escape, pieces.split()))})(?:{rest})")
-        yield from ((piece, shape) for piece in pieces.split())
-    for kind, entropy, pieces, pattern in SHAPED:
-        yield from ((piece, Shape(kind, pattern, entropy=entropy)) for piece in pieces.split())
-    yield from ((piece, _BareKey("private-key", "")) for piece in KEY_BEGINNINGS)
+    for kind, beginnings, rest, _ in TOKENS:
+        if isinstance(rest, int):
+            rest = f"[A-Za-z0-9_-]{{{rest},500}}"
+        shape = _Shape(kind, f"(?:{_any(beginnings)})(?P<rest>{rest})")
+        yield from ((beginning, shape) for beginning in beginnings.split())
+    for kind, beginnings, rest in STRUCTURES:
+        yield from ((each, _Shape(kind, f"(?:{_any(beginnings)})(?:{rest})")) for each in beginnings.split())
+    yield from ((beginning, _BareKey("private-key", "")) for beginning in KEY_BEGINNINGS)
 
 
-def _word_shapes() -> Iterator[tuple[str, Shape | None]]:
+def _word_shapes() -> Iterator[tuple[str, _Shape | None]]:
     """Shapes by the words in them, in lower case; None for a word in the name of a secret."""
-    for kind, pieces, lead, pattern in WORDS:
-        shape = Shape(kind, f"(?i:{pattern})", lead)
-        yield from ((piece.replace("~", " "), shape) for piece in pieces.split())
-    for kind, entropy, words, value in NAMED:
-        name = "|".join(map(re.escape, words.split()))
-        shape = Shape(kind, f"(?i:(?:{name}){NAMED_GAP}(?P<secret>{value})(?![a-z0-9]))", entropy=entropy)
-        yield from ((word, shape) for word in words.split())
-    yield from ((word, None) for word in (*_NAME_WORDS, *PROVIDERS, *FOREIGN))
+    for kind, words, pattern, _ in URLS:
+        yield from ((word, _Shape(kind, f"(?i:{pattern})")) for word in words.split())
+    for kind, words, lead, pattern in PHRASES:
+        piece = "" if lead else f"(?={_any(words).replace('~', ' ')})"  # a shorter word may have led here
+        yield from ((word.replace("~", " "), _Shape(kind, f"(?i:{piece}{pattern})", lead)) for word in words.split())
+    yield from ((word, None) for word in NAME_WORDS)
+
+
+def _any(words: str) -> str:
+    return "|".join(sorted(map(re.escape, words.split()), key=len, reverse=True))
 
 
 _TOKENS = WordFinder(_token_shapes(), r"(?<![A-Za-z0-9])")
-_SHAPELESS = [(kind, re.compile(pattern)) for kind, pattern in SHAPELESS]
-_PIECES = [(piece, Shape(kind, each, lead)) for kind, pieces, lead, each in PIECES for piece in pieces.split()]
+_PIECES = WordFinder(
+    (piece, _Shape(kind, each, lead)) for kind, pieces, lead, each, _ in PIECES for piece in pieces.split()
+)
+_SHAPELESS = [(kind, re.compile(pattern)) for kind, pattern, _ in SHAPELESS]
 _WORDS = WordFinder(_word_shapes())
 _ASCII_WORDS = WordFinder(row for row in _word_shapes() if row[0].isascii())

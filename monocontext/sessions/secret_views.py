@@ -1,7 +1,6 @@
-"""Decode escapes and join wrapped lines in copies of a text, so that a search finds the secrets they hide. Pure.
+"""Views of a text in which its secrets are whole: with escapes resolved, and lines joined that something cut. Pure.
 
-A copy is a `DecodedView`, which maps its offsets back to the text. It covers only the surroundings of escapes or wraps:
-elsewhere it would equal the text.
+A view is a copy of the surroundings of escapes or cuts; elsewhere it would equal the text. It maps its offsets back.
 """
 
 from __future__ import annotations
@@ -9,25 +8,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from html import unescape
 from typing import NamedTuple
 
-# Escapes of JSON and of programming languages, and those that colour a terminal.
+# Escapes of JSON and of programming languages, those that colour a terminal, and those of URLs.
 _ESCAPE = re.compile(
     r"\\(?:u(?P<unicode>[0-9a-fA-F]{4})|x(?P<byte>[0-9a-fA-F]{2})|(?P<letter>[\"'\\/bfnrt]|0(?!\d)))"
     r"|\x1b\[[0-9;?]{0,40}[A-Za-z]"
 )
-_WIDTHLESS = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
-_INVISIBLE = re.compile(rf"(?:\x00|\^@|{_WIDTHLESS.pattern})+")
-_SWAPPED = {code << 8: code for code in (9, 10, 13, *range(32, 127))}
-_SWAPPED_RUN = re.compile(f"[{''.join(map(chr, _SWAPPED))}]{{8}}")
-# Escapes of URLs, of mail in quoted-printable, and of XML.
-_ENCODED = re.compile(
-    r"(?:%|=(?=3D|22|27|20))(?P<byte>[0-9a-fA-F]{2})"
-    r"|&(?:quot|apos|amp|lt|gt|equals|colon|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});"
-)
-_ENCODED_SIGNS = ("%", "&", "=3D", "=22", "=27")
-"""One of these is in every text that `_ENCODED` matches."""
+_PERCENT = re.compile("%(?P<byte>[0-9a-fA-F]{2})")
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0"}
 # A shell's `\` at the end of a line; or the end of a line that a terminal may have cut, with no `NAME=` after it.
 # The characters before are checked second: a search for the marks alone is five times faster.
@@ -49,13 +37,13 @@ _WORD_LINE = re.compile(r"[A-Za-z0-9+/=_.-]{4,400}\\*[\"']?[ \t]*(?:$|[\r\n,])")
 _TERMINAL_CHARACTERS = 60
 """No terminal is narrower."""
 _TOKEN_CHARACTERS = 11
-"""The shortest word that begins a known kind of secret."""
+"""The shortest word that begins a token."""
 _AROUND = 400
 """Characters of a view on each side of an escape: more than a secret and its name have."""
 
 
-class DecodedView(NamedTuple):
-    """A piece of a text in which some marks (escapes, NULs, line wraps) are replaced."""
+class View(NamedTuple):
+    """A piece of a text in which some marks (escapes, cuts) are replaced."""
 
     text: str
     starts: list[int]
@@ -63,54 +51,40 @@ class DecodedView(NamedTuple):
     sources: list[int]
     """The start of the same run in the original."""
 
-    def place(self, offset: int) -> int:
+    def offset(self, offset: int) -> int:
         """The offset in the original of an offset in `text`."""
         run = bisect_right(self.starts, offset) - 1
         return self.sources[run] + offset - self.starts[run]
 
 
-def long_words(text: str) -> DecodedView:
+def long_words(text: str) -> View:
     """The words long enough for a token, one on each line; they make up about a third of source code."""
     words = [word for word in text.split() if len(word) >= _TOKEN_CHARACTERS]
-    starts, sources, length, place = [0], [0], 0, 0
+    starts, sources, length, source = [0], [0], 0, 0
     for word in words:
-        place = text.find(word, place)
+        source = text.find(word, source)
         starts.append(length)
-        sources.append(place)
+        sources.append(source)
         length += len(word) + 1
-        place += len(word)
-    return DecodedView("\n".join(words), starts, sources)
+        source += len(word)
+    return View("\n".join(words), starts, sources)
 
 
-def decode_escapes(text: str) -> Iterator[DecodedView]:
-    """Views with one level of escapes decoded: those of JSON and terminals, or if there are none, of URLs and XML."""
+def decode_escapes(text: str) -> Iterator[View]:
+    """Views with one level of escapes decoded: those of JSON and terminals, or if there are none, of URLs."""
     marks = list(_ESCAPE.finditer(text)) if "\\" in text or "\x1b" in text else []
-    if not marks and any(sign in text for sign in _ENCODED_SIGNS):
-        marks = list(_ENCODED.finditer(text))
-    yield from _make_views(text, marks, _decode_mark)
+    if not marks and "%" in text:
+        marks = list(_PERCENT.finditer(text))
+    yield from _make_views(text, marks, _decode)
 
 
-def drop_invisible(text: str) -> Iterator[DecodedView]:
-    """Views without soft hyphens, characters of no width, and NULs, which some programs print as `^@`.
-
-    UTF-16 that was read as another encoding has a NUL at each letter.
-    """
-    if "\0" in text or "^@" in text or (not text.isascii() and _WIDTHLESS.search(text)):
-        yield from _make_views(text, list(_INVISIBLE.finditer(text)), lambda _: "")
-
-
-def swap_bytes(text: str) -> str | None:
-    """The text with ASCII letters of byte-swapped UTF-16 restored, at the same offsets; None if it has none."""
-    return None if text.isascii() or not _SWAPPED_RUN.search(text) else text.translate(_SWAPPED)
-
-
-def join_wraps(text: str) -> Iterator[DecodedView]:
+def join_wraps(text: str) -> Iterator[View]:
     """Views in which words are whole that a terminal, a mail program or a shell's `\\` cut in two."""
     if "\n" in text:
         yield from _make_views(text, [cut for cut in _WRAP.finditer(text) if _is_wrap(text, cut)], lambda _: "")
 
 
-def _make_views(text: str, marks: list[re.Match[str]], decode: Callable[[re.Match[str]], str]) -> Iterator[DecodedView]:
+def _make_views(text: str, marks: list[re.Match[str]], decode: Callable[[re.Match[str]], str]) -> Iterator[View]:
     """One view for each group of neighbouring marks."""
     first = 0
     while first < len(marks):
@@ -129,17 +103,16 @@ def _make_views(text: str, marks: list[re.Match[str]], decode: Callable[[re.Matc
             length += len(plain)
             done = mark.end()
         parts.append(text[done:end])
-        yield DecodedView("".join(parts), starts, sources)
+        yield View("".join(parts), starts, sources)
         first = last + 1
 
 
-def _decode_mark(mark: re.Match[str]) -> str:
+def _decode(mark: re.Match[str]) -> str:
     groups = mark.groupdict()
     if code := groups.get("unicode") or groups["byte"]:
         return chr(int(code, 16))
-    if letter := groups.get("letter"):
-        return _LETTERS.get(letter, letter)
-    return unescape(mark[0]) if mark[0].startswith("&") else ""
+    letter = groups.get("letter") or ""
+    return _LETTERS.get(letter, letter)
 
 
 def _is_wrap(text: str, cut: re.Match[str]) -> bool:

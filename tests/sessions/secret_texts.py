@@ -1,0 +1,644 @@
+"""Texts that hold secrets, and texts that hold none. Most were written by people who had not read the rules.
+
+`<<generator:options>>` stands for a new random secret, which redaction has to take out.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import re
+import string
+import textwrap
+import uuid
+from collections.abc import Callable
+
+_DIGITS_LETTERS = string.ascii_letters + string.digits
+_WORDS = """falcon river Copper maple Winter tiger harbor violet Sunset pepper Orbit quartz meadow rocket Lantern
+cedar""".split()  # noqa: SIM905
+_SEED_WORDS = "abandon ability able about above absent absorb abstract absurd abuse access accident".split()  # noqa: SIM905
+
+
+def fill(template: str, rng: random.Random) -> tuple[str, list[str]]:
+    """The text of a shape with new secrets, and the pieces of them that may not be left."""
+    pieces: list[str] = []
+
+    def new(match: re.Match[str]) -> str:
+        name, *options = match[1].split(":")
+        value = _GENERATORS[name](rng, *options)
+        pieces.extend(piece for piece in _pieces(value) if len(piece) >= 4)
+        return value
+
+    return re.sub(r"<<([^<>]+)>>", new, template), pieces
+
+
+def survives(piece: str, text: str) -> bool:
+    """Whether the piece is in the text, or 12 characters of it in a row are."""
+    width = min(len(piece), 12)
+    return any(piece[i : i + width] in text for i in range(len(piece) - width + 1))
+
+
+def _pieces(value: str) -> list[str]:
+    return [re.sub(r"^\s*(?:\d+\s*[→|:]\s*|[>│|+-]\s+)?|\s*[\\│|]?$", "", line) for line in value.splitlines()]
+
+
+def _pick(rng: random.Random, alphabet: str, count: int) -> str:
+    return "".join(rng.choices(alphabet, k=count))
+
+
+def _password(rng: random.Random) -> str:
+    word = rng.choice(_WORDS)
+    return rng.choice(
+        [
+            f"{word}{rng.randrange(100, 9999)}{rng.choice('!#%*+=?')}{_pick(rng, string.ascii_letters, 3)}",
+            f"{_pick(rng, _DIGITS_LETTERS, 6)}{rng.choice('!#%*=?_')}{_pick(rng, _DIGITS_LETTERS, 7)}9k",
+            f"{word.title()}-{rng.choice(_WORDS).title()}-{rng.randrange(10, 999)}",
+        ]
+    )
+
+
+def _phrase(rng: random.Random) -> str:
+    return (
+        f"{rng.choice(_WORDS)} {rng.choice(_WORDS).title()} {rng.randrange(10, 999)} {_pick(rng, _DIGITS_LETTERS, 4)}!"
+    )
+
+
+def _base64(rng: random.Random, count: str) -> str:
+    return base64.b64encode(rng.randbytes(int(count))).decode()
+
+
+def _jwt(rng: random.Random, broken_at: str = "0", glue: str = "") -> str:
+    parts = [
+        base64.urlsafe_b64encode(part).decode().rstrip("=")
+        for part in (
+            b'{"alg":"HS256","typ":"JWT"}',
+            b'{"sub":"%d","name":"Ada","iat":17%08d}' % (rng.randrange(10**9, 10**10), rng.randrange(10**8)),
+            rng.randbytes(32),
+        )
+    ]
+    token = ".".join(parts)
+    at = int(broken_at)
+    return token if not at else token[:at] + _GLUE[glue] + token[at:]
+
+
+_GLUE = {"": "\n", "indent": "\n    ", "backslash": "\\\n", "quote": "\n> "}
+
+
+def _key_body(rng: random.Random, kind: str) -> str:
+    """The base64 of a private key, in lines as its tool writes them."""
+    beginning, count, width = {
+        "rsa": (b"\x30\x82\x04\xa4\x02\x01\x00\x02\x82\x01\x01\x00", 1180, 64),
+        "pkcs8": (
+            bytes.fromhex("308204be020100300d06092a864886f70d0101010500048204a8308204a40201000282010100"),
+            1180,
+            64,
+        ),
+        "ec": (b"\x30\x77\x02\x01\x01\x04\x20", 114, 64),
+        "openssh": (
+            b"openssh-key-v1\0\0\0\0\4none\0\0\0\4none\0\0\0\0\0\0\0\1\0\0\0\x33\0\0\0\x0bssh-ed25519\0\0\0\x20",
+            250,
+            70,
+        ),
+        "encrypted": (
+            bytes.fromhex("308205133049 06092a864886f70d01050d303c301b06092a864886f70d01050c300e0408".replace(" ", "")),
+            1250,
+            64,
+        ),
+    }[kind]
+    return "\n".join(textwrap.wrap(base64.b64encode(beginning + rng.randbytes(count)).decode(), width))
+
+
+def _key_listing(rng: random.Random, kind: str, style: str) -> str:
+    lines = _key_body(rng, kind).splitlines()
+    return "\n".join(
+        {
+            "cat": f"{i:6}\t{line}",
+            "arrow": f"{i:5}→{line}",
+            "grep": f"{i}:{line}",
+            "bar": f"{i:3} | {line}",
+            "diff": f"+ {line}",
+        }[style]
+        for i, line in enumerate(lines, 2)
+    )
+
+
+def _broken_value(rng: random.Random, count: str, width: str, glue: str = "") -> str:
+    value = _pick(rng, _DIGITS_LETTERS, int(count))
+    return value[: int(width)] + _GLUE[glue] + value[int(width) :]
+
+
+def _key_line(rng: random.Random, kind: str, first: str, glue: str = "") -> str:
+    """A key of a vendor, broken after `first` of its characters."""
+    value = {
+        "github": "ghp_" + _pick(rng, _DIGITS_LETTERS, 36),
+        "gitlab": "glpat-" + _pick(rng, _DIGITS_LETTERS, 20),
+        "openai": "sk-proj-" + _pick(rng, _DIGITS_LETTERS + "_-", 48) + "T3BlbkFJ" + _pick(rng, _DIGITS_LETTERS, 48),
+        "anthropic": "sk-ant-api03-" + _pick(rng, _DIGITS_LETTERS + "_-", 93) + "AA",
+        "slack": f"xoxb-{rng.randrange(10**11, 10**12)}-{rng.randrange(10**11, 10**12)}-"
+        + _pick(rng, _DIGITS_LETTERS, 24),
+        "stripe": "sk_" + "live_" + _pick(rng, _DIGITS_LETTERS, 24),
+    }[kind]
+    return value[: int(first)] + _GLUE[glue] + value[int(first) :]
+
+
+def _base64_of(rng: random.Random, *texts: str) -> str:
+    return base64.b64encode(":".join(texts).replace("%", _password(rng)).replace("\\n", "\n").encode()).decode()
+
+
+_GENERATORS: dict[str, Callable[..., str]] = {
+    "pw": _password,
+    "phrase": _phrase,
+    "hex": lambda rng, count: _pick(rng, "0123456789abcdef", int(count)),
+    "alnum": lambda rng, count: _pick(rng, _DIGITS_LETTERS, int(count)),
+    "url": lambda rng, count: _pick(rng, _DIGITS_LETTERS + "_-", int(count)),
+    "upper": lambda rng, count: _pick(rng, string.ascii_uppercase + "234567", int(count)),
+    "digits": lambda rng, count: _pick(rng, string.digits, int(count)),
+    "b64": _base64,
+    "aws": lambda rng: _pick(rng, _DIGITS_LETTERS + "+/", 40),
+    "akia": lambda rng: "AKIA" + _pick(rng, string.ascii_uppercase + "234567", 16),
+    "jwt": _jwt,
+    "body": _key_body,
+    "numbered": _key_listing,
+    "wrapped": _broken_value,
+    "key": _key_line,
+    "b64of": _base64_of,
+    "lower": lambda rng, count: _pick(rng, string.ascii_lowercase + string.digits, int(count)),
+    "capital": lambda rng, count: _pick(rng, string.ascii_uppercase + string.digits, int(count)),
+    "base64": lambda rng, count: _pick(rng, _DIGITS_LETTERS + "+/", int(count)),
+    "uuid": lambda rng: str(uuid.UUID(int=rng.getrandbits(128), version=4)),
+    "seed": lambda rng: " ".join(rng.choices(_SEED_WORDS, k=12)),
+}
+
+# Kind, text.
+TEXTS = [
+    ("kubeconfig", "users:\n- name: admin\n  user:\n    client-certificate-data: REDACTED\n    client-key-data: <<b64:1190>>\n"),
+    ("kubeconfig", '{"users":[{"name":"ci","user":{"client-key-data":"<<b64:1190>>"}}]}'),
+    ("kubeconfig", "$ kubectl config view --raw -o jsonpath='{.users[0].user.client-key-data}'\n<<b64of:-----BEGIN EC PRIVATE KEY-----\\nMHcCAQEEI%\\n-----END EC PRIVATE KEY----->>"),
+    ("kubeconfig", "kubectl config set-credentials bob --token=<<alnum:32>>"),
+    ("kubeconfig", "    user:\n      client-key-data: >-\n        <<b64:240>>\n"),
+    ("pem", "The first lines are missing:\n<<body:rsa>>\n-----END RSA PRIVATE KEY-----\n"),
+    ("pem", "$ head -n 20 ~/.ssh/id_rsa\n-----BEGIN RSA PRIVATE KEY-----\n<<body:rsa>>\n"),
+    ("pem", "     1\t-----BEGIN PRIVATE KEY-----\n<<numbered:pkcs8:cat>>\n    21\t-----END PRIVATE KEY-----"),
+    ("pem", "    1→-----BEGIN OPENSSH PRIVATE KEY-----\n<<numbered:openssh:arrow>>\n    7→-----END OPENSSH PRIVATE KEY-----\n"),
+    ("pem", "1:-----BEGIN EC PRIVATE KEY-----\n<<numbered:ec:grep>>\n5:-----END EC PRIVATE KEY-----"),
+    ("pem", "$ sed -n '2,$p' server.key\n<<body:pkcs8>>\n-----END PRIVATE KEY-----"),
+    ("pem", "$ grep -v -- ----- id_ed25519\n<<body:openssh>>\n$"),
+    ("pem", "$ openssl genpkey -algorithm RSA | sed '1d;$d'\n<<body:pkcs8>>\n"),
+    ("pem", "diff --git a/k.pem b/k.pem\n@@ -0,0 +1,5 @@\n+ -----BEGIN EC PRIVATE KEY-----\n<<numbered:ec:diff>>\n+ -----END EC PRIVATE KEY-----"),
+    ("pem", "  1 | -----BEGIN ENCRYPTED PRIVATE KEY-----\n<<numbered:encrypted:bar>>\n"),
+    ("pem", "    2→<<body:ec>>"),
+    ("db_pwd", "DB_PWD=<<pw>>"),
+    ("db_pwd", "export MYSQL_PWD=<<pw>>"),
+    ("db_pwd", "environment:\n  - ORACLE_PWD=<<pw>>\n  - TZ=UTC"),
+    ("db_pwd", "Server=tcp:db.corp.net,1433;Database=crm;Uid=svc;Pwd=<<pw>>;Encrypt=yes;"),
+    ("db_pwd", 'ENV APP_DB_PWD "<<pw>>"'),
+    ("spaces", "DB_PASS='<<phrase>>'"),
+    ("spaces", 'export ADMIN_PASSWORD="<<phrase>>"'),
+    ("spaces", "smtp:\n  passphrase: '<<phrase>>'\n"),
+    ("spaces", '{"user": "bob", "password": "<<phrase>>"}'),
+    ("spaces", 'ssh-keygen -t ed25519 -N "<<phrase>>" -f id'),
+    ("pat", "AZURE_DEVOPS_EXT_PAT=<<alnum:52>>"),
+    ("pat", "export GH_PAT='<<alnum:40>>'"),
+    ("pat", "GITLAB_PAT: <<url:20>>"),
+    ("pat", "$env:ADO_PAT = \"<<alnum:52>>\""),
+    ("pat", "gh secret set RELEASE_PAT --body <<alnum:40>>"),
+    ("aws_configure", "$ aws configure\nAWS Access Key ID [None]: <<akia>>\nAWS Secret Access Key [None]: <<aws>>\nDefault region name [None]: eu-west-1\n"),
+    ("aws_configure", "AWS Secret Access Key [****************ab3Q]: <<aws>>"),
+    ("aws_configure", "AWS Session Token [None]: <<b64:210>>"),
+    ("aws_configure", "Tencent Cloud API secretKey [None]: <<alnum:32>>"),
+    ("aws_configure", "aws configure set aws_secret_access_key <<aws>> --profile prod"),
+    ("one_line", "keys: <<akia>> <<aws>>"),
+    ("one_line", "<<akia>>:<<aws>>"),
+    ("one_line", "the pair is <<akia>> / <<aws>> (rotate it)"),
+    ("one_line", "User name,Access key ID,Secret access key\nci-bot,<<akia>>,<<aws>>"),
+    ("one_line", "s3cmd --access_key=<<akia>> --secret_key=<<aws>> ls"),
+    ("one_line", 'S3FileSystem("<<akia>>", "<<aws>>")'),
+    ("curl", "curl --user deploy:<<pw>> https://nexus.corp.net/api"),
+    ("curl", "curl -u 'admin:<<pw>>' -X PUT http://10.0.0.3:9200/_settings"),
+    ("curl", "curl -sS --user=ci:<<alnum:24>> ftp://files.corp.net/"),
+    ("curl", 'curl -u "$USER:<<pw>>" https://jira.corp.net'),
+    ("curl", "curl --proxy-user bob:<<pw>> -x proxy:3128 https://x.org"),
+    ("curl", "curl -H 'PRIVATE-TOKEN: <<url:20>>' https://git.corp.net/api/v4/user"),
+    ("docker", "docker login -u ci -p <<pw>> registry.corp.net"),
+    ("docker", "docker login --username ci --password <<alnum:28>> quay.io"),
+    ("docker", "podman login -p=<<pw>> -u=bob ghcr.io"),
+    ("docker", "echo <<alnum:32>> | docker login -u bob --password-stdin"),
+    ("docker", "helm registry login r.corp.net -u bob -p '<<pw>>'"),
+    ("htpasswd", "htpasswd -b /etc/nginx/.htpasswd bob <<pw>>"),
+    ("htpasswd", "htpasswd -cbB users.txt alice '<<pw>>'"),
+    ("htpasswd", "RUN htpasswd -bc /auth/htpasswd ci <<alnum:16>> && nginx -t"),
+    ("htpasswd", "htpasswd -nbB admin <<pw>> | cut -d: -f2"),
+    ("sudo", "echo <<pw>> | sudo -S apt-get update"),
+    ("sudo", "echo '<<pw>>' | sudo -S -k systemctl restart nginx"),
+    ("sudo", 'printf "%s\\n" "<<pw>>" | sudo -kS id'),
+    ("sudo", "sudo -S ls /root <<< '<<pw>>'"),
+    ("sudo", "sshpass -p '<<pw>>' ssh root@10.2.0.8 uptime"),
+    ("openssl", "openssl rsa -in k.pem -passin pass:<<pw>> -out plain.pem"),
+    ("openssl", "openssl pkcs12 -export -passout 'pass:<<pw>>' -in c.crt"),
+    ("openssl", "openssl enc -aes-256-cbc -k <<pw>> -in a -out b"),
+    ("openssl", "openssl enc -d -aes-256-cbc -pbkdf2 -pass pass:<<alnum:20>> -in a.enc"),
+    ("openssl", "keytool -import -storepass <<pw>> -keystore k.jks"),
+    ("prompt", "Password for 'https://bob@git.corp.net': <<pw>>\nremote: Enumerating objects"),
+    ("prompt", "Password for user postgres: <<pw>>\npsql (16.1)"),
+    ("prompt", "bob@10.1.2.3's password: <<pw>>\nWelcome to Ubuntu"),
+    ("prompt", "[sudo] password for ada: <<pw>>\nHit:1 http://archive"),
+    ("prompt", "Enter passphrase for key '/home/ada/.ssh/id_ed25519': <<phrase>>\n"),
+    ("prompt", "Enter host password for user 'ci': <<pw>>"),
+    ("xml", "<server>\n  <id>nexus</id>\n  <username>ci</username>\n  <password><<pw>></password>\n</server>"),
+    ("xml", '<add name="Db" connectionString="Data Source=x;User ID=sa;Password=<<pw>>"/>'),
+    ("xml", "<apiToken><<alnum:34>></apiToken>"),
+    ("xml", '<property name="hibernate.connection.password" value="<<pw>>"/>'),
+    ("xml", '<add key="ClearTextPassword" value="<<alnum:30>>" />'),
+    ("xml", "<key>client_secret</key>\n<string><<alnum:36>></string>"),
+    ("ansible", "[web]\nh1 ansible_host=10.0.0.5 ansible_become_pass=<<pw>>"),
+    ("ansible", "ansible_become_password: '<<pw>>'"),
+    ("ansible", "ansible all -m ping -e 'ansible_ssh_pass=<<pw>>'"),
+    ("ansible", '{"ansible_become_pass": "<<phrase>>"}'),
+    ("ansible", "vault_become_pass: <<alnum:12>>"),
+    ("wireguard", "[Interface]\nAddress = 10.9.0.2/32\nPrivateKey = <<b64:32>>\nDNS = 1.1.1.1"),
+    ("wireguard", "[Peer]\nPresharedKey=<<b64:32>>\nAllowedIPs = 0.0.0.0/0"),
+    ("wireguard", "$ wg genkey\n<<b64:32>>"),
+    ("wireguard", "interface: wg0\n  private key: <<b64:32>>\n  listening port: 51820"),
+    ("terraform", 'variable "db_password" {\n  type    = string\n  default = "<<pw>>"\n}'),
+    ("terraform", 'variable "api_token" {\n  description = "token of the provider"\n  type = string\n  sensitive = true\n  default = "<<alnum:40>>"\n}'),
+    ("terraform", 'terraform apply -var="db_password=<<pw>>" -auto-approve'),
+    ("terraform", 'resource "aws_db_instance" "x" {\n  username = "root"\n  password = "<<pw>>"\n}'),
+    ("terraform", 'output "admin_password" {\n  value = "<<pw>>"\n}'),
+    ("query", "GET https://maps.googleapis.com/maps/api/geocode/json?address=Ulm&key=AIza<<url:35>>"),
+    ("query", "https://api.corp.net/v1/search?key=<<alnum:32>>&q=x"),
+    ("query", "wget 'https://host/feed?format=xml&apikey=<<hex:32>>'"),
+    ("query", "wss://stream.corp.net/?access_token=<<url:43>>"),
+    ("query", "https://acct.blob.core.windows.net/c/f?sv=2022-11-02&sig=<<alnum:40>>%3D&se=2026-01-01"),
+    ("wrapped", "export GITHUB_TOKEN=<<key:github:12>>\n"),
+    ("wrapped", "ANTHROPIC_API_KEY=<<key:anthropic:62>>\n$ "),
+    ("wrapped", 'curl https://api.openai.com/v1/models -H "Authorization: Bearer <<key:openai:30:backslash>>"'),
+    ("wrapped", "the key is <<key:stripe:14:indent>>, do not share"),
+    ("wrapped", "SECRET_KEY=<<wrapped:64:40:backslash>>\nDEBUG=1"),
+    ("wrapped", "API_TOKEN=<<wrapped:90:70>>\nNEXT=1"),
+    ("array", '{"tokens": ["<<alnum:32>>", "<<alnum:32>>"]}'),
+    ("array", 'API_KEYS = ["<<hex:40>>", "<<hex:40>>", "<<hex:40>>"]'),
+    ("array", "passwords:\n  - <<pw>>\n  - <<pw>>\n"),
+    ("array", '"secrets": [\n  "<<alnum:24>>",\n  "<<alnum:24>>"\n]'),
+    ("array", "ADMIN_TOKENS=<<hex:32>>,<<hex:32>>"),
+    ("jwt", "Authorization: Bearer <<jwt:60>>"),
+    ("jwt", "token: <<jwt:40:indent>>"),
+    ("jwt", "-H 'Authorization: Bearer <<jwt:95:backslash>>'"),
+    ("jwt", "> <<jwt:76:quote>>"),
+    ("base64", "echo <<b64of:password=%>> | base64 -d"),
+    ("base64", "data:\n  config: <<b64of:user=ci\\npassword=%\\nhost=db>>\n"),
+    ("base64", "Authorization: Basic <<b64of:bob:%>>"),
+    ("base64", '{"auths":{"ghcr.io":{"auth":"<<b64of:bob:%>>"}}}'),
+    ("words", "Passwort: <<pw>>"),
+    ("words", "密码:<<pw>>"),
+    ("words", "Mot de passe : <<pw>>"),
+    ("words", "contraseña = \"<<pw>>\""),
+    ("words", "пароль: <<pw>>"),
+    ("kubeconfig", "- name: gke_prod\n  user:\n    auth-provider:\n      config:\n        access-token: ya29.<<url:120>>\n        expiry: '2026-01-01'\n"),
+    ("kubeconfig", "client_key_data = <<b64:610>>\nclient_certificate_data = none"),
+    ("kubeconfig", "echo '<<b64:1190>>' | base64 -d > /tmp/client.key"),
+    ("pem", "    20→<<body:openssh>>\n    21→-----END OPENSSH PRIVATE KEY-----"),
+    ("pem", "private_key: |\n  -----BEGIN PRIVATE KEY-----\n  <<body:pkcs8>>"),
+    ("pem", "key = (\n  '-----BEGIN EC PRIVATE KEY-----\\n'\n  '<<b64:48>>\\n'\n  '<<b64:48>>\\n'\n)"),
+    ("pem", "server.key:2:<<b64:48>>\nserver.key:3:<<b64:48>>\nserver.key:4:<<b64:48>>\nserver.key:5:-----END RSA PRIVATE KEY-----"),
+    ("pem", "$ tail -n +2 deploy_key | head -3\n<<body:openssh>>"),
+    ("db_pwd", "set PGPWD=<<pw>>\r\npsql -h db"),
+    ("db_pwd", "jdbc:sqlserver://h:1433;databaseName=x;user=sa;pwd=<<pw>>"),
+    ("db_pwd", "spring.datasource.pwd=<<pw>>"),
+    ("db_pwd", "docker run -e REDIS_PWD=<<pw>> -d redis:7"),
+    ("spaces", "ADMIN_PASSPHRASE: \"<<phrase>>\"  # for the vault"),
+    ("spaces", "gpg --batch --passphrase '<<phrase>>' -d a.gpg"),
+    ("spaces", "password = '<<phrase>>'\nconnect(password)"),
+    ("pat", "echo \"##vso[task.setvariable variable=ADO_PAT]<<alnum:52>>\""),
+    ("pat", "git clone https://x-access-token:<<alnum:40>>@github.com/o/r"),
+    ("pat", "SYSTEM_PAT = os.environ.get('SYSTEM_PAT', '<<alnum:52>>')"),
+    ("aws_configure", "AWS Access Key ID [****************QX2A]: <<akia>>\nAWS Secret Access Key [****************abcd]: <<aws>>\n"),
+    ("aws_configure", "Access key ID: <<akia>>\r\nSecret access key: <<aws>>"),
+    ("aws_configure", "mc alias set s3 https://s3.corp.net <<akia>> <<aws>>"),
+    ("one_line", "| ci-bot | <<akia>> | <<aws>> |"),
+    ("one_line", "aws_access_key_id=<<akia>>;aws_secret_access_key=<<aws>>"),
+    ("one_line", "boto3.client('s3', aws_access_key_id='<<akia>>', aws_secret_access_key='<<aws>>')"),
+    ("curl", "curl -fsSL -u bob:<<pw>> -o out.tgz https://art.corp.net/x.tgz"),
+    ("curl", "curl -X POST https://h/login -d 'username=ada&password=<<alnum:14>>'"),
+    ("curl", "curl -sk \\\n  --user 'svc:<<pw>>' \\\n  https://h/api"),
+    ("docker", "sudo docker login r.corp.net --username=bob --password='<<pw>>'"),
+    ("docker", "docker login r.corp.net <<< '<<alnum:20>>' -u bob --password-stdin"),
+    ("docker", "kubectl create secret docker-registry r --docker-username=bob --docker-password=<<pw>>"),
+    ("htpasswd", "docker run --rm httpd:2 htpasswd -Bbn bob '<<pw>>' > auth"),
+    ("htpasswd", "htpasswd -b -c ./pw ci \"<<alnum:18>>\""),
+    ("sudo", "echo \"<<pw>>\" | sudo -S -p '' make install"),
+    ("sudo", "sudo -S true <<EOF\n<<pw>>\nEOF"),
+    ("sudo", "subprocess.run(['sudo', '-S', 'ls'], input='<<pw>>\\n', text=True)"),
+    ("openssl", "openssl req -new -key k.pem -passin \"pass:<<phrase>>\""),
+    ("openssl", "openssl pkcs8 -topk8 -passout=pass:<<alnum:16>> -in a.pem"),
+    ("prompt", "Password for [ada@CORP.NET]: <<pw>>"),
+    ("prompt", "(ada@10.0.0.4) Password: <<pw>>\nLast login: Mon"),
+    ("prompt", "Enter PEM pass phrase: <<pw>>\nVerifying"),
+    ("prompt", "New password: <<pw>>\nRetype new password: <<pw>>"),
+    ("xml", "<settings><proxy><proxyPassword><<pw>></proxyPassword></proxy></settings>"),
+    ("xml", "<wsse:Password Type=\"PasswordText\"><<pw>></wsse:Password>"),
+    ("xml", "<jenkins><secretBytes><<b64:90>></secretBytes></jenkins>"),
+    ("ansible", "ansible_password: \"{{ 'x' }}\"\nansible_become_pass: <<pw>>  # root"),
+    ("ansible", "ansible-playbook site.yml --extra-vars 'ansible_become_pass=<<alnum:15>> env=prod'"),
+    ("wireguard", "wg set wg0 private-key <(echo <<b64:32>>)"),
+    ("wireguard", "  PrivateKey: \"<<b64:32>>\",\n  Address: 10.0.0.1"),
+    ("terraform", "db_password = \"<<pw>>\"\nregion = \"eu\""),
+    ("terraform", "export TF_VAR_db_password='<<pw>>'"),
+    ("terraform", "locals {\n  admin_pw = \"<<pw>>\"\n}"),
+    ("query", "GET /v2/geo?lat=1&appid=<<hex:32>> 200"),
+    ("query", "https://hooks.corp.net/t?token=<<alnum:24>>"),
+    ("wrapped", "Your new key:\n  sk-ant-api03-<<wrapped:95:60:indent>>\n"),
+    ("wrapped", "ssh host 'export AUTH_TOKEN=<<wrapped:70:50:backslash>> && run'"),
+    ("array", "auth_tokens: ['<<alnum:30>>', '<<alnum:30>>']"),
+    ("array", "VALID_API_KEYS = {\n    \"<<hex:32>>\",\n    \"<<hex:32>>\",\n}"),
+    ("jwt", "Set-Cookie: session=<<jwt:80>>; Path=/"),
+    ("base64", "{\"data\": {\"password\": \"<<b64of:%>>\"}, \"kind\": \"Secret\"}"),
+    ("words", "Kennwort für ada: <<pw>>"),
+    ("netrc", "machine api.heroku.com\n  login ada@example.com\n  password <<alnum:36>>\nmachine git.heroku.com\n  login ada"),
+    ("netrc", "machine ftp.acme.test login deploy password <<pw>>"),
+    ("netrc", "default\n\tlogin anonymous\n\taccount eng\n\tpassword <<pw>>\n"),
+    ("pgpass", "db1.internal:5432:orders:app:<<pw>>\n*:*:*:postgres:<<pw>>"),
+    ("my.cnf", "[client]\nuser=root\npassword=\"<<pw>>\"\nhost=127.0.0.1"),
+    ("s3cfg", "[default]\naccess_key = <<akia>>\nsecret_key = <<aws>>\nuse_https = True"),
+    ("boto", "[Credentials]\naws_access_key_id = <<akia>>\naws_secret_access_key = <<aws>>"),
+    ("export", "$ export AWS_SECRET_ACCESS_KEY=<<aws>>\n$ aws s3 ls"),
+    ("env", "AWS_SESSION_TOKEN=<<b64:180>>\nAWS_REGION=eu-west-1"),
+    ("sts", "{\n  \"Credentials\": {\n    \"AccessKeyId\": \"ASIAZX3QK7YPLM2N5B6T\",\n    \"SecretAccessKey\": \"<<aws>>\",\n    \"SessionToken\": \"<<b64:200>>\"\n  }\n}"),
+    ("powershell", "PS C:\\> $env:AZURE_CLIENT_SECRET = '<<alnum:34>>'"),
+    ("powershell", "$cred = New-Object PSCredential('svc', (ConvertTo-SecureString '<<pw>>' -AsPlainText -Force))"),
+    ("cmd", "C:\\> setx DB_PASSWORD \"<<pw>>\" /M"),
+    ("cmd", "net use Z: \\\\files\\share /user:ACME\\ada <<pw>>"),
+    ("fish", "set -gx GITHUB_TOKEN ghp_<<alnum:36>>"),
+    ("fish", "set -Ux OPENAI_API_KEY sk-proj-<<url:60>>"),
+    ("history", "  501  mysql -u root -p<<pw>> orders < dump.sql"),
+    ("history", "  502  PGPASSWORD=<<pw>> psql -h db1 -U app orders"),
+    ("history", ": 1700000000:0;curl -u ada:<<pw>> https://api.acme.test/v1/me"),
+    ("history", "  77  sshpass -p '<<pw>>' ssh deploy@10.0.0.4"),
+    ("history", "redis-cli -h cache.internal -a <<alnum:24>> info"),
+    ("history", "mongosh \"mongodb+srv://app:<<alnum:18>>@cluster0.ab1cd.mongodb.net/orders\""),
+    ("history", "ldapsearch -x -D cn=admin,dc=acme,dc=test -w <<pw>> -b dc=acme,dc=test"),
+    ("history", "htpasswd -bc .htpasswd ada <<pw>>"),
+    ("history", "openssl enc -aes-256-cbc -in a -out b -k <<pw>>"),
+    ("history", "zip -P <<pw>> out.zip secret.txt"),
+    ("history", "7z a -p<<alnum:16>> out.7z notes/"),
+    ("history", "smbclient //files/share -U 'ada%<<alnum:14>>'"),
+    ("history", "rclone config create s3 s3 access_key_id <<akia>> secret_access_key <<aws>>"),
+    ("history", "az login --service-principal -u 8e2c -p <<url:34>> --tenant acme"),
+    ("history", "vault login hvs.<<alnum:90>>"),
+    ("history", "vault kv put secret/db password=<<pw>> user=app"),
+    ("history", "kubectl create secret generic db --from-literal=password='<<pw>>'"),
+    ("history", "docker run -e MYSQL_ROOT_PASSWORD=<<pw>> -d mysql:8"),
+    ("history", "docker login ghcr.io -u ada --password <<alnum:30>>"),
+    ("history", "gh auth login --with-token <<< ghp_<<alnum:36>>"),
+    ("history", "npm config set //registry.acme.test/:_authToken=<<alnum:40>>"),
+    ("history", "twine upload -u __token__ -p pypi-<<url:120>> dist/*"),
+    ("history", "git clone https://oauth2:<<alnum:20>>@gitlab.acme.test/eng/app.git"),
+    ("history", "git remote set-url origin https://ada:<<alnum:36>>@github.com/acme/app"),
+    ("git-credentials", "https://ada:<<alnum:40>>@bitbucket.org\n"),
+    ("http", "> GET /v1/me HTTP/1.1\n> Host: api.acme.test\n> Authorization: Bearer <<alnum:40>>\n> Accept: */*"),
+    ("http", "< Set-Cookie: sessionid=<<alnum:32>>; HttpOnly; Path=/; Secure"),
+    ("http", "Cookie: theme=dark; auth_token=<<hex:40>>; lang=en"),
+    ("http", "X-Api-Key: <<alnum:32>>\nContent-Type: application/json"),
+    ("http", "Proxy-Authorization: Basic <<b64of:ada:%>>"),
+    ("http", "X-Vault-Token: s.<<alnum:24>>"),
+    ("http", "curl -H 'PRIVATE-TOKEN: <<alnum:20>>' https://gitlab.acme.test/api/v4/projects"),
+    ("http", "curl -H \"Authorization: token <<hex:40>>\" https://api.github.com/user"),
+    ("http", "httpx.post(url, headers={'x-auth-token': '<<alnum:32>>'})"),
+    ("url", "https://hooks.slack.com/services/T02AB3CD4/B05EF6GH7/<<alnum:24>>"),
+    ("url", "https://discord.com/api/webhooks/1029384756102938475/<<url:68>>"),
+    ("url", "GET /callback?code=abc&access_token=<<alnum:40>>&state=x"),
+    ("url", "https://acct.blob.core.windows.net/c/f?sv=2022-11-02&se=2026-01-01&sr=b&sp=r&sig=<<alnum:42>>%3D"),
+    ("url", "amqp://guest2:<<alnum:16>>@rabbit:5672/%2F"),
+    ("url", "DATABASE_URL=postgres://app:<<alnum:20>>@db1:5432/orders?sslmode=require"),
+    ("conn", "Server=tcp:sql1,1433;Database=orders;User ID=app;Password=<<pw>>;Encrypt=True;"),
+    ("conn", "DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=<<b64:64>>;EndpointSuffix=core.windows.net"),
+    ("conn", "Endpoint=sb://acme.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=<<b64:32>>"),
+    ("conn", "host=db1 port=5432 user=app password=<<alnum:18>> dbname=orders sslmode=disable"),
+    ("conn", "jdbc:oracle:thin:app/<<alnum:14>>@//db1:1521/ORCL"),
+    ("sql", "CREATE USER 'app'@'%' IDENTIFIED BY '<<pw>>';"),
+    ("sql", "ALTER ROLE app WITH LOGIN PASSWORD '<<pw>>';"),
+    ("sql", "CREATE LOGIN app WITH PASSWORD = N'<<pw>>', CHECK_POLICY = ON"),
+    ("sql", "UPDATE users SET password = '<<pw>>', updated_at = now() WHERE id = 7;"),
+    ("kube", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  password: <<b64:18>>\ntype: Opaque"),
+    ("kube", "apiVersion: v1\nkind: Secret\nstringData:\n  DB_PASS: <<pw>>"),
+    ("kube", "users:\n- name: admin\n  user:\n    token: <<alnum:64>>"),
+    ("kube", "        env:\n        - name: STRIPE_SECRET\n          value: \"<<alnum:32>>\""),
+    ("kube", "    client-key-data: <<b64:200>>"),
+    ("helm", "auth:\n  rootPassword: <<pw>>\n  replicationPassword: <<pw>>"),
+    ("helm", "helm upgrade app ./chart --set postgresql.auth.password=<<alnum:16>> --wait"),
+    ("compose", "    environment:\n      - POSTGRES_PASSWORD=<<pw>>\n      - TZ=UTC"),
+    ("ci", "2026-11-20T10:11:12.345Z ##[debug]NPM_TOKEN=npm_<<alnum:36>>"),
+    ("ci", "+ echo <<alnum:40>>\n+ docker login -u ci --password-stdin registry.acme.test"),
+    ("ci", "env:\n  SONAR_TOKEN: <<hex:40>>\n  NODE_ENV: test"),
+    ("terraform", "variable \"db_password\" {\n  type    = string\n  default = \"<<pw>>\"\n}"),
+    ("terraform", "  + master_password = \"<<pw>>\" -> (known after apply)"),
+    ("ansible", "ansible_ssh_pass: <<pw>>\nansible_user: deploy"),
+    ("gcloud", "$ gcloud auth print-access-token\nya29.<<url:140>>"),
+    ("python", "client = OpenAI(api_key=\"<<alnum:48>>\")"),
+    ("python", "app.secret_key = b'<<hex:32>>'"),
+    ("python", "conn = psycopg.connect(host='db1', user='app', password='<<pw>>')"),
+    ("ts", "const stripe = new Stripe(process.env.KEY ?? 'sk_test_<<alnum:24>>')"),
+    ("java", "spring.datasource.password=<<pw>>\nspring.mail.password=<<pw>>"),
+    ("xml", "<server>\n  <id>nexus</id>\n  <username>ci</username>\n  <password><<pw>></password>\n</server>"),
+    ("xml", "<add key=\"ApiSecret\" value=\"<<alnum:32>>\" />"),
+    ("pem", "-----BEGIN OPENSSH PRIVATE KEY-----\n<<body:openssh>>\n-----END OPENSSH PRIVATE KEY-----"),
+    ("pem", "     2\tkey: |\n<<numbered:rsa:cat>>"),
+    ("wrapped", "export GITHUB_TOKEN=<<key:github:12:backslash>>"),
+    ("wrapped", "the key is <<key:anthropic:60:indent>> so"),
+    ("chat", "sure, here's the root password for the staging box: <<pw>>"),
+    ("dotenv", "export const env = {\n  JWT_SECRET: '<<alnum:32>>',\n  PORT: 3000\n}"),
+    ("dotenv", "MAIL_PASSWORD=\"<<phrase>>\"\nMAIL_HOST=smtp.acme.test"),
+    ("dotenv", "SECRET_KEY_BASE=<<hex:64>>\nRAILS_ENV=production"),
+    ("ini", "[database]\nuser = app\npasswd = <<pw>>\n"),
+    ("toml", "[tool.deploy]\napi-token = \"<<alnum:40>>\""),
+    ("yaml", "smtp:\n  username: bot\n  password: '<<pw>>'\n  port: 587"),
+    ("json", "{\"user\":\"ada\",\"pass\":\"<<pw>>\",\"remember\":true}"),
+    ("json", "{\"refresh_token\": \"<<url:80>>\", \"expires_in\": 3600}"),
+    ("json", "\"auths\": {\"ghcr.io\": {\"auth\": \"<<b64of:ada:%>>\"}}"),
+    ("shell", "mysqldump --user=root --password=<<pw>> orders > dump.sql"),
+    ("shell", "echo '<<pw>>' | sudo -S apt-get update"),
+    ("shell", "echo \"ada:<<pw>>\" | chpasswd"),
+    ("shell", "read -s PW; # was <<pw>>\nPW=<<pw>> ./run.sh"),
+    ("shell", "wget --http-user=ada --http-password=<<pw>> https://files.acme.test/a.tgz"),
+    ("shell", "openssl rsa -in key.pem -passin pass:<<alnum:16>> -out plain.pem"),
+    ("shell", "gpg --batch --passphrase '<<pw>>' -d a.gpg"),
+    ("shell", "influx -username admin -password <<alnum:16>>"),
+    ("shell", "cqlsh -u cassandra -p <<alnum:16>> 10.0.0.5"),
+    ("shell", "sqlcmd -S db1 -U sa -P <<pw>> -Q 'select 1'"),
+    ("shell", "xfreerdp /v:win1 /u:ada /p:<<alnum:14>>"),
+    ("shell", "nmcli dev wifi connect Office password <<alnum:14>>"),
+    ("shell", "curl -X POST -d 'username=ada&password=<<alnum:14>>' https://acme.test/login"),
+    ("shell", "curl --data '{\"email\":\"a@b.test\",\"password\":\"<<alnum:14>>\"}' https://acme.test/login"),
+    ("shell", "aws configure set aws_secret_access_key <<aws>> --profile prod"),
+    ("shell", "op item create --category=login password=<<alnum:18>>"),
+    ("prompt", "AWS Access Key ID [None]: <<akia>>\nAWS Secret Access Key [None]: <<aws>>\nDefault region name [None]: eu-west-1"),
+    ("prompt", "Enter passphrase for key '/home/ada/.ssh/id_ed25519': <<pw>>"),
+    ("http", "Authorization: AWS4-HMAC-SHA256 Credential=<<akia>>/20261120/eu-west-1/s3/aws4_request"),
+    ("http", "authorization: Bearer <<jwt>>"),
+    ("http", "apikey: <<alnum:36>>\nprefer: return=minimal"),
+    ("http", "{'X-Shopify-Access-Token': 'shpat_<<hex:32>>'}"),
+    ("url", "redis://:<<alnum:20>>@cache:6379/0"),
+    ("url", "https://api.telegram.org/bot123456789:<<url:35>>/sendMessage"),
+    ("url", "sftp://backup:<<alnum:14>>@10.1.2.3/data"),
+    ("url", "https://maps.googleapis.com/maps/api/js?key=AIza<<url:35>>"),
+    ("conn", "Data Source=db1;Initial Catalog=orders;User Id=app;Pwd=<<pw>>;"),
+    ("conn", "mysql+pymysql://app:<<alnum:14>>@db1/orders"),
+    ("sql", "GRANT ALL ON *.* TO 'app'@'%' IDENTIFIED BY '<<pw>>' WITH GRANT OPTION;"),
+    ("sql", "SET PASSWORD FOR 'app'@'%' = PASSWORD('<<pw>>');"),
+    ("kube", "kubectl config set-credentials ci --token=<<alnum:48>>"),
+    ("ci", "  - secret: DEPLOY_KEY=<<alnum:40>>"),
+    ("pulumi", "pulumi config set --secret dbPassword <<alnum:18>>"),
+    ("wifi", "network={\n  ssid=\"Office\"\n  psk=\"<<pw>>\"\n}"),
+    ("wireguard", "[Interface]\nPrivateKey = <<b64:32>>\nAddress = 10.0.0.2/24"),
+    ("pem", "-----BEGIN RSA PRIVATE KEY-----\n<<body:rsa>>"),
+    ("wrapped", "token: <<key:slack:30:indent>>"),
+    ("chat", "you can log in with ada / <<pw>> until Friday"),
+    ("env", "export DB_PASS=\"with space <<pw>>\""),
+    ("env", "set -x API_TOKEN <<alnum:32>>"),
+    ("env", "API_KEY_2=<<alnum:32>>"),
+    ("curl", "curl -X POST https://api.acme.test/v1/items -H 'Accept: application/json' -u ci:<<alnum:16>>"),
+    ("http", "http -a bob:<<alnum:16>> GET https://api.acme.test"),
+    ("npmrc", "//registry.acme.test/:_authToken=<<url:36>>"),
+    ("aws", "the key is <<akia>> and the secret <<aws>> for staging"),
+    ("aws", "aws secretsmanager create-secret --name db-password --secret-string <<pw>>"),
+    ("argv", '["deploy", "--password", "<<pw>>"]'),
+    ("chat", "The API key is <<alnum:32>>"),
+    ("chat", "Use password `<<pw>>` for staging."),
+    ("xml", "<property name=\"password\"><<alnum:14>></property>"),
+    ("yaml", "api_token: >-\n    <<alnum:32>>"),
+    ("yaml", "- name: DB_PASSWORD\n  value: <<pw>>"),
+    ("python", "password: str = \"<<pw>>\""),
+    ("python", "os.environ.get('API_KEY', '<<alnum:32>>')"),
+    ("python", "HTTPBasicAuth('bob', '<<alnum:16>>')"),
+    ("go", "const apiToken string = \"<<alnum:32>>\""),
+    ("ruby", ":password => \"<<pw>>\""),
+    ("c", "char password[] = \"<<pw>>\";"),
+    ("words", "数据库的密码是<<alnum:14>>"),
+    ("words", "mật khẩu: <<alnum:14>>"),
+    ("words", "كلمة المرور: <<alnum:14>>"),
+    ("diff", "-  password: \"<<pw>>\""),
+    ("listing", "    12\tAPI_SECRET=<<alnum:32>>"),
+    ("expect", "expect \"assword:\"\nsend \"<<alnum:14>>\\r\""),
+    ("shell", "${DB_PASSWORD:-<<alnum:14>>}"),
+    ("json", '{"password": 314<<digits:9>>}'),
+    ("shell", "cargo login --registry acme <<alnum:32>>"),
+    ("redis", "127.0.0.1:6379> AUTH <<alnum:14>>"),
+    ("ci", "##vso[task.setvariable variable=DB_PASSWORD;issecret=true]<<alnum:14>>"),
+    ("totp", "otpauth://totp/a?issuer=x&secret=<<upper:20>>"),
+    ("cookie", "Cookie: theme=dark; session=<<alnum:32>>; lang=en"),
+    ("mnemonic", "mnemonic: <<seed>>"),
+]  # fmt: skip
+
+# Tokens as providers make them in 2026, by their documentation: `provider beginning<<mark>>...`, alone in a sentence.
+TOKENS = r"""
+anthropic sk-ant-api03-<<url:93>>AA sk-ant-admin01-<<url:93>>AA sk-ant-oat01-<<url:93>>AA
+openai sk-<<alnum:48>> sk-proj-<<url:74>>T3BlbkFJ<<url:74>> sk-svcacct-<<url:74>>T3BlbkFJ<<url:74>> sk-admin-<<url:58>>T3BlbkFJ<<url:58>>
+openai-like sk-<<hex:32>> sk-or-v1-<<hex:64>> sk-kimi-<<alnum:64>> sk-helicone-<<lower:7>>-<<lower:7>>-<<lower:7>>-<<lower:7>> sk-lf-<<uuid>>
+google AIza<<url:35>> AQ.Ab8R<<url:45>> GOCSPX-<<url:28>> ya29.<<url:140>> 1//0<<url:60>>
+bedrock ABSK<<base64:120>>= bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t<<base64:300>>
+models gsk_<<alnum:52>> xai-<<alnum:80>> pplx-<<alnum:48>> r8_<<alnum:37>> hf_<<alnum:34>> fw_<<alnum:22>> tgp_v1_<<url:43>> csk-<<lower:48>> nvapi-<<url:64>>
+models pa-<<url:43>> jina_<<hex:32>><<url:28>> flp_<<alnum:40>> llx-<<alnum:48>> tvly-dev-<<alnum:32>> fc-<<hex:32>> BSA<<url:28>> pcsk_<<alnum:6>>_<<alnum:63>> ck-<<alnum:44>>
+models lsv2_pt_<<hex:32>>_<<hex:10>> bt-st-<<alnum:40>> wandb_v1_<<url:77>> rpa_<<capital:36>><<lower:6>> e2b_<<hex:40>> dtn_<<hex:64>> bb_live_<<url:27>> bu_<<url:43>>
+models <<hex:32>>.<<alnum:15>>X <<uuid>>:<<hex:32>> crsr_<<hex:64>> key_<<hex:64>> apk_user_<<base64:60>> sk_<<hex:48>> sk_car_<<alnum:22>> app-<<alnum:24>> ak-<<alnum:22>>
+code ghp_<<alnum:36>> gho_<<alnum:36>> ghs_<<alnum:36>> ghr_<<alnum:76>> github_pat_<<alnum:22>>_<<alnum:59>> glpat-<<url:20>> glrt-<<url:20>> gldt-<<url:20>> glptt-<<hex:40>>
+code ATATT3<<url:180>>=<<hex:8>> ATCTT3xFfG<<url:160>>=<<hex:8>> BBDC-<<base64:44>> npm_<<alnum:36>> pypi-AgEIcHlwaS5vcmc<<url:150>> rubygems_<<hex:48>> oy2<<lower:43>>
+code dckr_pat_<<url:27>> dckr_oat_<<url:32>> AKCp<<alnum:69>> squ_<<hex:40>> sktsec_<<alnum:40>>_api bkua_<<hex:40>> CCIPAT_<<alnum:22>>_<<hex:40>> PMAK-<<hex:24>>-<<hex:34>>
+code pat.<<url:22>>.<<alnum:24>>.<<alnum:20>> sgp_<<hex:16>>_<<hex:40>> API-<<capital:26>> rdme_<<lower:70>> mint_<<alnum:24>> gb_api_<<alnum:40>> CLOJARS_<<lower:60>> cio<<alnum:32>>
+hosts vcp_<<alnum:56>> vck_<<alnum:56>> vercel_blob_rw_<<alnum:16>>_<<alnum:30>> nfp_<<alnum:36>> rnd_<<alnum:28>> fm2_<<base64:200>> HRKU-AA<<url:58>> dop_v1_<<hex:64>>
+hosts cfut_<<alnum:40>><<hex:8>> cfat_<<alnum:40>><<hex:8>> v1.0-<<hex:24>>-<<hex:146>> AKIA<<upper:16>> ASIA<<upper:16>> LTAI<<alnum:20>> SCW<<capital:17>> AKID<<alnum:32>>
+hosts hvs.<<url:95>> hvb.<<url:140>> pul-<<hex:40>> dp.pt.<<alnum:43>> dp.st.prd.<<alnum:43>> <<alnum:14>>.atlasv1.<<url:67>> tskey-auth-<<alnum:12>>CNTRL-<<alnum:32>> nbp_<<alnum:36>>
+hosts ops_eyJ<<base64:260>> A3-<<upper:6>>-<<upper:11>>-<<upper:5>>-<<upper:5>>-<<upper:5>> AGE-SECRET-KEY-1<<upper:58>> K005<<base64:27>> sha256~<<url:43>> ptr_<<base64:43>>=
+azure <<alnum:3>>8Q~<<url:34>> <<alnum:52>>JQQJ99<<alnum:26>> <<alnum:76>>AZDO<<alnum:4>> <<base64:76>>+ASt<<base64:6>>== <<base64:42>>+ACR<<base64:6>> <<base64:33>>AzCa<<base64:5>>=
+data napi_<<lower:64>> npg_<<alnum:12>> sbp_<<hex:40>> sb_secret_<<url:31>> pscale_tkn_<<url:43>> pscale_pw_<<url:43>> mdb_sa_sk_<<url:40>> xau_<<alnum:33>> AVNS_<<url:19>>
+data dapi<<hex:32>> 4b1d<<alnum:38>> cflt<<base64:60>> dbtc_<<url:43>> pnu_<<alnum:36>> pat<<alnum:14>>.<<hex:64>> prod:happy-animal-123|<<base64:120>>= secret-token:<<alnum:36>>
+watch phc_<<alnum:43>> phx_<<alnum:43>> sntryu_<<hex:64>> sntrys_eyJ<<base64:180>>_<<base64:43>> glsa_<<alnum:32>>_<<hex:8>> glc_eyJ<<base64:120>>= NRAK-<<capital:27>> hcaik_<<lower:58>>
+watch xaat-<<uuid>> pylf_v1_us_<<alnum:43>> dt0c01.<<capital:24>>.<<capital:64>> rootly_<<hex:64>> cu_<<hex:32>> sdk-<<uuid>> secret-<<alnum:43>> <<hex:32>>FFFFNRAL
+talk xoxb-<<digits:12>>-<<digits:13>>-<<alnum:24>> xoxp-<<digits:12>>-<<digits:12>>-<<digits:13>>-<<hex:32>> xapp-1-A<<capital:10>>-<<digits:13>>-<<hex:64>> SG.<<url:22>>.<<url:43>>
+talk M<<alnum:23>>.G<<alnum:5>>.<<url:38>> <<digits:10>>:AA<<url:33>> SK<<hex:32>> key-<<hex:32>> <<hex:32>>-<<hex:8>>-<<hex:8>> <<hex:32>>-us21 xkeysib-<<hex:64>>-<<alnum:16>> re_<<alnum:8>>_<<alnum:24>>
+talk os_v2_app_<<lower:103>> pat-na1-<<uuid>> pat-eu1-<<uuid>> 1000.<<hex:32>>.<<hex:32>> KEY0<<capital:0>>1A2B<<digits:28>>_<<alnum:22>> syt_<<alnum:12>>_<<alnum:20>>_<<alnum:6>> whsec_<<base64:32>>
+money sk_live_<<alnum:99>> sk_test_<<alnum:24>> rk_live_<<alnum:99>> sq0csp-<<url:43>> EAAA<<url:60>> rzp_live_<<alnum:14>> FLWSECK-<<hex:32>>-X pdl_live_apikey_<<lower:26>>_<<alnum:22>>_<<alnum:3>>
+money polar_oat_<<alnum:43>> access-production-<<uuid>> shippo_live_<<hex:40>> EZAK<<alnum:54>> duffel_live_<<url:43>> live_<<hex:35>> live_<<alnum:30>> shpat_<<hex:32>> ck_<<hex:40>>
+work lin_api_<<alnum:40>> ntn_<<digits:11>><<alnum:35>> secret_<<alnum:43>> figd_<<url:40>> ATTA<<hex:64>><<digits:8>> 2/<<digits:16>>/<<digits:16>>:<<hex:32>> sl.u.<<url:140>> tfp_<<url:59>>
+work CFPAT-<<url:43>> apify_api_<<alnum:36>> pk.<<lower:60>>.<<lower:22>> sk.eyJ<<url:60>>.<<url:22>> n8n_api_<<lower:40>> signkey-prod-<<hex:64>> tr_prod_<<alnum:20>> aio_<<alnum:28>>
+unknown newco_sk_<<alnum:32>> acme_pat_<<alnum:40>> foo-key-<<alnum:36>> bar_secret_<<alnum:30>> tok_<<alnum:32>> pat_<<alnum:64>>
+urls https://hooks.slack.com/services/T<<capital:9>>/B<<capital:10>>/<<alnum:24>> https://discord.com/api/webhooks/<<digits:19>>/<<url:68>> https://hooks.zapier.com/hooks/catch/<<digits:8>>/<<lower:7>>/
+urls https://acme.webhook.office.com/webhookb2/<<uuid>>@<<uuid>>/IncomingWebhook/<<hex:32>>/<<uuid>> https://hook.eu2.make.com/<<lower:32>> https://x.tines.com/webhook/<<hex:32>>/<<hex:32>>
+urls https://oapi.dingtalk.com/robot/send?access_token=<<hex:64>> https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=<<uuid>> https://open.feishu.cn/open-apis/bot/v2/hook/<<uuid>>
+urls https://acct.blob.core.windows.net/c/f?sv=2022-11-02&sr=b&sig=<<base64:43>>%3D https://b.s3.amazonaws.com/k?X-Amz-Expires=60&X-Amz-Signature=<<hex:64>>
+urls https://storage.googleapis.com/b/o?X-Goog-Signature=<<hex:256>> https://acme.test/f?token=<<alnum:32>> https://acme.test/cb#access_token=<<url:43>> https://f.azurewebsites.net/api/f?code=<<url:54>>==
+urls https://eth-mainnet.g.alchemy.com/v2/<<url:32>> https://api.netlify.com/build_hooks/<<hex:24>> https://api.vercel.com/v1/integrations/deploy/prj_<<alnum:28>>/<<alnum:10>> https://bob:<<alnum:16>>@h.test/x
+"""
+IN_SENTENCES = (
+    "use {} now", "{}", "it is {}.", "`{}`", "the key ({}), then go on", "export NEW_NAME={}", "Authorization: Bearer {}",
+    '{{"apiKey": "{}"}}', "before\n{}\nafter", "x = '{}'", "\x1b[32m{}\x1b[0m", 'out: "{{\\"log\\": \\"\\n{}\\n\\"}}"',
+)  # fmt: skip
+"""Where a token stands: alone, in code, in a header, in colour, in JSON within JSON."""
+
+# No secrets: hashes and ids, place-holders, lines of documents and code. A line each, `\n` is a line end.
+INNOCENT = r'''
+<<uuid>>
+commit <<hex:40>>
+index <<hex:7>>..<<hex:7>> 100644
+sha256:<<hex:64>>
+integrity sha512-<<base64:86>>==
+"integrity": "sha384-<<base64:64>>"
+h1:<<base64:43>>=
+image: ghcr.io/acme/app@sha256:<<hex:64>>
+d41d8cd98f00b204e9800998ecf8427e  empty.txt
+<img src="data:image/png;base64,iVBORw0KGgo<<base64:400>>">
+toolu_01<<alnum:22>> msg_01<<alnum:22>> req_011<<alnum:21>>
+call_<<alnum:24>> resp_<<hex:48>> fc_<<hex:48>> chatcmpl-<<alnum:29>> run_<<alnum:24>>
+"sessionId": "<<uuid>>", "parentUuid": "<<uuid>>"
+traceparent: 00-<<hex:32>>-<<hex:16>>-01
+etag: W/"<<hex:32>>"
+x-amz-request-id: <<capital:16>>
+arn:aws:iam::<<digits:12>>:role/deploy-<<lower:8>>
+pod/api-<<lower:10>>-<<lower:5>> Running
+chunk-<<capital:8>>.js main.<<hex:20>>.css
+node_modules/.cache/babel-loader/<<hex:64>>.json
+Linux-node-<<hex:64>>
+cache_key_<<hex:40>>
+snapshot-<<digits:12>> ami-<<hex:17>> vpc-<<hex:17>> i-<<hex:17>>
+01<<capital:24>>
+pi_<<alnum:24>> cus_<<alnum:14>> evt_<<alnum:24>>
+price_1<<alnum:23>> prod_<<alnum:14>>
+/tmp/pytest-of-bob/pytest-12/test_token_<<hex:8>>0
+gist.github.com/bob/<<hex:32>>
+https://youtu.be/<<url:11>>?t=10
+https://docs.google.com/document/d/<<url:44>>/edit
+https://acme.test/a%20b?x=1%2F2&page=100%25&utm_source=x&session_count=2
+ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI<<base64:43>> bob@host
+SHA256:<<base64:43>> bob@host (ED25519)
+-----BEGIN CERTIFICATE-----\n<<base64:64>>\n<<base64:64>>\n-----END CERTIFICATE-----
+-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE<<base64:28>>\n<<base64:60>>\n-----END PUBLIC KEY-----
+"publicKey": "<<base64:43>>="
+publicKeyToken="<<hex:16>>"
+Sec-WebSocket-Key: <<base64:22>>==
+Cookie: theme=dark; lang=en; _ga=GA1.1.1234567890.1699999999
+sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx sk-ant-api03-xxxxxxxxxxxxxxxxxxxx sk-proj-...
+export OPENAI_API_KEY=sk-your-key-here
+ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ghp_1234567890abcdefghijklmnopqrstuvwxyz
+AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY
+AWS_SECRET_ACCESS_KEY=<your-secret-key> TOKEN=${TOKEN:-} PASSWORD=$1 API_KEY=***
+xoxb-your-token-here hf_YOUR_TOKEN_HERE sk_test_your_stripe_key re_123456789 nfp_XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX
+postgres://user:password@localhost/db https://user:***@host https://<token>@github.com/acme/app
+Authorization: Bearer <token> Authorization: Bearer $TOKEN
+api_key = os.environ["API_KEY"] token = next(tokens) password = getpass.getpass("Password: ")
+password: str | None = None\nsecret_name: db-credentials\nmax_tokens=4096
+The password is asked for at the door, and the token of thanks is small.
+Passwords are stored in the password database. Enter your password below.
+key=lambda row: row.key2, sort_keys=True, KEYWORD_ONLY = _ParameterKind.KEYWORD_ONLY
+"""`https://user:password@`, also with"""\n_X = "1"
+'price_key': 'cache_write_5m_mtok'
+spec = "key1=value1//key2=value2//..."
+if '-----BEGIN PRIVATE KEY-----' in text:
+const { password, ...rest } = user; type Token = { kind: 'word2' };
+curl -u $USER:$PASSWORD https://x; docker run -u root -p 8080:80 nginx2; ps -u bob -p 12345678
+log in at https://a.test/login2/step3 or login with sso/v2
+main.c:5432:12:warning:unused and tests/a.py:5432:error:b:c
+it costs $1 or $5 a month; echo $1$2
+the task-abcdefghijklmnopqrstuvwxyz and disk-usage-report-2026-11-28-final
+pk_column_name_of_table sk_learn_model_v2_final test_token_is_refused_when_2_keys_match
+$2 of 3; s.split("."); re_compile_pattern_1; am_i_ready; hb_interval_ms_5000; key_of_row_12
+mnemonic = "dcb "
+secret-santa-list-2026-for-the-whole-team app-settings-for-production-2
+'''

@@ -1,0 +1,105 @@
+"""Secrets are taken out, whatever is around them; what is none stays; a text costs its length."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from monocontext.sessions.redaction import Redactor
+from monocontext.sessions.secret_search import find_secrets
+from tests.sessions.secret_texts import IN_SENTENCES, INNOCENT, TEXTS, TOKENS, fill, survives
+
+SEED = 11
+INNOCENTS = [line.replace("\\n", "\n") for line in INNOCENT.strip().splitlines()]
+
+
+def test_recall() -> None:
+    """At least 97 % of the texts, plain and as JSON in a tool's result, have lost each of their secrets whole."""
+    rng = random.Random(SEED)
+    missed, count = [], 0
+    for kind, template in TEXTS:
+        for form in (str, str, json.dumps):
+            text, pieces = fill(template, rng)
+            assert pieces, kind
+            content = [{"type": "tool_result", "tool_use_id": "t", "content": f"I looked:\n{form(text)}\nand so on."}]
+            record = {"type": "user", "message": {"role": "user", "content": content}}
+            out = Redactor().record(record)["message"]["content"][0]["content"]
+            count += 1
+            missed += [(kind, text)] * any(survives(piece, out) for piece in pieces)
+    assert count > 1000
+    assert len(missed) <= 0.03 * count, missed
+
+
+@pytest.mark.parametrize(
+    "provider", [line.partition(" ") for line in TOKENS.strip().splitlines()], ids=lambda row: row[0]
+)
+def test_tokens_of_providers(provider: tuple[str, str, str]) -> None:
+    """A token alone in a sentence is taken out: at least 97 % of ten tokens of each provider's in each place."""
+    rng = random.Random(SEED)
+    missed, count = [], 0
+    for template in provider[2].split():
+        for place in IN_SENTENCES * 3:
+            token, pieces = fill(template, rng)
+            out = Redactor().text(place.format(token))
+            count += 1
+            missed += [(place, token, out)] * any(len(piece) > 7 and survives(piece, out) for piece in pieces)
+    assert len(missed) <= 0.03 * count, missed[:5]
+
+
+def test_innocent_texts_stay() -> None:
+    rng = random.Random(SEED)
+    texts = [fill(line, rng)[0] for line in INNOCENTS for _ in range(5)]
+    shown = [form(text) for text in texts for form in (str, json.dumps, "+{}".format, "I saw {} there".format)]
+    assert len(shown) >= 540
+    assert [(text, found) for text in shown if (found := Redactor().text(text)) != text] == []
+
+
+@pytest.mark.slow
+def test_source_code_stays() -> None:
+    """At most one finding for each MB of the standard library, most of them examples of passwords."""
+    files = [path for path in Path(json.__file__).parents[1].rglob("*.py") if "site-packages" not in path.parts]
+    texts = [path.read_text(errors="replace") for path in files]
+    size, findings = sum(map(len, texts)), sum(len(find_secrets(text)) for text in texts)
+    assert size > 15e6
+    assert findings <= size / 0.5e6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "key=", 'password="', "-eyJ", "sk-ant-", "tokens: [", "-----BEGIN RSA PRIVATE KEY-----\n", "-----END RSA PRIVATE KEY-----\n",
+        "a", "A/", "\\", "\\n", '\\"', "%25", "\n", " ", "curl ", "echo a ", "a://x:", '"name": "password", ', "<password ",
+        '"token" { ', "authorization: ", "cookie: a=aaaaaaaaa; ", "1|", "password for ", "secret key ", "a" * 70 + "\n", "abc1\\\n",
+        "a:5432:", "echo x | sudo ", "AKIA" + "A" * 16 + " ", "密码", "PuTTY-User-Key-File-2:", "QUJD" * 15 + "\n", "a.", "MIIEo",
+        "-----BEGIN PRIVATE KEY-----\n" + ("A" * 64 + "\n") * 3, "password: ab1 cd2 ", "wg genkey\nabcd1", "login <<< ", "sudo -S <<EOF\n",
+        " \\\n", "ssh-keygen -N 'a b ", "pass: 'a ", "<(echo a1", "password={'a1b2c3d4',", "a/b:1:QUJD\n", "> abc1\n", "'sudo', '-S', input='",
+        "redis> auth a1", "login a/b1 ", "echo a | secret put ", "a_key_", "sk_a_", "+ASt", "a" * 60 + "JQQJ99", "signature=", "ab_pat_a1b2",
+    ],
+)  # fmt: skip
+def test_cost_grows_as_the_length(unit: str) -> None:
+    """Four times the text costs about four times as much, whatever is in it; a square would be sixteen times."""
+
+    def seconds(size: int) -> float:
+        text = (unit * (size // len(unit) + 1))[:size]
+        best = float("inf")
+        for _ in range(3):
+            begin = time.process_time()
+            find_secrets(text)
+            best = min(best, time.process_time() - begin)
+        return best
+
+    assert seconds(40_000) < 10 * seconds(10_000) + 0.005
+
+
+def test_a_long_text_hides_none() -> None:
+    rng = random.Random(SEED)
+    code = Path(json.decoder.__file__).read_text()
+    filled = [fill(template, rng) for _, template in TEXTS if "\n" not in template]
+    out = Redactor().text("\n\n".join(f"{code[i * 20 : i * 20 + 200]}\n\n{text}" for i, (text, _) in enumerate(filled)))
+    left = [piece for _, pieces in filled for piece in pieces if survives(piece, out)]
+    assert len(left) <= 0.03 * len(filled), left
