@@ -26,6 +26,12 @@ Where = Annotated[str | None, Option("--settings", help="Settings file to use in
 Print = Annotated[bool, Option("--print", help="Print the settings instead of writing them.")]
 
 
+CODEX_TRUST = (
+    "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` says nothing of others: "
+    "start `codex` there once, and accept both when it asks"
+)
+
+
 def install(
     place: Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive.")] = None,
     agent: AgentName = "claude-code",
@@ -69,6 +75,7 @@ def install(
     if compile_after:
         uploading += ["--compile", "--max-dollars", f"{max_dollars:g}"]
     uploading += ["--anonymous"] if "anonymous" in s3 else []
+    uploading += ["--user"] if user else []
     path = Path(file) if file else target.settings_path(Path.cwd(), user)
     merged = settings.add_hooks(settings.read_settings(path), target, [*uploading, "--agent", target.name])
     if show:
@@ -82,7 +89,7 @@ def install(
         skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
         click.echo(f"skill in {skill}")
     secrets = "with its secrets" if no_redact else "without its secrets"
-    _say_what_follows(target, path, merged, f"{secrets}, to {where}", where, user, file)
+    _say_what_follows(target, f"{secrets}, to {where}", where, user, file)
 
 
 def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where = None, show: Print = False) -> None:
@@ -111,28 +118,19 @@ def run(context: click.Context) -> None:
     raise click.exceptions.Exit(main(context.args))
 
 
-def _say_what_follows(
-    target: settings.AgentSettings,
-    path: Path,
-    merged: settings.Settings,
-    how: str,
-    where: str,
-    user: bool,
-    file: str | None,
-) -> None:
-    """Print what happens from now on, what is missing, and the commands to try and to undo the hooks."""
-    from monocontext.sessions.hook_state import what_is_missing
-
-    ends = "when it ends, and " if any(event == "SessionEnd" for event, *_ in target.events) else ""
+def _say_what_follows(target: settings.AgentSettings, how: str, where: str, user: bool, file: str | None) -> None:
+    """Print what happens from now on, and the commands to try and to undo the hooks."""
+    ends = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
     click.echo(
         f"from now on: a session {'of yours' if user else 'in this directory'} begins with the team's brief, where "
-        f"`rlm compile` has made one, and is uploaded {ends}after its answers, at most once a minute, {how}"
+        f"`rlm compile` has made one, and is uploaded {ends}before it is compacted and after its answers, at most once "
+        f"a minute, {how}; so are {'all others of yours' if user else 'others of this project'} that the archive lacks"
     )
-    missing = what_is_missing(target, path, merged) if not file else ""
-    if missing:
-        click.echo(f"missing: {missing}")
-    then = ", after that" if missing else ""
-    click.echo(f"to try it{then}: {target.example}, and look with: monocontext sessions list {shlex.quote(where)}")
+    if clean_up := settings.describe_clean_up(target, Path.cwd()):
+        click.echo(clean_up)
+    if target.name == "codex":
+        click.echo(CODEX_TRUST)
+    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(where)}")
     more = [*(["--user"] if user else []), *(["--settings", file] if file else [])]
     agent = [] if target.name == "claude-code" else ["--agent", target.name]
     click.echo(f"to undo it: {shlex.join(['monocontext', 'hooks', 'uninstall', *agent, *more])}")

@@ -1,9 +1,10 @@
-"""The commands `sessions ...`: upload transcripts of coding agents to an archive; list, show and search them."""
+"""The commands `sessions ...`: upload transcripts of coding agents to an archive; list, show, search, pull them."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -19,7 +20,6 @@ from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls, fail, say, say_row
 from monocontext.cli.settings import setting_from_file
 from monocontext.errors import MonocontextError
-from monocontext.sessions.names import key_part
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Project, Sessions
@@ -67,7 +67,7 @@ def upload(
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Upload the latest session, the named ones, or all; only the new part of each."""
+    """Upload the latest session, the named ones, or all; those that are in the archive already are left out."""
     from monocontext.sessions.identity import user_at_machine
     from monocontext.sessions.upload import upload_session
 
@@ -89,7 +89,7 @@ def upload(
                     told = str(error)  # an `OSError` names the file itself
                     fail("monocontext", told if str(file.path) in told else f"{file.path}: {told}")
                     continue
-                if not watch or report.records:
+                if not watch or report.bytes:
                     _print_report(report, as_json)
             if not watch:
                 break
@@ -179,54 +179,71 @@ def search(
         raise click.exceptions.Exit(1)
 
 
-def index(
+def pull(
+    session: Annotated[str | None, Argument(help="The id of the session, or the beginning of it.")] = None,
     place: Place = None,
     to: To = None,
-    project: ProjectName = None,
-    rebuild: Annotated[bool, Option("--rebuild", help="Write all filters again.")] = False,
+    into: Annotated[
+        str, Option("--into", metavar="DIR", help="Clone in which the session goes on; by default this directory.")
+    ] = ".",
+    latest: Annotated[bool, Option("--latest", help="The last session of this repository, from any machine.")] = False,
+    project: Annotated[
+        str | None, Option("--project", "-p", help="Its project; by default that of the repository.")
+    ] = None,
     *,
     s3: S3,
+    as_json: AsJson = False,
 ) -> None:
-    """Write search filters for sessions without any, which older versions uploaded."""
+    """Fetch a session, so that Claude Code or Codex goes on with it in this clone of its repository."""
+    from monocontext.sessions.pull import pull_session
+
+    if latest and session and place is None:  # the one argument is the archive
+        session, place = None, session
+    if latest == (session is not None):
+        raise MonocontextError("name one session by its id, or take the last one of this repository with --latest")
     with _open_archive(place_of(to or place), s3) as archive:
-        for each in _projects(archive, project):
-            say(f"{each.name}: {each.index(rebuild=rebuild)} texts got search filters")
+        done = pull_session(archive, session, Path(into), project)
+    if as_json:
+        fields = {name: str(getattr(done, name)) for name in ("session_id", "agent", "path", "folder")}
+        print(json.dumps({**fields, "new": done.is_new, "records": done.records, "redacted": done.redacted}))
+        return
+    if not done.is_new:
+        say(f"{done.session_id} is here already, as long or longer: {done.path}")
+    else:
+        say(f"{done.session_id}: {done.records} records in {done.path}")
+    if done.redacted:
+        say(f"{done.redacted} secrets or parts of it were redacted, and stay so: the agent sees [REDACTED:...] there")
+    go = [] if done.folder == Path.cwd().resolve() else ["cd", str(done.folder), "&&"]
+    say("go on with it: " + " ".join([each if each == "&&" else shlex.quote(each) for each in [*go, *done.command]]))
 
 
-def sync(as_json: AsJson = False) -> None:
-    """Upload the sessions that hooks have put into the spool of this machine. Exits with 1 if some are left."""
-    from monocontext.sessions.worker import work
+def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = False) -> None:
+    """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
+    from monocontext.cli.hooks import CODEX_TRUST
+    from monocontext.sessions import settings
+    from monocontext.sessions.hook import log_path
 
-    log = (lambda text: say(text, err=True)) if as_json else say
-    left = work(time.time(), log, (lambda report: _print_report(report, True)) if as_json else None)
-    if left:
-        fail("monocontext", f"{left} uploads are kept for later")
-        raise click.exceptions.Exit(1)
-
-
-def status(place: Place = None, to: To = None, project: ProjectName = None, *, s3: S3, as_json: AsJson = False) -> None:
-    """Show this machine's hooks, its waiting uploads, and the cost of compiling each project."""
-    from monocontext.sessions import spool
-    from monocontext.sessions.hook_state import find_hooks
-    from monocontext.sessions.spending import CostLedger, today
-
-    waiting, failed, hooks = len(spool.jobs()), len(spool.failed_jobs()), find_hooks(Path.cwd())
+    here, hooks, notes = Path.cwd(), [], []
+    for agent in settings.AGENTS.values():
+        paths = [agent.settings_path(here, is_user) for is_user in (False, True)]
+        found = [path for path in paths if settings.has_hooks(settings.read_settings(path))]
+        hooks += [f"hooks of {agent.name} in {path}" for path in found]
+        if clean_up := settings.describe_clean_up(agent, here):
+            notes.append(clean_up)
+        if found and agent.name == "codex":
+            notes.append(CODEX_TRUST)
     if not as_json:
-        for each in hooks:
-            say(f"hooks of {each.agent} in {each.path}: {each.missing or 'nothing is missing'}")
-        if not hooks:
-            say("no hooks for this directory: monocontext hooks install")
-        say(f"this machine: {waiting} uploads wait, {failed} were put aside; log: {spool.log_path()}")
-    missing = [f"{each.path}: {each.missing}" for each in hooks if each.missing]
+        for line in hooks or ["no hooks for this directory: monocontext hooks install"]:
+            say(line)
+        for line in [*notes, f"log of uploads: {log_path()}"]:
+            say(line)
     with _open_archive(place_of(to or place), s3) as archive:
-        for one in _projects(archive, project):
-            spent = CostLedger(archive.store, key_part(one.name, "project")).load()
-            now, ever, calls = spent.dollars(today()), spent.dollars(), spent.calls()
+        for project in _projects(archive, None):
+            count = len(project.list_sessions())
             if as_json:
-                fields = {"project": one.name, "waiting": waiting, "failed": failed, "calls": calls}
-                print(json.dumps({**fields, "dollars_today": now, "dollars": ever, "missing": missing}))
+                print(json.dumps({"project": project.name, "sessions": count, "hooks": hooks, "notes": notes}))
             else:
-                say(f"{one.name}: ${now:.4f} spent today, ${ever:.4f} in {len(spent.days)} days, {calls} calls")
+                say(f"{project.name}: {count} sessions")
 
 
 def place_of(given: str | None) -> str:
@@ -320,14 +337,13 @@ def _around(text: str, keyword: str) -> str:
 
 
 app = CommandGroup(
-    "Upload sessions of coding agents without their secrets; list, show and search them.",
+    "Upload sessions of coding agents without their secrets; list, show, search and go on with them.",
     {
         "upload": upload,
+        "pull": pull,
         "status": status,
         "list": list_sessions,
         "show": show,
         "search": search,
-        "index": index,
-        "sync": sync,
     },
 )

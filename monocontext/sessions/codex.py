@@ -30,6 +30,14 @@ _CALLS = {
     "image_generation_call": "revised_prompt",
 }
 """The types of items that are calls of tools, each with the field that has the arguments."""
+_COMPLETED = {
+    "CommandExecution": "exec_command",
+    "FileChange": "apply_patch",
+    "McpToolCall": "mcp",
+    "DynamicToolCall": "tool",
+    "WebSearch": "web_search",
+}
+"""The types of completed items that are calls of tools, each with the name of the tool that it does not give."""
 _RESULTS = frozenset(["function_call_output", "custom_tool_call_output", "tool_search_output"])
 LEFT_OUT = {
     "reasoning": "encrypted",
@@ -49,10 +57,15 @@ LEFT_OUT = {
 _TWIN_SECONDS = 0.5
 """The most time between two records of one event."""
 _TWIN_RECORDS = 4
-"""A file has each message twice, as an item and as an event. The second is so much later at most, by its time or, if it
-has none, by its number."""
+"""A file has each message twice or more, as an item and as events. The second is so much later at most, by its time or,
+if it has none, by its number."""
 _REPLAY_SECONDS = 1.0
 """A fork first copies its parent's records, all at once. A record that is so much later is its own."""
+
+
+def home() -> Path:
+    """The folder of Codex of this user."""
+    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
 
 def _rollouts(folder: Path) -> list[Path]:
@@ -61,19 +74,19 @@ def _rollouts(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A message that the file may have a second time, in the other form."""
+    """A message that the file may have again, in another form."""
 
     role: str
     text: str
-    form: str
-    """`item` or `event`."""
     seconds: float | None
     number: int
     """Number of the record."""
+    forms: set[str]
+    """The forms in which it was read: `item`, `event`, `completed`."""
 
     def is_twin_of(self, other: _Message) -> bool:
-        """Whether both are the same message in two forms."""
-        if (self.role, self.text) != (other.role, other.text) or self.form == other.form:
+        """Whether both are the same message in different forms."""
+        if (self.role, self.text) != (other.role, other.text) or self.forms & other.forms:
             return False
         if self.seconds is None or other.seconds is None:
             return abs(self.number - other.number) <= _TWIN_RECORDS
@@ -91,8 +104,10 @@ class _CodexTurns(TurnMaker):
         self._is_replay = False
         self._is_prompt_inherited = False
         self._before_prompts: list[int] = []
-        self._single: deque[_Message] = deque(maxlen=64)
-        """Messages that have been read in one form."""
+        self._messages: deque[_Message] = deque(maxlen=64)
+        """The last messages."""
+        self._shown: set[str] = set()
+        """The ids of calls whose completed form came first."""
         self._number = 0
 
     def feed(self, record: Record) -> list[Turn]:
@@ -177,7 +192,24 @@ class _CodexTurns(TurnMaker):
             return self._rolled_back(item, record)
         if kind == "thread_name_updated" and not self._is_replay:
             self.title = _word(item, "thread_name")[:200] or self.title
+        if kind == "item_completed" and isinstance(item.get("item"), dict):
+            return self._completed_turns(item["item"], record)
         return []  # the file has all other events as items, too
+
+    def _completed_turns(self, item: Record, record: Record) -> list[Turn]:
+        """The turns of an item that its thread shows; most files have it a second time, as the model saw it."""
+        kind = str(item.get("type"))
+        if kind in ("UserMessage", "AgentMessage"):
+            role = "user" if kind == "UserMessage" else "assistant"
+            return self._message_turns(role, content_text(item.get("content") or item.get("text")), record, "completed")
+        if kind not in _COMPLETED or str(item.get("id")) in self._tools:
+            return []
+        self._shown.add(str(item.get("id")))
+        tool = self._tools[str(item.get("id"))] = str(item.get("tool") or _COMPLETED[kind])
+        asked = next((item[name] for name in ("command", "arguments", "query", "changes") if item.get(name)), "")
+        told = next((item[name] for name in ("aggregated_output", "result", "error", "stdout") if item.get(name)), "")
+        turns = self._turn("assistant", "tool_use", as_text(asked) or "[no arguments]", record, tool=tool)
+        return turns + self._turn("tool", "tool_result", _output_text(told), record, tool=tool)
 
     def _item_turns(self, item: Record, record: Record) -> list[Turn]:
         kind = str(item.get("type") or item.get("record_type"))
@@ -187,8 +219,12 @@ class _CodexTurns(TurnMaker):
             return self._message_turns(role, content_text(item.get("content")), record, "item")
         if kind == "agent_message":
             return self._agent_turns(item, record, "item")
+        if self._shown & {call, str(item.get("id"))}:
+            return []
         if kind in _CALLS:
-            tool = self._tools[call] = str(item.get("name") or kind.removesuffix("_call"))
+            tool = self._tools[str(item.get("id"))] = self._tools[call] = str(
+                item.get("name") or kind.removesuffix("_call")
+            )
             asked = as_text(item.get(_CALLS[kind]) or "")
             turns = self._turn("assistant", "tool_use", asked or "[no arguments]", record, tool=tool)
             if kind == "image_generation_call" and item.get("result"):
@@ -224,12 +260,12 @@ class _CodexTurns(TurnMaker):
         return self._once("assistant", f"{who}\n{content_text(item.get('content')).strip()}", record, form)
 
     def _once(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
-        message = _Message(role, text.strip(), form, _seconds(record), self._number)
-        for other in self._single:
+        message = _Message(role, text.strip(), _seconds(record), self._number, {form})
+        for other in self._messages:
             if message.is_twin_of(other):
-                self._single.remove(other)
+                other.forms.add(form)
                 return []
-        self._single.append(message)
+        self._messages.append(message)
         return self._turn(role, "text", text, record)
 
     def _rolled_back(self, item: Record, record: Record) -> list[Turn]:
@@ -296,9 +332,8 @@ class Codex(SessionReader):
 
     def discover(self) -> Iterator[SessionFile]:
         """The sessions, including archived ones and those of subagents, in any order."""
-        root = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
         for folder in _FOLDERS:
-            yield from sessions_of(_rollouts(root / folder), self)
+            yield from sessions_of(_rollouts(home() / folder), self)
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents. They began later, which the names of the files show."""

@@ -1,7 +1,8 @@
-"""Run as an agent's hook: `monocontext-hook session-end|stop|session-start --url URL ...`.
+"""Run as an agent's hook: `monocontext-hook session-start|pre-compact|stop|session-end --url URL ...`.
 
-At the end of a session the hook writes a job and starts a worker, which uploads the session: agents may kill a slow
-hook at the end of a session. At the beginning it prints the brief. It imports little, since the agent waits for it.
+Each hook starts a process of its own that uploads what the archive lacks, and leaves it: agents kill slow hooks. At the
+beginning of a session the hook prints the brief, and after a compaction where the session is. It imports little, since
+the agent waits for it, and it ends with 0 whatever happens: an agent may stop at anything else.
 """
 
 from __future__ import annotations
@@ -13,39 +14,86 @@ import select
 import sys
 import time
 
-from monocontext.sessions import spool
-
-EVENTS = ("session-start", "session-end", "stop", "pre-compact")
-OPTIONS = (
-    "url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars", "max-dollars-per-day"
-)  # fmt: skip
+EVENTS = ("session-start", "pre-compact", "stop", "session-end")
+OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars")
+FLAGS = ("anonymous", "no-redact", "compile", "user")
 _URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")
 """The second one is set by our plugin in Claude Code."""
-FLAGS = ("anonymous", "no-redact", "compile")
 _MOST_BYTES = 4 << 20
 _IDLE_SECONDS = 2.0
 _MOST_SECONDS = 8.0
 """An agent may leave stdin open. So the hook stops reading after a complete JSON object, a pause of `_IDLE_SECONDS`, or
 `_MOST_SECONDS` in all."""
+_LOG_BYTES = 1 << 20
+"""The size at which the log of uploads begins again."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the console script; returns its exit code. At 1 the agent shows the error and goes on, at 2 it would stop."""
+    """Run the console script; returns its exit code, which is 0."""
     try:
         event, options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
         hook_input = read_input(0)
+        start_worker({**options, "event": event, "cwd": os.getcwd(), **_told(hook_input)})
         if event == "session-start":
             from monocontext.sessions.brief import show_brief
 
             show_brief(hook_input, options)
-            if spool.jobs():  # the machine was offline, or went down
-                spool.start_worker()
-        else:
-            queue_upload(hook_input, options, goes_on=event == "stop")
-    except (ValueError, OSError, RecursionError) as error:
-        spool.complain(error)
-        return 1
+    except (Exception, KeyboardInterrupt) as error:
+        complain(error)
     return 0
+
+
+def home() -> str:
+    """The folder of briefs, locks and the log: `MONOCONTEXT_HOME`, else `~/.monocontext`."""
+    return os.environ.get("MONOCONTEXT_HOME") or os.path.join(os.path.expanduser("~"), ".monocontext")
+
+
+def log_path() -> str:
+    return os.path.join(home(), "upload.log")
+
+
+def one_line(text: object) -> str:
+    """Foreign text as one line, with control characters escaped that a terminal would obey."""
+    words = " ".join(str(text).split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
+
+
+def complain(error: object) -> None:
+    """Print an error on stderr."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"monocontext: {one_line(error)}", file=sys.stderr)
+
+
+def _told(hook_input: dict[str, object]) -> dict[str, object]:
+    return {name: hook_input[name] for name in ("transcript_path", "session_id", "cwd") if hook_input.get(name)}
+
+
+def start_worker(job: dict[str, object]) -> None:
+    """Start the process that uploads. It gets its own process session, so it outlives the agent and its terminal."""
+    # -P: no module is imported from the agent's directory.
+    command = [sys.executable, "-P", "-m", "monocontext.sessions.worker", json.dumps(job)]
+    null = os.open(os.devnull, os.O_RDWR)
+    log = _open_log(null)
+    try:
+        streams = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+        os.posix_spawn(sys.executable, command, os.environ, file_actions=streams, setsid=True)
+    except (NotImplementedError, AttributeError):  # no setsid for posix_spawn here, or no posix_spawn
+        import subprocess
+
+        subprocess.Popen(command, stdin=null, stdout=log, stderr=log, start_new_session=True)
+
+
+def _open_log(otherwise: int) -> int:
+    """A descriptor of the log; where there can be none, `otherwise`."""
+    try:
+        os.makedirs(home(), mode=0o700, exist_ok=True)
+        path = log_path()
+        if os.path.exists(path) and os.stat(path).st_size > _LOG_BYTES:
+            os.replace(path, path + ".1")
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        complain(error)
+        return otherwise
 
 
 def read_input(descriptor: int) -> dict[str, object]:
@@ -80,23 +128,6 @@ def _parse(data: bytearray) -> dict[str, object]:
     if not isinstance(found, dict):
         raise ValueError(f"expected a JSON object on stdin, found {type(found).__name__}")
     return found
-
-
-def queue_upload(hook_input: dict[str, object], options: dict[str, object], *, goes_on: bool = False) -> None:
-    """Write the job to upload a session, and start a worker."""
-    path = hook_input.get("transcript_path")
-    session = hook_input.get("session_id")
-    if not path and not session:
-        raise ValueError("neither transcript_path nor session_id on stdin: nothing to upload")
-    job: dict[str, object] = {
-        "transcript_path": os.path.abspath(os.path.expanduser(str(path))) if path else "",
-        "session_id": str(session or os.path.basename(str(path))),
-        "cwd": str(hook_input.get("cwd") or os.getcwd()),
-        "at": time.time(),
-        **options,
-    }
-    spool.write_job(job, every_seconds=spool.COOLDOWN_SECONDS if goes_on else 0.0)
-    spool.start_worker()
 
 
 def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Unpack
 
 from monocontext.engine.open import TextOptions
-from monocontext.errors import InvalidText, InvalidUrl, NotFound
+from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotFound
 from monocontext.sessions import names
 from monocontext.sessions.archive import Project
 from monocontext.sessions.identity import user_at_machine
@@ -24,7 +24,6 @@ from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_se
 from monocontext.sessions.upload import upload_session
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
-from monocontext.stores.protocol import Store
 from monocontext.text.monocontext import Monocontext
 
 Note = Callable[[str], object]
@@ -123,38 +122,26 @@ def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOp
     folder = _cache_folder() / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     folder.mkdir(mode=0o700, exist_ok=True)
     store = LocalStore(str(folder))
-    before = _read_states(folder)
-    states = {_name_of(file): _state_of(file) for file in files}
-    new = [file for file in files if before.get(_name_of(file)) != states[_name_of(file)]]
+    project = Project(store, _PROJECT)
+    before, known = _read_states(folder), set(project.list_sessions())
+    states = {str(file.path): _state_of(file) for file in files}
+    new = [file for file in files if before.get(str(file.path)) != states[str(file.path)]]
     if note:
         counts = Counter(file.agent for file in files)
         agents = ", ".join(f"{count} of {agent}" for agent, count in sorted(counts.items()))
         number = "1 session" if len(files) == 1 else f"{len(files)} sessions"
         note(f"{number} on this machine ({agents}), {len(new)} new; secrets are taken out; kept in {folder}")
+    for gone in known - {file.session_id for file in files}:
+        store.delete(names.session_key(_PROJECT, gone))
     for file in new:
         try:
             upload_session(store, file, project=_PROJECT, user=user_at_machine(), is_open=True)
-        except (InvalidText, OSError) as error:
+        except (MonocontextError, OSError) as error:
             if note:
                 note(f"left out: {file.path}: {error}")
-            states.pop(_name_of(file), None)
-    project = Project(store, _PROJECT)
-    for gone in set(project.list_sessions()) - {file.session_id for file in files}:
-        _remove(store, gone)
+            states.pop(str(file.path), None)
     _write_states(folder, states)
     return project.context(**options)
-
-
-def _remove(store: Store, session_id: str) -> None:
-    """Remove a session from the archive, but not its subagents: they are sessions of their own here."""
-    for part in (names.TRANSCRIPTS, names.SESSIONS):
-        for found in list(store.list(f"{part}/{_PROJECT}/{names.session_path(session_id)}/")):
-            if "/subagents/" not in found.key or "/subagents/" in session_id:
-                store.delete(found.key)
-
-
-def _name_of(file: SessionFile) -> str:
-    return f"{file.session_id} {file.path}"
 
 
 def _state_of(file: SessionFile) -> list[float]:

@@ -1,11 +1,8 @@
-"""Turn names of projects and sessions into parts of keys, and back. Pure.
+"""Turn names of projects and sessions into keys, and back. Pure.
 
-    sessions/<project>/<session>[/subagents/agent-x]/part-<ms, 13 digits>-<6 hex>.jsonl    records
-    transcripts/<project>/<session>[/...]/{session.json, turns-*.txt, transcript.txt}      what they say
-    summaries/<project>/<session>.json                                                     of the Agent SDK
-    compiled/<project>/...                                                                 what `rlm compile` made
-    search/<project>/...                                                                   search filters over the texts
-    locks/<name>
+    sessions/<project>/<session>[/subagents/agent-x].jsonl.zst    a session: one object, records without secrets
+    texts/<project>/...                                           the turns of all of them: a `Monocontext`
+    compiled/<project>/...                                        what `rlm compile` made
 
 Names come from files and from other people. Whatever a name is, its part of a key has no slash, does not begin with a
 dot and is not empty, so nothing is written outside its folder. Different names have different parts.
@@ -13,25 +10,19 @@ dot and is not empty, so nothing is written outside its folder. Different names 
 
 from __future__ import annotations
 
-import re
 from urllib.parse import quote, unquote
 
 from monocontext.errors import InvalidUrl
 
 SESSIONS = "sessions"
-TRANSCRIPTS = "transcripts"
-SUMMARIES = "summaries"
+TEXTS = "texts"
 COMPILED = "compiled"
-SEARCH = "search"
-LOCKS = "locks"
 
-SESSION_JSON = "session.json"
-TRANSCRIPT = "transcript.txt"
 BRIEF = "brief.md"
+ENDING = ".jsonl.zst"
 
 _MOST_BYTES = 200
 """File systems take 255 bytes for a name, and the store's temporary ones need some."""
-_PART = re.compile(r"part-(\d{13})-[0-9a-f]{6}\.jsonl")
 
 
 def key_part(name: str, what: str = "name") -> str:
@@ -51,27 +42,15 @@ def name_of(part: str) -> str:
     return unquote(part, errors="surrogatepass")
 
 
-def session_path(session_id: str) -> str:
-    """A session's id as parts of a key. The slashes of `<id>/subagents/agent-x` stay, any other is escaped."""
+def session_key(project: str, session_id: str) -> str:
+    """The key of a session. The slashes of `<id>/subagents/agent-x` stay, any other is escaped. Raises `InvalidUrl`."""
     main, slash, rest = session_id.partition("/subagents/")
-    if not slash:
-        return key_part(session_id, "session id")
-    return "/".join(
-        [key_part(main, "session id"), "subagents", *(key_part(each, "agent id") for each in rest.split("/"))]
-    )
+    parts = [main, "subagents", *rest.split("/")] if slash else [session_id]
+    path = "/".join(key_part(part, "session id") for part in parts)
+    return f"{SESSIONS}/{key_part(project, 'project')}/{path}{ENDING}"
 
 
 def session_of(path: str) -> str:
-    """The session's id for parts of a key, as `session_path` makes them."""
-    return "/".join(name_of(part) for part in path.split("/"))
-
-
-def is_part(name: str) -> bool:
-    """Whether an object of this name has records."""
-    return _PART.fullmatch(name) is not None
-
-
-def part_ms(name: str) -> int:
-    """The time in the name of an object with records, in milliseconds since 1970; 0 for any other name."""
-    found = _PART.fullmatch(name)
-    return int(found[1]) if found else 0
+    """The session's id for the end of a key, as `session_key` makes it; empty for any other object."""
+    stem = path.removesuffix(ENDING)
+    return "/".join(name_of(part) for part in stem.split("/")) if stem != path else ""

@@ -30,7 +30,7 @@ def project_of(folder: str, remote: str = "") -> str:
     name is that of the repository's folder, else of the directory. It never contains credentials, and is never empty.
     """
     folder = _find_here(folder)
-    top, git = _find_repository(folder)
+    top, git = find_repository(folder)
     remote = remote.strip() or (_remote_url(git) or "" if git else "")
     if _is_of_windows(remote):
         return slug(_last_part(remote).removesuffix(".git"))
@@ -80,7 +80,7 @@ def _last_part(path: str) -> str:
     return path[max(path.rfind(each) for each in separators) + 1 :]
 
 
-def _find_repository(folder: str) -> tuple[str, str]:
+def find_repository(folder: str) -> tuple[str, str]:
     """The top of the working tree around a directory, and the directory with its git configuration; else two empty
     strings."""
     at = os.path.abspath(folder) if os.path.isabs(folder) else ""  # a path of another system does not exist here

@@ -1,32 +1,53 @@
-"""Join sessions into one lazy text. No text is read for that: `session.json` has the frame records of its objects."""
+"""Keep the turns of a project's sessions in one `Monocontext`, a document for each session, and search it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Unpack
+import dataclasses
+import uuid
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
 
 from monocontext.engine.open import TextOptions
-from monocontext.format.filters.case_folding import fold
-from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query, literals
-from monocontext.sessions.session_info import TurnPiece
-from monocontext.stores.protocol import Blob, Store
-from monocontext.text import assembled as texts
+from monocontext.errors import AccessDenied, AlreadyExists, DamagedData, MonocontextError, NotFound, StoreFailure
+from monocontext.format.manifest import generation_key
+from monocontext.sessions.session_info import SessionInfo
+from monocontext.sessions.turn import Turn, parse, render
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.namespace import NamespacePatch
+from monocontext.writing.documents import documents
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.edit import delete, replace
+from monocontext.writing.upkeep.gc import gc
+
+_FACTS = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
+_BATCH_CHARACTERS = 64 << 20
+"""Turns that are added in one generation, and held in memory for it."""
+_GC_GENERATIONS = 16
+"""After so many generations those that are older than an hour are removed."""
+_ATTEMPTS = 50
+"""The most tries to add sessions while others do."""
+_HEAD = "\n[Turn "
+_SESSION = "\n=== SESSION: "
+_STEP = 1 << 14
+"""Characters in which the ends of a turn are looked for at once."""
+
+Load = Callable[[str], tuple[SessionInfo, list[Turn]]]
+"""Reads a session by its id. Raises `NotFound`."""
 
 
 class ProjectText(Monocontext):
     """A text over sessions, with functions for a REPL: `list_sessions`, `read_turn` and the rest."""
 
-    __slots__ = ("_helpers",)
+    __slots__ = ("helpers",)
 
-    _helpers: Mapping[str, Callable[..., object]]
+    helpers: Mapping[str, Callable[..., object]]
 
     def repl_tools(self) -> Mapping[str, Callable[..., object]]:
         """The functions over its sessions, by name, for a REPL whose cells run elsewhere (no GET)."""
-        return getattr(self, "_helpers", {})
+        return self.helpers if self._opened is not None else {}
 
     def repl_namespace(self) -> NamespacePatch:
         """The namespace of any text, with the functions over its sessions (no GET)."""
@@ -35,63 +56,205 @@ class ProjectText(Monocontext):
         return namespace
 
 
-class _UnchangingObjects:
-    """Reads the archive without comparing ETags: texts of sessions never change, and each frame has a checksum. The
-    text has the hash of the content in place of an ETag, so copies of an archive share a cache."""
-
-    def __init__(self, archive: Store) -> None:
-        self._archive = archive
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        blob = self._archive.get_range(key, start, length)
-        return replace(blob, etag=etag) if etag is not None else blob
-
-
-Item = str | tuple[str, TurnPiece] | texts.DocumentStart
-
-
 def text_of(
-    store: Store,
-    items: Sequence[Item],
-    helpers: Mapping[str, Callable[..., object]],
-    ask: Callable[[Sequence[Literal]], Sequence[Callable[[str], bool]]],
-    **options: Unpack[TextOptions],
+    sessions: Iterable[tuple[SessionInfo, list[Turn]]], helpers: Mapping[str, Any], options: TextOptions
 ) -> ProjectText:
-    """A text of the items in this order, divided into documents (no request). Items are strings, and keys of objects.
+    """A text of some turns in memory (no request)."""
+    name = f"sessions-{uuid.uuid4().hex}"
+    store = MemoryStore(name)
+    publish(documents([_document(info, turns, "") for info, turns in sessions]), store)
+    text = cast(ProjectText, ProjectText.open(store, **options))
+    forget(name)  # its objects go with the text
+    return _with_helpers(text, helpers)
 
-    `ask` returns, for each of some literals, a function that says whether the object of a key may contain it. `options`
-    are those of `Monocontext.open`.
+
+def open_text(
+    store: Store,
+    prefix: str,
+    versions: Mapping[str, str],
+    load: Load,
+    helpers: Mapping[str, Any],
+    options: TextOptions,
+) -> ProjectText:
+    """The text of a project below a prefix, after it got what is new of some sessions.
+
+    `versions`: the sessions by id, each with a token that changes when it grows. Cost: 1 GET to open the text, 1 for
+    4,096 of its documents; for new sessions those of `load`, `append` and `replace`. Who may not write gets a text in
+    memory, made of all sessions. A damaged session is left out with a warning. Raises `NotFound` if no session is left.
     """
+    is_done = False
+    for _ in range(_ATTEMPTS):
+        place = _Place(store, prefix)
+        try:
+            text = cast(ProjectText, ProjectText.open(place, **options))
+        except NotFound:
+            if is_done:
+                raise
+            text = None
+        known = _versions_of(text) if text is not None else {}
+        if text is not None:
+            if is_done or known == versions:
+                return _with_helpers(text, helpers)
+            place.generation = text.generation
+            text.close()
+        try:
+            _bring_up_to_date(place, known, versions, load)
+            is_done = True
+        except (_Overtaken, AlreadyExists, NotFound):
+            continue  # another reader has just changed something: look again
+        except AccessDenied:
+            return text_of((each for name in versions for each in _loaded(name, load)), helpers, options)
+    raise StoreFailure(f"{place.url}: others kept adding sessions, {_ATTEMPTS} times in a row")
 
-    def may_match(query: Query, within_line: bool) -> list[bool] | None:
-        """Whether each item may contain a match; None if filters cannot tell."""
-        # Each item ends with a newline. So a match within a line is in one item, and so is a literal at its beginning.
-        wanted = literals(query)
-        if not (within_line or all(not each.latest and "\n" not in each.text for each in wanted)):
-            return None
-        filters = dict(zip(wanted, ask(wanted), strict=True))
 
-        def may_contain(item: Item, literal: Literal) -> bool:
-            if isinstance(item, str):  # in any case, since filters ignore case
-                return fold(literal.text) in fold(item)
-            return isinstance(item, tuple) and filters[literal](item[0])
+def turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
+    """The turns that contain a keyword, in any case, in the order of the text (GETs as of `grep`)."""
+    needle = max(keyword.splitlines() or [""], key=len)
+    end = 0
+    for hit in text.grep(needle, fixed=True, ignore_case=True):
+        if hit.offset < end:
+            continue  # a second hit in the same turn
+        start, end = _turn_around(text, hit.offset)
+        body = str(text[start:end])
+        if not start or _SESSION in body[: hit.offset - start + 1]:
+            continue  # the hit is in the head of the session
+        body = body.partition(_SESSION)[0].removesuffix("\n")
+        for turn in parse(body + "\n", str(hit.document)):
+            if keyword.lower() in turn.text.lower():
+                yield turn
 
-        return [_satisfies(query, partial(may_contain, item)) for item in items]
 
-    places = (
-        texts.FramePiece(item[0], 0, item[1].frames, item[1].sha256) if isinstance(item, tuple) else item
-        for item in items
-    )
-    text = texts.assemble(store.url, _UnchangingObjects(store), places, kind=ProjectText, may_hold=may_match, **options)
-    assert isinstance(text, ProjectText)
-    text._helpers = helpers
+def _turn_around(text: Monocontext, offset: int) -> tuple[int, int]:
+    """Where the turn around a character begins, and where it ends: near it, so that mostly no GET is needed."""
+    stop = min(len(text), offset + len(_HEAD))
+    start = 0
+    while stop > len(_HEAD):
+        begin = max(0, stop - _STEP)
+        if (at := str(text[begin:stop]).rfind(_HEAD)) >= 0:
+            start = begin + at + 1
+            break
+        stop = begin + len(_HEAD) - 1
+    end = offset
+    while end < len(text):
+        if (at := str(text[end : end + _STEP]).find(_HEAD)) >= 0:
+            return start, end + at + 1
+        end += _STEP - len(_HEAD)
+    return start, len(text)
+
+
+# -- bringing it up to date --------------------------------------------------------------------------------------------
+
+
+class _Overtaken(MonocontextError):
+    """Another writer committed a generation since the text was opened."""
+
+
+def _versions_of(text: Monocontext) -> dict[str, str]:
+    return {name: str(text.documents.metadata(name).get("version")) for name in text.documents}
+
+
+def _bring_up_to_date(place: _Place, known: Mapping[str, str], versions: Mapping[str, str], load: Load) -> None:
+    """Add new sessions, replace grown ones and remove those that are gone."""
+    first = place.generation
+    new = [name for name in versions if name not in known]
+    grown = [name for name in versions if name in known and known[name] != versions[name]]
+    gone = [name for name in known if name not in versions]
+    for batch in _batches(grown, versions, load):
+        replace(place, batch)
+    for batch in _batches(new, versions, load):
+        if place.generation:
+            append(documents(batch), place)
+        else:
+            publish(documents(batch), place)
+    if gone:
+        delete(place, gone, forget=True)
+    if place.generation // _GC_GENERATIONS > first // _GC_GENERATIONS:
+        gc(place, older_than_seconds=3600.0)
+
+
+def _batches(names: list[str], versions: Mapping[str, str], load: Load) -> Iterator[list[Any]]:
+    batch: list[Any] = []
+    size = 0
+    for info, turns in (each for name in names for each in _loaded(name, load)):
+        batch.append(_document(info, turns, versions[info.session_id]))
+        size += len(batch[-1][1])
+        if size > _BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _loaded(name: str, load: Load) -> Iterator[tuple[SessionInfo, list[Turn]]]:
+    """The session of a name, unless it was removed since the listing, or is damaged."""
+    try:
+        yield load(name)
+    except NotFound:
+        pass
+    except DamagedData as error:
+        warnings.warn(f"left out: {error}", stacklevel=2)
+
+
+def _document(info: SessionInfo, turns: list[Turn], version: str) -> tuple[str, str, dict[str, Any]]:
+    """A session as a document: its name, its text, and facts about it."""
+    title = " ".join((info.title or info.first_prompt).split())
+    by = ", ".join(info.users) or "unknown"
+    facts = f"agent {info.agent or '?'} | by {by} | {info.started or '?'} to {info.ended or '?'} | {info.turns} turns"
+    text = f"=== SESSION: {info.session_id} ===\n{facts}\n{title}\n\n{render(turns)}"
+    metadata = {name: getattr(info, name) for name in _FACTS}
+    metadata |= {"users": list(info.users), "tools": list(info.tools), "version": version}
+    return info.session_id, text.encode("utf-8", "replace").decode(), metadata
+
+
+def _with_helpers(text: ProjectText, helpers: Mapping[str, Any]) -> ProjectText:
+    text.helpers = helpers
     return text
 
 
-def _satisfies(query: Query, contains: Callable[[Literal], bool]) -> bool:
-    if isinstance(query, Literal):
-        return contains(query)
-    if isinstance(query, FrequencyQuery):
-        return True  # it rules out nothing
-    parts = (_satisfies(part, contains) for part in query.queries)
-    return all(parts) if isinstance(query, All) else any(parts)
+class _Place:
+    """The objects of a store below a prefix, in which a commit fails unless it follows the generation that was read:
+    another writer's may hold what this one adds."""
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        self.store = store
+        self.url = f"{store.url.rstrip('/')}/{prefix}"
+        self.generation = 0
+        self.is_near: bool = getattr(store, "is_near", False)
+        self._prefix = prefix + "/"
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        is_commit = key.startswith("generations/")
+        if is_commit and key != generation_key(self.generation + 1):
+            raise _Overtaken(f"{self.url}: another writer committed generation {self.generation + 1}")
+        try:
+            etag = self.store.put(self._prefix + key, data, if_absent=if_absent, if_match=if_match)
+        except AlreadyExists:
+            if is_commit:
+                raise _Overtaken(f"{self.url}: another writer committed {key}") from None
+            raise
+        self.generation += is_commit
+        return etag
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        if most_bytes is None:
+            return self.store.get(self._prefix + key)
+        return get_bounded(self.store, self._prefix + key, most_bytes)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        return self.store.get_range(self._prefix + key, start, length, etag=etag)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        for info in self.store.list(self._prefix + prefix):
+            yield dataclasses.replace(info, key=info.key.removeprefix(self._prefix))
+
+    def head(self, key: str) -> ObjectInfo:
+        return dataclasses.replace(self.store.head(self._prefix + key), key=key)
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        if if_match is None:
+            self.store.delete(self._prefix + key)
+        else:
+            self.store.delete(self._prefix + key, if_match=if_match)
+
+    def close(self) -> None:
+        """Leave the store open: the archive owns it."""

@@ -141,6 +141,10 @@ class SessionReader(ABC):
         """The records of a file. Raises `InvalidText` if the file is no session, `OSError`."""
         return read_lines(path)
 
+    def is_stub(self, path: Path) -> bool:
+        """Whether a file of the agent holds no session."""
+        return False
+
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents, if they have files of their own."""
         return sessions_of(sorted(file.path.with_suffix("").glob("subagents/**/*.jsonl")), self)

@@ -10,7 +10,7 @@ import codecs
 import hashlib
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,9 +40,6 @@ class RecordLine:
     number: int
     """The number of the line, from 1."""
     record: Record
-    digest: bytes
-    """SHA-256 of the line without its newline (with it if the line was cut); of the part, or of the record's JSON, if a
-    damaged line has several, or the file no lines."""
     problem: str = ""
     """Why the line is unreadable, in a few words; empty for a readable line."""
     is_tail: bool = False
@@ -78,6 +75,11 @@ def dumps(record: Record) -> bytes:
         return json.dumps(record, separators=(",", ":")).encode()
 
 
+def parse_lines(lines: Iterable[bytes]) -> Iterator[Record]:
+    """The records in lines of the archive."""
+    return map(json.loads, lines)
+
+
 def make_unreadable(text: str, problem: str, **more: Any) -> Record:
     """The record in place of a line that cannot be read. `more`: further fields."""
     return {"type": "unreadable", "problem": problem, "text": text, **more}
@@ -85,7 +87,6 @@ def make_unreadable(text: str, problem: str, **more: Any) -> Record:
 
 def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
     """The record of a line; several for a damaged one."""
-    line = data.rstrip(b"\r\n")  # the newline may still be missing, and must not change the digest
     try:
         found = json.loads(data)
         problem = "" if isinstance(found, dict) else f"JSON, but a {type(found).__name__} and no object"
@@ -94,8 +95,7 @@ def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
     except (ValueError, RecursionError) as error:
         yield from _parse_damaged(number, data, f"not JSON: {str(error).split(':')[0][:80]}")
         return
-    digest = hashlib.sha256(line).digest()
-    yield RecordLine(number, make_unreadable(decode(data), problem) if problem else found, digest, problem)
+    yield RecordLine(number, make_unreadable(decode(data), problem) if problem else found, problem)
 
 
 def _parse_damaged(number: int, data: bytes, problem: str) -> Iterator[RecordLine]:
@@ -104,14 +104,12 @@ def _parse_damaged(number: int, data: bytes, problem: str) -> Iterator[RecordLin
     for at, each in enumerate(found):
         if isinstance(each, str):
             is_tail = at == len(found) - 1 and not data.endswith(b"\n")
-            hashed = data.rstrip(b"\r\n") if len(found) == 1 else each.encode("utf-8", "replace")
-            record = make_unreadable(each, problem)
-            yield RecordLine(number, record, hashlib.sha256(hashed).digest(), problem, is_tail)
+            yield RecordLine(number, make_unreadable(each, problem), problem, is_tail)
         elif _is_too_deep(each):
             text, why = dumps(each).decode(), f"nested deeper than {_MOST_LEVELS} levels"
-            yield RecordLine(number, make_unreadable(text, why), hashlib.sha256(text.encode()).digest(), why)
+            yield RecordLine(number, make_unreadable(text, why), why)
         else:
-            yield RecordLine(number, each, hashlib.sha256(dumps(each)).digest())
+            yield RecordLine(number, each)
 
 
 def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
@@ -122,7 +120,7 @@ def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
         size += len(data)
     problem = f"{size:,} bytes long, more than {MOST_LINE_BYTES:,}: only its beginning is kept"
     record = make_unreadable(head.decode("utf-8", "backslashreplace"), problem, bytes=size, sha256=hashed.hexdigest())
-    return RecordLine(number, record, hashed.digest(), problem)
+    return RecordLine(number, record, problem)
 
 
 def _is_too_deep(value: Any) -> bool:

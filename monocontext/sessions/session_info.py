@@ -1,46 +1,28 @@
-"""Describe an uploaded session in `session.json`: its properties and the objects that it consists of.
+"""Write and read the one object of a session: its description, then its records as JSON lines, each compressed by zstd.
 
-Writing it, by compare-and-swap, commits an upload: records and texts are written before it, and objects that it does
-not name do not count. So each record counts exactly once, even if a machine dies or two upload the same session.
+`zstd -d` shows both: the description is the first line. So a listing reads the beginning of each object only.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import zstandard
+
 from monocontext.errors import DamagedData, UnsupportedFormat
-from monocontext.format.index import FrameRecord
 
-FORMAT = 1
-MOST_BYTES = 32 << 20
-"""No `session.json` is larger: 100,000 uploads of a session take 30 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionPart:
-    """An object with records."""
-
-    name: str
-    records: int
-
-
-@dataclass(frozen=True, slots=True)
-class TurnPiece:
-    """An object with turns as text; never changes."""
-
-    name: str
-    sha256: str
-    bytes: int
-    first_turn: int
-    last_turn: int
-    started: str
-    """The earliest time of a turn, as written; empty if no turn has one."""
-    ended: str
-    """The latest time of a turn, as written; empty if no turn has one."""
-    frames: tuple[FrameRecord, ...]
-    """Frame records of the text: sessions are joined into one text without being read."""
+FORMAT = 2
+HEAD_BYTES = 4096
+"""As much of an object as is read for its description; only a very long one needs the whole object."""
+MOST_BYTES = 1 << 30
+"""No more is inflated of one session."""
+_PIECE_BYTES = 1 << 20
+_LEVEL = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +35,13 @@ class SessionInfo:
     title: str = ""
     first_prompt: str = ""
     cwd: str = ""
+    """The last directory that the agent worked in."""
+    began_in: str = ""
+    """The first one."""
+    top: str = ""
+    """The top of the clone in which it began; empty if it was in none. `sessions pull` maps it to another clone."""
+    file_name: str = ""
+    """The name of the agent's own file."""
     branch: str = ""
     started: str = ""
     ended: str = ""
@@ -60,12 +49,10 @@ class SessionInfo:
     """Who uploaded it, each as `user@machine`."""
     records: int = 0
     turns: int = 0
-    lines: int = 0
-    """Lines of the transcript file that are archived."""
-    digest: str = ""
-    """The digest of these lines, to check whether a file still begins with them."""
-    tail: str = ""
-    """The digest of an incomplete last line that is archived; empty if there is none."""
+    identities: int = 0
+    """The number of records that can be told apart: by a uuid, a time or their content (`record_ids`)."""
+    identity: str = ""
+    """The digest of these identities: a session that begins with them goes on from this one."""
     redacted: dict[str, int] = field(default_factory=dict)
     """The number of secrets of each kind that were taken out."""
     is_redacted: bool = True
@@ -75,46 +62,68 @@ class SessionInfo:
     """The number of records of each type that the uploader did not know. They are in the archive."""
     unreadable: int = 0
     """The number of lines that were no records. They are in the archive."""
-    parts: tuple[SessionPart, ...] = ()
-    pieces: tuple[TurnPiece, ...] = ()
+    tools: tuple[str, ...] = ()
+    """Names of the tools that were called, sorted."""
+    content_sha256: str = ""
+    """The digest of the records as stored, which identifies what the session says."""
     write_id: str = ""
     """A new value in each write: equal contents would have equal ETags."""
-    tools: tuple[str, ...] = ()
-    """Names of the tools that were called, sorted; empty for sessions that an earlier version uploaded."""
-
-    @property
-    def content_sha256(self) -> tuple[str, ...]:
-        """The hashes of the text, which identify it."""
-        return tuple(piece.sha256 for piece in self.pieces)
-
-    def to_bytes(self) -> bytes:
-        """The object `session.json`, as it is stored."""
-        fields = asdict(self)
-        fields["pieces"] = [{**asdict(p), "frames": [list(frame[1:]) for frame in p.frames]} for p in self.pieces]
-        return json.dumps({"format": FORMAT, **fields}, indent=1, ensure_ascii=True).encode()
-
-    @classmethod
-    def from_bytes(cls, data: bytes, where: str) -> SessionInfo:
-        """The session in an object. Raises `DamagedData`, and `UnsupportedFormat` for the data of a newer version."""
-        try:
-            found = json.loads(data)
-            if found["format"] > FORMAT:
-                raise UnsupportedFormat(f"{where}: format {found['format']}, this version reads {FORMAT}")
-            known = {name: found[name] for name in cls.__slots__ if name in found}
-            known["parts"] = tuple(SessionPart(**part) for part in found["parts"])
-            known["pieces"] = tuple(_piece(piece) for piece in found["pieces"])
-            known["users"] = tuple(found["users"])
-            known["tools"] = tuple(found.get("tools", ()))
-            return cls(**known)
-        except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
-            if isinstance(error, DamagedData):
-                raise
-            raise DamagedData(f"{where} is not a session: {error!r}") from None
 
 
-def _piece(found: dict[str, Any]) -> TurnPiece:
-    frames = tuple(FrameRecord(int(row[0]), *map(int, row)) for row in found["frames"])
-    piece = TurnPiece(**{**found, "frames": frames})
-    if sum(frame.bytes for frame in frames) != piece.bytes:
-        raise ValueError(f"{piece.name}: frames of another size than {piece.bytes} bytes")
-    return piece
+def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
+    """The object of a session. `lines`: its records as JSON, without newlines."""
+    compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    head = json.dumps({"type": "monocontext", "format": FORMAT, **asdict(info)}).encode()
+    return compressor.compress(head + b"\n") + compressor.compress(b"".join(line + b"\n" for line in lines))
+
+
+def read_info(data: bytes, where: str) -> SessionInfo | None:
+    """The description at the beginning of an object; None if `data` ends within it.
+
+    Raises `DamagedData`, and `UnsupportedFormat` for the data of a newer version.
+    """
+    inflate = zstandard.ZstdDecompressor().decompressobj()
+    try:
+        line = inflate.decompress(data)
+    except zstandard.ZstdError as error:
+        raise DamagedData(f"{where} is not a session: {error}") from None
+    return _parse(line, where) if inflate.eof else None
+
+
+def unpack(data: bytes, where: str) -> tuple[SessionInfo, list[bytes]]:
+    """The description and the records of an object, as JSON lines. Raises as `read_info`."""
+    reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True)
+    text = bytearray()
+    try:
+        while piece := reader.read(_PIECE_BYTES):
+            text += piece
+            if len(text) > MOST_BYTES:
+                raise DamagedData(f"{where} inflates to more than {MOST_BYTES:,} bytes")
+    except zstandard.ZstdError as error:
+        raise DamagedData(f"{where} does not inflate: {error}") from None
+    head, *lines = bytes(text).split(b"\n")
+    info = _parse(head, where)
+    if not lines or lines.pop():
+        raise DamagedData(f"{where} is cut off")
+    if digest_of(lines) != info.content_sha256:
+        raise DamagedData(f"{where}: its records have another digest than its description says")
+    return info, lines
+
+
+def digest_of(lines: Sequence[bytes]) -> str:
+    """The digest of records."""
+    return hashlib.sha256(b"\n".join(lines)).hexdigest()
+
+
+def _parse(line: bytes, where: str) -> SessionInfo:
+    try:
+        found = json.loads(line)
+        if found["format"] > FORMAT:
+            raise UnsupportedFormat(f"{where}: format {found['format']}, this version reads {FORMAT}")
+        known: dict[str, Any] = {name: found[name] for name in SessionInfo.__slots__ if name in found}
+        known |= {name: tuple(known[name]) for name in ("users", "tools")}
+        return SessionInfo(**known)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        if isinstance(error, UnsupportedFormat | DamagedData):
+            raise
+        raise DamagedData(f"{where} is not a session: {error!r}") from None

@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 Kind = Literal["text", "tool_use", "tool_result", "thinking", "summary"]
 
 _HEAD = re.compile(r"^\[Turn (\d+) - ([A-Z]+)\](?: (\S+))?(?: (\w+))?(?: (\S+))?((?: \w+=\S+)*)$", re.M)
-_LIKE_HEAD = re.compile(r"^( *)(?=\[Turn )", re.M)
+_LIKE_HEAD = re.compile(r"^( *)(?=\[Turn |=== SESSION: )", re.M)
 
 
 @dataclass(frozen=True, slots=True)

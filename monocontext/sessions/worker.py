@@ -1,167 +1,189 @@
-"""Run the worker that hooks start: it uploads the jobs in the spool, retries, and writes a log. A user has one.
+"""Run the process that a hook starts: it uploads every session of the project that the archive lacks.
 
-A job that fails stays in the spool; the next hook, or `monocontext sessions sync`, starts the worker again.
+What is missing follows from the agent's own files alone, so nothing is queued and nothing copied: what a hook that was
+killed, a machine that was off or a store that was down has left, the next hook uploads. One process at a time does so
+for an archive and a project; one more waits, and begins after what made it necessary was written.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotFound
-from monocontext.sessions import spool
+from filelock import FileLock, Timeout
+
+from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, StoreFailure
+from monocontext.sessions.hook import home, one_line
 from monocontext.sessions.identity import user_at_machine
-from monocontext.sessions.project_name import is_absolute
+from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
+from monocontext.sessions.readers import AGENTS, recognize_session
 from monocontext.sessions.upload import Uploaded, project_of_session, upload_session
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 
-PATIENCE_SECONDS = 900.0
-"""The longest time that a worker retries failed uploads."""
-_FIRST_WAIT_SECONDS = 2.0
-"""The wait after the first failure of an upload; it doubles each time."""
-_LONGEST_WAIT_SECONDS = 60.0
-"""The longest wait between two attempts of an upload."""
-_MOST_ATTEMPTS_WITHOUT_FILE = 4
-"""After this many attempts, an upload whose transcript is gone is dropped."""
-_LOOK_SECONDS = 0.5
-"""Between two looks for new jobs while others are not due."""
+COOLDOWN_SECONDS = 60.0
+"""Between two uploads of a session that goes on."""
+_WAITS_SECONDS = (2.0, 8.0, 30.0, 120.0, 600.0)
+"""The waits between attempts while the store fails; after the last one the next hook goes on."""
+_RESTING_SECONDS = 3600.0
+"""A session whose file was not written for so long has ended, whether its agent said so or was killed."""
+_STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
+
+State = dict[str, list[int]]
+"""The sizes and times of files as they were uploaded, by path. If it is lost, files are compared with the archive."""
 
 
 def main() -> None:
-    """Do all jobs; give up after `PATIENCE_SECONDS`."""
-    os.nice(10)
-    work(time.time() + PATIENCE_SECONDS)
-
-
-def work(
-    until: float,
-    log: Callable[[str], object] | None = None,
-    report_upload: Callable[[Uploaded], object] | None = None,
-) -> int:
-    """Do the jobs in the spool; returns the number of jobs that remain.
-
-    Failed jobs are retried until `until`, in seconds since 1970. `report_upload` receives each upload, by default the
-    log does.
-    """
-    log = log or _log
-    report_upload = report_upload or (lambda report: log(_describe(report)))
-    has_postponed = False
-    while spool.jobs() and not has_postponed:
-        descriptor = spool.try_lock()
-        if descriptor is None:  # another worker does them
-            break
-        try:
-            has_postponed = _do_jobs(until, log, report_upload)
-        finally:
-            os.close(descriptor)
-        # Look again: the hook of a job that was written just before this found the lock taken, and started no worker.
-    return len(spool.jobs())
-
-
-def _do_jobs(until: float, log: Callable[[str], object], report_upload: Callable[[Uploaded], object]) -> bool:
-    """Do jobs until there are none, or all are due after `until`; returns whether there are such."""
-    while paths := spool.jobs():
-        due = [at for path in paths if (at := _try_job(path, log, report_upload)) is not None]
-        if not due:
-            continue
-        if min(due) > until:
-            log(f"{len(due)} uploads are kept for later")
-            return True
-        time.sleep(max(0.0, min(_LOOK_SECONDS, min(due) - time.time())))
-    return False
-
-
-def _try_job(path: str, log: Callable[[str], object], report_upload: Callable[[Uploaded], object]) -> float | None:
-    """Do one job if it is due; returns the time of the next attempt, in seconds since 1970. None if the job is done or
-    put aside."""
+    """Do the job in the first argument."""
+    with suppress(AttributeError, OSError):
+        os.nice(10)
     try:
-        job = json.loads(Path(path).read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        return _give_up(path, {}, f"not a job: {error}", log)
-    due = float(job.get("due", 0.0))
-    if due > time.time():
-        return due
-    try:
-        reports = upload_job(job)
-        for report in reports:
-            report_upload(report)
-        if job.get("compile") and not job.get("goes_on"):
-            _compile(job, reports[0].project, log)
-    except (InvalidText, InvalidUrl) as error:
-        return _give_up(path, job, str(error), log)
-    except NotFound as error:
-        if job.get("attempts", 0) >= _MOST_ATTEMPTS_WITHOUT_FILE and "transcript" in str(error):
-            return _give_up(path, job, str(error), log)
-        return _retry_later(path, job, error, log)
+        work(json.loads(sys.argv[1]))
     except (MonocontextError, OSError) as error:
-        return _retry_later(path, job, error, log)
-    _finish(path, job)
-    return None
+        _log(str(error))
+        sys.exit(1)
 
 
-def upload_job(job: dict[str, object]) -> list[Uploaded]:
-    """Upload the session of a job, and its subagents. Raises the errors of `upload_session`, and `NotFound` if there is
-    no transcript."""
-    names = ("endpoint", "region", "profile", "anonymous")
-    options: dict[str, Any] = {name: job[name] for name in names if job.get(name)}
-    store = open_store(str(job["url"]), **options)
+def work(job: dict[str, Any]) -> None:
+    """Upload what is missing; a session that goes on waits for its time. Raises `StoreFailure` if the store is down."""
+    folder = Path(home())
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    name = _scope_of(job)
+    if job["event"] == "stop":
+        with _the_only_one(folder / f"{name}.stop") as is_mine:
+            if not is_mine:
+                return  # another one waits already
+            time.sleep(_wait_seconds(folder / f"{name}.json"))
+    with _the_only_one(folder / f"{name}.next") as is_mine:
+        if not is_mine:
+            return
+        lock = FileLock(folder / f"{name}.lock")
+        lock.acquire()
     try:
-        files = _job_files(job)
-        project = str(job.get("project") or project_of_session(files[0]))  # subagents belong to their session
-        return [_upload_file(store, file, project, job) for file in files]
+        _upload_missing(job, folder / f"{name}.json")
     finally:
-        store.close()
+        lock.release()
 
 
-def _upload_file(store: Store, file: SessionFile, project: str, job: dict[str, object]) -> Uploaded:
+def _upload_missing(job: dict[str, Any], state_path: Path) -> None:
+    options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
+    for wait in (*_WAITS_SECONDS, None):
+        store = open_store(str(job["url"]), **options)
+        try:
+            projects = _upload_once(store, job, state_path)
+            break
+        except StoreFailure as error:
+            _log(f"{error}; " + (f"again in {wait:.0f} s" if wait else "the next hook goes on"))
+            if wait is None:
+                raise
+            time.sleep(wait)
+        finally:
+            store.close()
+    if job.get("compile") and job["event"] == "session-end":
+        for project in sorted({*projects, str(job.get("project") or _project_here(job))}):
+            _compile(job, project)
+
+
+def _upload_once(store: Store, job: dict[str, Any], state_path: Path) -> set[str]:
+    """Upload each file that has changed; returns the projects that got something. Raises `StoreFailure`."""
+    state, projects = _read_state(state_path), set[str]()
+    for file in _files_of(job):
+        path, seen = str(file.path), _state_of(file.path)
+        if seen is None or state.get(path) == seen:
+            continue
+        try:
+            if _is_wanted(file, job):
+                report = _upload(store, file, job)
+                _log(_describe(report))
+                projects.add(report.project)
+                if report.is_partial:
+                    continue
+        except StoreFailure:
+            raise
+        except (MonocontextError, OSError, ValueError, RecursionError) as error:
+            _log(f"left out: {error}" if path in str(error) else f"left out: {path}: {error}")
+            if not isinstance(error, InvalidText | InvalidUrl):
+                continue  # else it is no session, until it changes
+        state[path] = seen  # as it was before it was read: what was added since is another state
+        _write_state(state_path, state)
+    return projects
+
+
+def _files_of(job: dict[str, Any]) -> Iterator[SessionFile]:
+    """The files that the agent of a hook has: first the session itself, then all others."""
+    agent, path = str(job.get("agent", "")), str(job.get("transcript_path") or "")
+    given: set[Path] = set()
+    if path:
+        try:
+            own = recognize_session(Path(path).expanduser().absolute(), agent if agent in AGENTS else None)
+            for file in (own, *AGENTS[own.agent].below(own)):
+                given.add(file.path)
+                if not AGENTS[own.agent].is_stub(file.path):
+                    yield file
+        except (MonocontextError, OSError) as error:
+            _log(f"left out: {path}: {error}")
+    for name, reader in AGENTS.items():
+        if agent in ("", name):
+            try:
+                found = sorted(reader.discover(), key=lambda file: -file.modified_seconds)
+            except (MonocontextError, OSError) as error:
+                _log(f"{name}: {error}")
+                continue
+            yield from (file for file in found if file.path not in given)
+
+
+def _is_wanted(file: SessionFile, job: dict[str, Any]) -> bool:
+    """Whether a hook is there for a session: its own, those of the same project, with `--user` all."""
+    return bool(job.get("user")) or _is_own(file, job) or project_of_session(file) == _project_here(job)
+
+
+def _is_own(file: SessionFile, job: dict[str, Any]) -> bool:
+    """Whether a file is of the session in which the hook ran, or of a subagent of it."""
+    main = job.get("session_id")
+    return str(file.path) == job.get("transcript_path") or (bool(main) and file.session_id.split("/")[0] == main)
+
+
+def _project_here(job: dict[str, Any]) -> str:
+    return project_of(str(job.get("cwd") or os.getcwd()))
+
+
+def _upload(store: Store, file: SessionFile, job: dict[str, Any]) -> Uploaded:
     patterns = job.get("patterns")
+    has_ended = job["event"] == "session-end" and _is_own(file, job)
     return upload_session(
         store,
         file,
-        project=project,
+        project=str(job["project"]) if job.get("project") else _main_project(file),
         user=user_at_machine(),
         redact=not job.get("no_redact"),
         patterns=[str(each) for each in patterns] if isinstance(patterns, list) else (),
-        is_open=bool(job.get("goes_on")),
+        is_open=not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS,
     )
 
 
-def _job_files(job: dict[str, object]) -> list[SessionFile]:
-    """The session's file and those of its subagents. Raises `NotFound` if there is no transcript."""
-    original, linked = str(job.get("transcript_path") or ""), str(job.get("linked") or "")
-    if not os.path.exists(linked or original):
-        found = [file for file in discover_sessions() if file.session_id.partition("/")[0] == job.get("session_id")]
-        if not found:
-            raise NotFound(f"no transcript at {original or 'any place'} for session {job.get('session_id')}")
-        return sorted(found, key=lambda file: "/" in file.session_id)
-    agent = str(job["agent"]) if job.get("agent") in AGENTS else None
-    folder = str(job.get("cwd") or "")
-    main = recognize_session(Path(original if os.path.exists(original) else linked), agent)
-    if not os.path.exists(original):
-        main = replace(main, session_id=str(job.get("session_id") or Path(original).name.partition(".")[0]))
-    main = replace(main, folder=main.folder if is_absolute(main.folder) else folder or main.folder)
-    return [main, *AGENTS[main.agent].below(replace(main, path=Path(original)))]
+def _main_project(file: SessionFile) -> str | None:
+    """The project of the session that a subagent belongs to, if its file tells; None for a session itself."""
+    above = next((each.parent for each in file.path.parents if each.name == "subagents"), None)
+    main = above.with_suffix(".jsonl") if above is not None else None
+    return project_of_session(AGENTS[file.agent].file(main)) if main is not None and main.is_file() else None
 
 
-def _compile(job: dict[str, object], project: str, log: Callable[[str], object]) -> None:
+def _compile(job: dict[str, Any], project: str) -> None:
     """Run `rlm compile` for the project, and wait for it; its output goes to the log."""
     program = Path(sys.executable).parent / "rlm"
     command = str(program) if os.access(program, os.X_OK) else shutil.which("rlm")
     if command is None:
-        log("no command `rlm` here: pip install monocontext-rlm, or leave out --compile")
+        _log("no command `rlm` here: install monocontext-rlm, or leave out --compile")
         return
     names = ("endpoint", "region", "profile", "max_dollars")
     options = [f"--{name.replace('_', '-')}={job[name]}" for name in names if job.get(name)]
@@ -170,36 +192,70 @@ def _compile(job: dict[str, object], project: str, log: Callable[[str], object])
         [command, "compile", str(job["url"]), f"--project={project}", "--quiet", *options],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    log(" ".join((done.stdout + done.stderr).split()) or f"rlm compile ended with {done.returncode}")
+    _log(" ".join((done.stdout + done.stderr).split()) or f"rlm compile ended with {done.returncode}")
 
 
-def _retry_later(path: str, job: dict[str, object], error: Exception, log: Callable[[str], object]) -> float:
-    """Put a failed job back; returns the time of its next attempt, in seconds since 1970."""
-    attempts = int(str(job.get("attempts", 0))) + 1
-    wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(attempts - 1, 10))
-    log(f"{job.get('session_id')}: attempt {attempts} failed, again in {wait:.0f} s: {' '.join(str(error).split())}")
-    due = time.time() + wait
-    if json.loads(Path(path).read_bytes()).get("at") == job.get("at"):  # else a newer job has replaced it
-        spool.rewrite_job(path, {**job, "attempts": attempts, "retry": True, "due": due})
-    return due
+# -- one at a time -----------------------------------------------------------------------------------------------------
 
 
-def _give_up(path: str, job: dict[str, object], why: str, log: Callable[[str], object]) -> float | None:
-    """Put aside a job that cannot succeed, and log the reason."""
-    log(f"{job.get('session_id', path)}: put aside: {' '.join(why.split())}")
-    os.replace(path, path.removesuffix(".job") + ".failed")
-    return None
+def _scope_of(job: dict[str, Any]) -> str:
+    """One name for what two hooks would both upload, in the same way."""
+    names = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
+    where = "" if job.get("user") else _project_here(job)
+    text = json.dumps([where, *(job.get(name) for name in names)])
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def _finish(path: str, job: dict[str, object]) -> None:
-    if job.get("session_id"):
-        spool.mark_uploaded(job)
-    linked = str(job.get("linked") or "")
-    if json.loads(Path(path).read_bytes()).get("at") != job.get("at"):
+@contextmanager
+def _the_only_one(path: Path) -> Iterator[bool]:
+    """Whether no other process is in this block for the same path."""
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        yield False
         return
-    os.unlink(path)
-    if linked:
-        Path(linked).unlink(missing_ok=True)
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def _wait_seconds(state_path: Path) -> float:
+    """The rest of the cooldown since the last upload. A clock that was set back makes it no longer."""
+    try:
+        since = time.time() - state_path.stat().st_mtime
+    except OSError:
+        return 0.0
+    return min(COOLDOWN_SECONDS, max(0.0, COOLDOWN_SECONDS - since))
+
+
+def _state_of(path: Path) -> list[int] | None:
+    try:
+        found = path.stat()
+        return [found.st_size, found.st_mtime_ns]
+    except OSError:
+        return None
+
+
+def _read_state(path: Path) -> State:
+    try:
+        found = json.loads(path.read_bytes())
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def _write_state(path: Path, state: State) -> None:
+    temporary = path.with_suffix(f".{os.getpid()}")
+    try:
+        temporary.write_text(json.dumps(state))
+        temporary.replace(path)
+    except OSError as error:
+        _log(f"{path}: {error}")
+
+
+# -- the log -----------------------------------------------------------------------------------------------------------
 
 
 def _describe(report: Uploaded) -> str:
@@ -212,7 +268,7 @@ def _describe(report: Uploaded) -> str:
 
 
 def _log(text: str) -> None:
-    print(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {spool.one_line(text)}", file=sys.stdout, flush=True)
+    print(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {one_line(text)}", file=sys.stdout, flush=True)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ import pytest
 import zstandard
 from ran import Cli
 
-from monocontext.sessions import spool
-
 KEY = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 
 
@@ -115,7 +113,7 @@ def test_mistakes_are_one_line(cli: Cli, machine: Path, tmp_path: Path) -> None:
 
 def test_hooks(cli: Cli, machine: Path, tmp_path: Path) -> None:
     printed = cli("hooks", "install", "--agent", "claude-code", "--url", "s3://bucket/a", "--print").fine().json
-    assert set(printed["hooks"]) == {"SessionStart", "SessionEnd", "Stop"}  # type: ignore[call-overload]
+    assert set(printed["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd", "Stop"}  # type: ignore[call-overload]
     work = tmp_path / "work"
     assert list(work.iterdir()) == []
     for agent, file in (("claude-code", ".claude/settings.local.json"), ("codex", ".codex/hooks.json")):
@@ -134,16 +132,30 @@ def test_hooks(cli: Cli, machine: Path, tmp_path: Path) -> None:
         assert len(list(path.parent.glob("*.bak"))) == 2
 
 
-def test_sync(cli: Cli, machine: Path) -> None:
-    assert cli("sessions", "sync").fine().out == ""
+def test_pull(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    cli("sessions", "upload", "--all", machine)
+    cli("sessions", "pull", "bbbb", machine).refused("is of project proj, and ")
+    said = cli("sessions", "pull", "bbbb", machine, "--project", "proj").fine().out
+    path = tmp_path / "home" / ".claude" / "projects" / str(tmp_path / "work").replace("/", "-").replace("_", "-")
+    assert f"bbbb-2: 1 records in {path}/bbbb-2.jsonl" in said
+    assert "1 secrets or parts of it were redacted, and stay so" in said
+    assert said.endswith("go on with it: claude --resume bbbb-2\n")
+    assert "is here already" in cli("sessions", "pull", "--latest", machine, "-p", "proj").fine().out
+    told = cli("sessions", "pull", "aaaa", machine, "-p", "proj", "--json").fine().json
+    assert (told["session_id"], told["redacted"], told["new"]) == ("aaaa-1", 1, True)
+    cli("sessions", "pull", "--to", machine).refused("name one session by its id, or take the last one")
 
 
-def test_sync_prints_json(cli: Cli, machine: Path, tmp_path: Path) -> None:
-    path = next((tmp_path / "home").rglob("aaaa-1.jsonl"))
-    spool.write_job({"url": str(machine), "session_id": "aaaa-1", "transcript_path": str(path), "agent": "claude-code"})
-    told = cli("sessions", "sync", "--json").fine().json
-    assert (told["session_id"], told["records"], told["redacted"]) == ("aaaa-1", 1, {"github": 1})
-    assert cli("sessions", "sync", "--json").fine().out == ""
+def test_status_says_when_the_local_copy_dies(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    cli("sessions", "upload", "--all", machine)
+    said = cli("sessions", "status", machine).fine().out
+    assert "no hooks for this directory" in said
+    assert "Claude Code deletes its own copy of a session after 30 days (cleanupPeriodDays, its default)" in said
+    assert "proj: 2 sessions" in said
+    (tmp_path / "home" / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 7}')
+    installed = cli("hooks", "install", machine).fine().out
+    assert "after 7 days (cleanupPeriodDays, " in installed
+    assert "hooks of claude-code in " in cli("sessions", "status", machine).fine().out
 
 
 HOSTILE = "\x1b]52;c;aGk=\x07\x9b2J\u202eeman\x00 \ud800 needle"
@@ -175,23 +187,18 @@ def test_a_line_end_in_a_name_makes_no_second_row(cli: Cli, machine: Path, tmp_p
 def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path) -> None:
     said = cli("hooks", "install", machine).fine().out
     assert "from now on: a session in this directory begins with the team's brief" in said
-    assert (
-        f"is uploaded when it ends, and after its answers, at most once a minute, without its secrets, to {machine}"
-        in said
-    )
-    assert "missing" not in said
+    assert "is uploaded when it ends, before it is compacted and after its answers, at most once a minute, " in said
+    assert f"without its secrets, to {machine}; so are others of this project that the archive lacks" in said
     assert f'to try it: claude -p "Say hello", and look with: monocontext sessions list {machine}' in said
     assert said.rstrip().endswith("to undo it: monocontext hooks uninstall")
     said = cli("hooks", "install", "--user", "--agent", "codex", machine).fine().out
-    assert "missing: Codex runs only hooks that you trust; 2 of these 2 are not trusted" in said
-    assert "`codex exec` does not say so" in said
+    assert "so are all others of yours" in said
+    assert "Codex runs only hooks that you trust" in said
     assert said.rstrip().endswith("to undo it: monocontext hooks uninstall --agent codex --user")
-    told = cli("sessions", "status", machine).fine().out
-    assert "settings.local.json: nothing is missing" in told
-    assert "hooks.json: Codex runs only hooks that you trust" in told
     cli("sessions", "upload", machine).fine()
-    (missing,) = cli("sessions", "status", machine, "--json").fine().json["missing"]
-    assert "hooks.json: Codex runs only hooks" in missing
+    told = cli("sessions", "status", machine).fine().out
+    assert "hooks of claude-code in " in told
+    assert "Codex runs only hooks that you trust" in told
     cli("hooks", "uninstall").fine()
     cli("hooks", "uninstall", "--user", "--agent", "codex").fine()
     assert "no hooks for this directory: monocontext hooks install" in cli("sessions", "status", machine).fine().out
@@ -211,7 +218,7 @@ def test_status_shows_hooks_where_no_archive_is_named(cli: Cli, machine: Path) -
         (("sessions", "find", "x"), "did you mean search?"),
         (("sessions", "lst"), "did you mean list?"),
         (("sessions", "ls"), "did you mean list?"),
-        (("sessions", "xyzzy"), "commands are upload, status, list, show"),
+        (("sessions", "xyzzy"), "commands are upload, pull, status, list, show"),
         (("hooks", "remove"), "did you mean uninstall?"),
         (("grpe", "x"), "did you mean grep?"),
     ],

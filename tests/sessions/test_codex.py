@@ -246,12 +246,50 @@ def test_threads_of_subagents_belong_to_their_session(own_home: Path, tmp_path: 
     below = {f"{session_id(1)}/subagents/{session_id(number)}" for number in (2, 3, 4, 6)}
     assert {file.session_id for file in discover_sessions("codex")} == {session_id(1), session_id(5), *below}
     job = {"url": str(tmp_path / "a"), "transcript_path": str(main), "session_id": session_id(1), "agent": "codex"}
-    uploaded = worker.upload_job(job)
-    assert uploaded[0].session_id == session_id(1)
-    assert {report.session_id for report in uploaded[1:]} == below
+    worker.work({**job, "event": "session-end", "cwd": "/nowhere"})
     (project,) = Sessions.open(tmp_path / "a").projects()
+    assert set(Sessions.open(tmp_path / "a").project(project).list_sessions()) == {session_id(1), *below}
     info = Sessions.open(tmp_path / "a").project(project).info(min(below))
     assert (info.title, info.first_prompt) == ("Nash", "Count files")
+
+
+def test_a_rollout_of_completed_items_alone() -> None:
+    """As Codex 0.171 writes them beside the items of the model; such a file may hold nothing else."""
+
+    def completed(second: int, kind: str, **fields: Any) -> dict[str, Any]:
+        return record(
+            "event_msg", second, type="item_completed", thread_id=session_id(1), item={"type": kind, **fields}
+        )
+
+    alone = [
+        meta(1),
+        completed(1, "UserMessage", id="u", content=[{"type": "text", "text": "Run it"}]),
+        completed(2, "Reasoning", id="r", summary_text=["hm"]),
+        completed(3, "CommandExecution", id="c1", command=["ls"], aggregated_output="a.py", exit_code=0),
+        completed(4, "FileChange", id="c2", changes={"a.py": {"type": "add"}}, stdout="Done"),
+        completed(5, "McpToolCall", id="c3", server="s", tool="search", arguments={"q": 1}, result={"content": "hit"}),
+        completed(6, "AgentMessage", id="m", content=[{"type": "Text", "text": "It ran."}]),
+    ]
+    turns, maker = feed(alone)
+    assert [(turn.role, turn.tool, turn.text) for turn in turns] == [
+        ("user", "", "Run it"),
+        ("assistant", "exec_command", '["ls"]'),
+        ("tool", "exec_command", "a.py"),
+        ("assistant", "apply_patch", '{"a.py": {"type": "add"}}'),
+        ("tool", "apply_patch", "Done"),
+        ("assistant", "search", '{"q": 1}'),
+        ("tool", "search", "hit"),
+        ("assistant", "", "It ran."),
+    ]
+    assert (maker.first_prompt, maker.unknown) == ("Run it", {})
+    for order in (1, -1):  # whichever comes first, each message and call stands once
+        pairs = [
+            [item("user", "Run it", 1), alone[1], record("event_msg", 1, type="user_message", message="Run it")],
+            [record("response_item", 3, type="function_call", name="shell", arguments="ls", call_id="c1"), alone[3]],
+            [record("response_item", 6, type="message", role="assistant", content="It ran."), alone[6]],
+        ]
+        turns, _ = feed([meta(1), *(each for pair in pairs for each in pair[::order])])
+        assert [turn.role for turn in turns if turn.role != "tool"] == ["user", "assistant", "assistant"]
 
 
 def test_a_picture_that_was_made_is_not_stored(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import monocontext
-from monocontext.sessions import Sessions, settings, spool
+from monocontext.sessions import Sessions, settings
 from monocontext.stores import open_store
 from sessions.agents import small
 from sessions.test_hooks import wait_until
@@ -53,5 +53,5 @@ def test_its_commands_run(variable: str, tmp_path: Path, monkeypatch: pytest.Mon
     told = json.dumps({"session_id": path.stem, "transcript_path": str(path), "cwd": "/home/dev/proj"}).encode()
     done = subprocess.run([entry["command"], *entry["args"]], input=told, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    wait_until(lambda: not spool.jobs())
+    wait_until(lambda: Sessions(open_store(tmp_path / "a")).projects())
     assert Sessions(open_store(tmp_path / "a")).project("proj").list_sessions() == [path.stem]

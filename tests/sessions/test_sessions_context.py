@@ -111,15 +111,14 @@ def test_what_opening_costs(tmp_path: Path) -> None:
     archive_of(store, tmp_path, 20, turns=6)
     store.reset()
     context = open_project(store, "proj")
-    assert (store.gets, store.counts["list"]) == (20, 2)
-    store.reset()
+    assert store.counts["get"] > 20, "each session once, for the text"
     assert len(context) > 0
-    assert store.requests == 0
-    project = Sessions(store).project("proj")
-    project.sessions()
     store.reset()
-    project.context()
-    assert (store.gets, store.counts["list"]) == (0, 2)
+    open_project(store, "proj")
+    assert store.counts == {"list": 1, "get": 1}
+    store.reset()
+    Sessions(store).project("proj").sessions()
+    assert store.counts == {"list": 1, "get_range": 20}
 
 
 def test_projects_are_named_or_refused(tmp_path: Path) -> None:
@@ -153,7 +152,7 @@ def test_each_session_is_a_document_and_lists_by_what_is_known_of_it(tmp_path: P
     store = CountingStore(plain)
     project = Sessions(store).project("proj")
     assert project.list_sessions(branch="fix/login") == [session_id(2), session_id(3)]
-    assert store.counts == {"list": 2, "get": 3}
+    assert store.counts == {"list": 1, "get_range": 3}
     assert project.list_sessions("2026-02-02", branch="fix/login", tool="Bash") == [session_id(2)]
     assert project.list_sessions(until="2026-02-01") == [session_id(1)]
     with project.context() as context:
@@ -162,6 +161,5 @@ def test_each_session_is_a_document_and_lists_by_what_is_known_of_it(tmp_path: P
         assert [documents.metadata(name)["tools"] for name in documents] == [["Bash"], ["Bash"], ["Edit"]]
         about = documents.metadata(session_id(2))
         assert (about["branch"], about["started"][:10], about["users"]) == ("fix/login", "2026-02-02", ["ana@x"])
-        assert not any("/turns-" in request.key for request in store.log)
         assert str(documents[session_id(2)]).startswith(f"=== SESSION: {session_id(2)} ===")
         assert "".join(str(documents[name]) for name in documents) == context[:]

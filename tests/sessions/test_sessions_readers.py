@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 import zstandard
 
 from monocontext.errors import InvalidText, NotFound
+from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import discover_sessions, find_sessions, reader_of, recognize_session
 from monocontext.sessions.turn import Turn, parse, render
+from monocontext.stores import open_store
 from sessions.agents import Claude, as_lines, session_id
 
 
@@ -39,8 +42,12 @@ def test_claude_code(tmp_path: Path) -> None:
     session.add("system", subtype="compact_boundary", compactMetadata={"trigger": "auto", "preTokens": 155_000})
     session.user("What was said before", isCompactSummary=True)
     session.says("Side", isSidechain=True)
-    session.bare(type="queue-operation", operation="enqueue", content="no")
-    session.bare(type="queue-operation", operation="remove", content="also the docs")
+    for text, more in (("no", {}), ("also the docs", {"reason": "absorbed_mid_turn"}), ("taken back", {})):
+        session.bare(type="queue-operation", operation="enqueue", content=text)
+        if text == "no":
+            session.bare(type="queue-operation", operation="popAll", content=text)
+        else:
+            session.bare(type="queue-operation", operation="remove", content=text, **more)
     session.add("hologram", content="of a later version")
     path = session.write(tmp_path)
     assert texts_in(path) == [
@@ -66,6 +73,95 @@ def test_claude_code(tmp_path: Path) -> None:
         maker.feed(line.record)
     assert (maker.title, maker.first_prompt) == ("Fixing the bug", "Fix the bug")
     assert maker.unknown == {"hologram": 1}
+
+
+def test_what_the_user_wrote_while_the_agent_worked(tmp_path: Path) -> None:
+    """As Claude Code 2.1.332 writes it: an attachment as it is delivered, and a record of the queue behind it."""
+    session = Claude()
+    session.user("Run it")
+    for text in ("stop, use branch two", "and the docs"):
+        session.bare(type="queue-operation", operation="enqueue", content=text)
+    session.add(
+        "attachment", attachment={"type": "queued_command", "commandMode": "prompt", "prompt": "stop, use branch two"}
+    )
+    session.bare(type="queue-operation", operation="remove", content="stop, use branch two", reason="absorbed_mid_turn")
+    blocks = [{"type": "text", "text": "look"}, {"type": "image", "source": {}}]
+    session.add("attachment", attachment={"type": "queued_command", "prompt": blocks})
+    session.add(
+        "attachment", attachment={"type": "queued_command", "commandMode": "task-notification", "prompt": "<x>"}
+    )
+    session.add("attachment", attachment={"type": "date", "date": "2026-11-29"})
+    assert texts_in(session.write(tmp_path)) == [
+        ("user", "text", "Run it"),
+        ("user", "text", "stop, use branch two"),
+        ("user", "text", "look\n[image]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ("plain", "plain"),
+        ({"stdout": "out", "stderr": "and err"}, "out\nand err"),
+        ({"type": "text", "file": {"filePath": "/x", "content": "of a file"}}, "of a file"),
+        ({"content": [{"type": "text", "text": "of a helper"}]}, "of a helper"),
+    ],
+)
+@pytest.mark.parametrize("content", ["", [], None, [{"type": "text", "text": " "}]])
+def test_an_output_that_only_the_screen_has(content: Any, result: Any, expected: str, tmp_path: Path) -> None:
+    session = Claude()
+    session.calls("Bash", {"command": "x"})
+    session.result(content, toolUseResult=result)
+    assert texts_in(session.write(tmp_path))[1:] == [("tool", "tool_result", expected)]
+
+
+def test_an_output_in_a_file_of_its_own(own_home: Path, tmp_path: Path) -> None:
+    """It is part of the text; a path that a transcript names is not followed out of the session's folder."""
+    folder = own_home / ".claude" / "projects" / "-home-dev-proj"
+    session = Claude()
+    outputs = folder / session.session_id / "tool-results"
+    outputs.mkdir(parents=True)
+    (outputs / "be8f7.txt").write_text("preview\nzebra at the end of it")
+    (outputs / "late.json").write_text("[]")
+    (tmp_path / "passwd").write_text("of somebody")
+    session.calls("Bash", {"command": "x"})
+    saved = f"<persisted-output>\nOutput too large (220KB). Full output saved to: {outputs}/be8f7.txt\n\npreview"
+    session.result(saved, toolUseResult={"stdout": "preview", "persistedOutputPath": f"{outputs}/be8f7.txt"})
+    session.calls("Bash", {"command": "y"}, call="toolu_2")
+    session.result(f"see {outputs}/../../passwd and {tmp_path}/tool-results/passwd", call="toolu_2")
+    path = session.write(folder)
+    assert texts_in(path)[2] == ("tool", "tool_result", "preview\nzebra at the end of it")
+    assert "of somebody" not in str(texts_in(path))
+    assert turns_in(path)[2].tool == "Bash"
+    store = open_store(tmp_path / "a")
+    (file,) = discover_sessions()
+    assert upload_session(store, file).records == 5
+    assert upload_session(store, file).records == 0
+    shutil.rmtree(outputs)  # Claude Code removes it after 30 days
+    assert upload_session(store, file).bytes == 0
+    assert Sessions(store).project("proj").search_transcripts("zebra at the end")
+
+
+def test_journals_and_stubs_are_no_sessions(own_home: Path, tmp_path: Path) -> None:
+    """A workflow's journal, an output in JSON lines, and what `/cd` leaves in the old project, which has the title."""
+    projects = own_home / ".claude" / "projects"
+    session = Claude()
+    session.user("Hello")
+    session.write(projects / "-home-dev-new")
+    below = projects / "-home-dev-new" / session.session_id
+    for path in ("subagents/workflows/wf_a/journal.jsonl", "tool-results/out.jsonl"):
+        (below / path).parent.mkdir(parents=True)
+        (below / path).write_text('{"type": "step", "n": 1}\n')
+    stub = Claude()
+    for kind in ("mode", "last-prompt", "permission-mode"):
+        stub.bare(type=kind, sessionId=session.session_id)
+    stub.bare(type="ai-title", aiTitle="The title", sessionId=session.session_id)
+    stub.write(projects / "-home-dev-old")
+    (file,) = discover_sessions()
+    store = open_store(tmp_path / "a")
+    upload_session(store, file)
+    (info,) = Sessions(store).project("proj").sessions()
+    assert (info.session_id, info.title, info.turns) == (session.session_id, "The title", 1)
 
 
 def test_a_branch_that_was_given_up_is_kept_and_marked(tmp_path: Path) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from monocontext.errors import AccessDenied, InvalidUrl, MonocontextError
 from monocontext.sessions import Sessions, records, upload_session
@@ -26,12 +27,11 @@ from sessions.agents import Claude, as_lines, everything, session_id, small
 
 
 def uuids(store: Store, project: str = "proj") -> Counter[str]:
-    """Every uuid that the committed parts of every session hold, and how often."""
+    """Every uuid that the sessions of a project hold, and how often."""
     found: Counter[str] = Counter()
-    for info in Sessions(store).project(project).sessions():
-        for part in info.parts:
-            data = store.get(f"sessions/{project}/{info.session_id}/{part.name}").data
-            found.update(json.loads(line).get("uuid", "none") for line in data.splitlines())
+    of_project = Sessions(store).project(project)
+    for name in of_project.list_sessions():
+        found.update(record.get("uuid", "none") for record in of_project.records(name)[1])
     return found
 
 
@@ -54,7 +54,7 @@ def test_a_session_without_turns_leaves_no_empty_object(tmp_path: Path, content:
     path.write_text(content)
     upload_session(store, SessionFile(path, session_id(1), "claude-code", 0.0), project="proj")
     assert all(info.size_bytes for info in store.list())
-    assert len(list(store.list())) == (2 if content else 0)
+    assert len(list(store.list())) == (1 if content else 0)
 
 
 @pytest.mark.parametrize("suffix", [".jsonl"])
@@ -65,23 +65,27 @@ def test_a_pipe_is_no_transcript(tmp_path: Path, suffix: str) -> None:
         recognize_session(path)
 
 
-def test_only_what_is_new_is_sent(tmp_path: Path) -> None:
-    session, store = small(turns=200), CountingStore(open_store(tmp_path / "a"))
-    upload_session(store, recognize_session(session.write(tmp_path)))
-    whole = store.bytes_written
+def test_a_session_is_one_small_object_and_goes_on_under_its_key(tmp_path: Path) -> None:
+    """Of 16 KB: at most 3 objects, at most 1.3 times the compressed records; what goes on costs no read of the rest."""
+    chance = random.Random(16)
+    session, store = Claude(), CountingStore(open_store(tmp_path / "a"))
+    for _ in range(25):
+        session.user(" ".join(f"{chance.getrandbits(32):x}" for _ in range(30)))
+    path = session.write(tmp_path)
+    assert 12_000 < path.stat().st_size < 20_000
+    upload_session(store, recognize_session(path))
+    whole = len(zstandard.ZstdCompressor(level=9).compress(path.read_bytes()))
+    (info,) = store.list()
+    assert info.size_bytes <= 1.3 * whole
     session.user("One more thing")
     store.reset()
     report = upload_session(store, recognize_session(session.write(tmp_path)), is_open=True)
     assert (report.records, report.turns) == (1, 1)
-    assert store.bytes_written < whole / 10
-    session.says("Done")
-    upload_session(store, recognize_session(session.write(tmp_path)))
+    assert store.counts == {"head": 1, "get_range": 1, "put": 1}
+    assert store.bytes_read <= 4096
     project = Sessions(store).project("proj")
-    assert project.list_turns(session.session_id) == list(range(1, 203))
-    assert project.read_turn(session.session_id, 202)["content"] == "Done"
-    copy = store.get(f"transcripts/proj/{session.session_id}/transcript.txt").data.decode()
-    assert copy.endswith("Done\n\n")
-    assert set(uuids(store).values()) == {1}
+    assert project.read_turn(session.session_id, 26)["content"] == "One more thing"
+    assert [info.key for info in store.list()] == [f"sessions/proj/{session.session_id}.jsonl.zst"]
 
 
 def test_a_cut_line_is_kept_once_and_then_whole(tmp_path: Path) -> None:
@@ -92,11 +96,11 @@ def test_a_cut_line_is_kept_once_and_then_whole(tmp_path: Path) -> None:
     assert upload_session(store, cut).records == 1
     assert upload_session(store, cut).records == 0
     session.user("not yet said")
-    assert upload_session(store, recognize_session(session.write(tmp_path))).records == 1
+    last = Sessions(store).project("proj").turns(session.session_id)[-1]
+    assert last.text.startswith("[unreadable line: not JSON")
+    assert upload_session(store, recognize_session(session.write(tmp_path))).bytes
     texts = [turn.text for turn in Sessions(store).project("proj").turns(session.session_id)]
-    assert texts[-1] == "not yet said"
-    assert texts[-2].startswith("[unreadable line: not JSON")
-    assert len(texts) == 6
+    assert (texts[-1], len(texts)) == ("not yet said", 5)
 
 
 def test_a_last_line_whose_newline_comes_later(tmp_path: Path) -> None:
@@ -136,59 +140,31 @@ def test_an_older_copy_takes_nothing_back(any_store: Store, tmp_path: Path) -> N
     assert info.records == 6
 
 
-@pytest.mark.parametrize("reading", [1, 2, 3, 4])
-def test_a_file_that_is_replaced_while_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: int
-) -> None:
-    """What is taken is what one pass saw: lines of another file are not counted as taken."""
-    old, new = Claude(), Claude()
-    for words in ("one", "two"):
-        old.user(words)
-    store = open_store(tmp_path / "archive")
-    path = old.write(tmp_path)
-    upload_session(store, recognize_session(path))
-    for words in ("three", "four", "five"):
-        new.user(words)["uuid"] = words
-    opened = 0
-
-    def read(path: Path) -> Iterator[records.RecordLine]:
-        nonlocal opened
-        opened += 1
-        if opened == reading:
-            new.write(tmp_path)
-        return read_lines(path)
-
-    read_lines = records.read_lines
-    for module in ("claude_code", "reader"):
-        monkeypatch.setattr(f"monocontext.sessions.{module}.read_lines", read)
-    upload_session(store, recognize_session(path))
-    upload_session(store, recognize_session(path))
-    said = [turn.text for turn in Sessions.open(store).project("proj").turns(old.session_id)]
-    assert sorted(said) == ["five", "four", "one", "three", "two"]
-
-
 def test_two_machines_go_on_with_one_session(tmp_path: Path) -> None:
-    """Each has a copy and adds its own; lines without uuid are told apart by what they say."""
-    here, store = small(), open_store(tmp_path / "a")
-    here.bare(type="summary", summary="same on both", leafUuid="x")
-    there = small()
-    there.records = list(here.records)
-    there.last = here.last
-    upload_session(store, recognize_session(here.write(tmp_path / "here")), user="a@here")
-    here.user("said here")
-    for text in ("said there", "and more"):
-        there.add("user", uuid=text, message={"role": "user", "content": text})
-    there.bare(type="summary", summary="same on both", leafUuid="x")
-    for _ in range(2):
-        upload_session(store, recognize_session(here.write(tmp_path / "here")), user="a@here")
-        upload_session(store, recognize_session(there.write(tmp_path / "there")), user="b@there")
-    found = uuids(store)
-    assert {name: count for name, count in found.items() if count != 1} == {"none": 2}
+    """Each has a copy and adds its own: the longer one has the id, the other one is the second of that id."""
+    store = open_store(tmp_path / "a")
+    here, there, third = small(), small(), small()
+    for each, texts in ((here, ["said here"]), (there, ["said there", "and more"]), (third, ["third"])):
+        for text in texts:
+            each.add("user", uuid=text, message={"role": "user", "content": text})
     project = Sessions(store).project("proj")
-    said = [turn.text for turn in project.turns(here.session_id)]
-    assert said[-3:] == ["said here", "said there", "and more"]
-    assert [turn.n for turn in project.turns(here.session_id)] == list(range(1, 8))
-    assert project.info(here.session_id).users == ("a@here", "b@there")
+
+    def uploads() -> dict[str, list[str]]:
+        for each, user in ((here, "a@here"), (there, "b@there"), (third, "c@third")):
+            upload_session(store, recognize_session(each.write(tmp_path / user)), user=user)
+        return {name: [turn.text for turn in project.turns(name)][4:] for name in project.list_sessions()}
+
+    one = here.session_id
+    expected = {one: ["said there", "and more"], f"{one}.2": ["said here"], f"{one}.3": ["third"]}
+    assert uploads() == uploads() == expected
+    assert project.info(f"{one}.2").users == ("a@here",)
+    for text in ("more here", "and again", "and once more"):
+        here.add("user", uuid=text, message={"role": "user", "content": text})
+    for _ in range(2):  # it is the longer one now
+        found = uploads()
+        assert found.pop(one) == ["said here", "more here", "and again", "and once more"]
+        assert sorted(found.values()) == [["said there", "and more"], ["third"]]
+    assert set(uuids(store).values()) <= {1, 3}, "what they have in common is in each"
 
 
 def _upload_all(url: str, options: dict[str, Any], paths: list[Path], machine: int, started: Any) -> None:
@@ -259,9 +235,7 @@ def test_threads_that_upload_one_session(any_store: Store, tmp_path: Path) -> No
         reports = list(threads.map(lambda n: upload_session(any_store, file, user=f"{n}"), range(4)))
     assert sum(report.records for report in reports) == 8
     assert set(uuids(any_store).values()) == {1}
-    named = {part.name for part in Sessions(any_store).project("proj").info(file.session_id).parts}
-    there = {info.key.rpartition("/")[2] for info in any_store.list("sessions/")}
-    assert there == named  # losers took back what they stored
+    assert len(list(any_store.list())) == 1
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------
@@ -348,7 +322,7 @@ def test_hostile_names_stay_inside(tmp_path: Path, name: str) -> None:
     upload_session(store, SessionFile(path, name, "claude-code", 0.0), project=name)
     upload_session(store, SessionFile(path, f"x/subagents/{name.lstrip('/')}", "claude-code", 0.0), project="p")
     assert not [each for each in (tmp_path / "archive").rglob("*") if "inner" not in each.parts]
-    assert {info.key.split("/")[0] for info in store.list()} == {"search", "sessions", "transcripts"}
+    assert {info.key.split("/")[0] for info in store.list()} == {"sessions"}
     assert Sessions(store).projects() == sorted(["p", name])
     assert Sessions(store).project(name).list_sessions() == [name]
     assert len(Sessions(store).project(name).turns(name)) == 4
@@ -371,21 +345,34 @@ def test_clocks_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patch:
         patch.setattr(time, "time_ns", lambda: 1_000_000_000)
         upload_session(store, recognize_session(session.write(tmp_path)))
-    info = Sessions(store).project("proj").info(session.session_id)
-    assert [part.name for part in info.parts] == sorted(part.name for part in info.parts)
     texts = [turn.text for turn in Sessions(store).project("proj").turns(session.session_id)]
     assert texts[-3:] == ["from the past", "no time", "from afar"]
 
 
-def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+def test_damaged_and_newer_objects_are_one_line(tmp_path: Path) -> None:
     store, file = open_store(tmp_path / "a"), recognize_session(small().write(tmp_path))
     upload_session(store, file)
-    key = f"transcripts/proj/{file.session_id}/session.json"
-    for damage in (b'{"format": 2}', b"{}", b"no JSON"):
+    key = f"sessions/proj/{file.session_id}.jsonl.zst"
+    whole = store.get(key).data
+    project = Sessions(store).project("proj")
+    heads = [b'{"format": 3}', b"{}", b"no JSON", b'{"format": 2, "x": [']
+    for damage in (*map(zstandard.compress, heads), whole[:-9], whole[:200], whole + zstandard.compress(b"{}\n"), b"x"):
         store.put(key, damage)
-        with pytest.raises(MonocontextError, match=r"session\.json") as raised:
-            upload_session(store, file)
+        with pytest.raises(MonocontextError, match=key) as raised:
+            project.turns(file.session_id)
         assert "\n" not in str(raised.value)
+    with pytest.raises(MonocontextError, match=key):
+        upload_session(store, file)
+
+
+def test_a_damaged_session_is_named_and_hides_no_other(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a")
+    for number in (1, 2):
+        upload_session(store, recognize_session(small(number).write(tmp_path)))
+    store.put(f"sessions/proj/{session_id(1)}.jsonl.zst", b"nothing of the kind")
+    with pytest.warns(UserWarning, match=f"left out: .*{session_id(1)}.* is not a session|does not inflate"):
+        found = Sessions(store).project("proj").search_transcripts("instead of a lock")
+    assert [turn["session_id"] for turn in found] == [session_id(2)]
 
 
 def test_a_project_is_named_by_its_remote(tmp_path: Path) -> None:

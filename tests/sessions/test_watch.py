@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from monocontext.sessions import Sessions, spool
+from monocontext.sessions import Sessions
 from monocontext.stores import open_store
 from sessions.agents import small
 
@@ -42,7 +42,7 @@ def test_hooks_run_is_the_hook(tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, *words], input=told, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     end = time.monotonic() + 60
-    while spool.jobs():
+    while not Sessions.open(tmp_path / "a").projects():
         assert time.monotonic() < end
         time.sleep(0.1)
     with Sessions.open(tmp_path / "a") as archive:

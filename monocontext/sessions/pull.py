@@ -1,0 +1,233 @@
+"""Put a session of the archive where this machine's agent looks for it, so that the agent goes on with it here.
+
+The paths of the clone in which it began become those of the clone here, wherever a record has them, but not in thinking
+that its maker signed. Secrets stay redacted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from monocontext.errors import MonocontextError, NotFound
+from monocontext.sessions import claude_code, codex
+from monocontext.sessions.archive import Project, Sessions
+from monocontext.sessions.project_name import find_repository, project_of
+from monocontext.sessions.readers import AGENTS
+from monocontext.sessions.record_ids import ids_of
+from monocontext.sessions.records import Record, dumps, read_lines
+from monocontext.sessions.session_info import SessionInfo
+
+_MARK = re.compile(r"\[REDACTED:[\w-]+\]")
+_DAY = re.compile(r"rollout-(\d{4})-(\d\d)-(\d\d)T")
+_COPY = re.compile(r"\.\d+$")
+_SLUG_CHARACTERS = 200
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A session that was put in its place."""
+
+    session_id: str
+    agent: str
+    path: Path
+    """The agent's file."""
+    folder: Path
+    """The directory in which the agent goes on with it."""
+    records: int
+    redacted: int
+    """The number of marks in the place of secrets."""
+    is_new: bool
+    """False if as much of the session was here already."""
+
+    @property
+    def command(self) -> list[str]:
+        """The command that goes on with it, in `folder`."""
+        return (
+            ["claude", "--resume", self.session_id]
+            if self.agent == "claude-code"
+            else ["codex", "resume", self.session_id]
+        )
+
+
+def pull_session(archive: Sessions, session_id: str | None, into: Path, project: str | None = None) -> Pulled:
+    """Write a session and those of its subagents into the folder of their agent (1 LIST; 1 GET each).
+
+    `session_id`: its id, or how it begins; None for the last session of the repository around `into`. `into`: a
+    directory of the clone in which it shall go on. `project`: by default that of the repository.
+
+    Raises `NotFound` for no such session, and `MonocontextError` if the session is of another project, if its agent
+    cannot resume it, or if this machine has one of this id that is longer or went on in another way.
+    """
+    into = into.expanduser().resolve()
+    own = project or project_of(str(into))
+    if session_id is None:
+        found, name = archive.project(own), _latest(archive.project(own))
+    else:
+        found, name = archive.find(session_id, project)
+        if found.name != own:
+            raise MonocontextError(
+                f"session {name} is of project {found.name}, and {into} of {own}: go to a clone of {found.name}, or "
+                f"give it with --into, or allow this directory with --project {found.name}"
+            )
+    info, records = found.records(name)
+    if info.agent not in ("claude-code", "codex"):
+        raise MonocontextError(
+            f"session {name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume one"
+        )
+    if _COPY.search(name):
+        raise MonocontextError(
+            f"{name} is the shorter of two sessions of one id, which no agent resumes: see `sessions show`"
+        )
+    top = Path(find_repository(str(into))[0] or into)
+    change = _mapped(info.top or info.began_in, str(top))
+    folder = Path(change(info.began_in)) if info.began_in else into
+    folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
+    path = _path_of(info, folder)
+    if info.agent == "claude-code" and (outputs := _outputs_folder(records)):
+        change = _both(change, _mapped(outputs, str(path.with_suffix("") / "tool-results")))
+    is_new = _write(path, [_change(record, change) for record in records])
+    marks = sum(len(_MARK.findall(json.dumps(record))) for record in records)
+    for below in found.list_sessions():
+        if below.startswith(f"{name}/subagents/"):
+            info_below, records_below = found.records(below)
+            place = _path_below(info_below, path, below.removeprefix(f"{name}/"), folder)
+            _write(place, [_change(record, change) for record in records_below])
+            marks += sum(len(_MARK.findall(json.dumps(record))) for record in records_below)
+    return Pulled(name, info.agent, path, folder, len(records), marks, is_new)
+
+
+def claude_folder(directory: Path) -> Path:
+    """The folder in which Claude Code keeps the sessions of a directory."""
+    name = unicodedata.normalize("NFC", str(directory))
+    slug = re.sub(r"[^a-zA-Z0-9]", "-", name)
+    if len(slug) > _SLUG_CHARACTERS:
+        number = 0
+        for unit in memoryview(name.encode("utf-16-le")).cast("H"):
+            number = (number * 31 + unit) & 0xFFFFFFFF
+        number = abs(number - (1 << 32) if number >> 31 else number)
+        slug = f"{slug[:_SLUG_CHARACTERS]}-{_in_base_36(number)}"
+    return claude_code.roots()[0] / "projects" / slug
+
+
+def _in_base_36(number: int) -> str:
+    digits = ""
+    while number or not digits:
+        number, digit = divmod(number, 36)
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+def _latest(project: Project) -> str:
+    mains = [info for info in project.sessions() if "/" not in info.session_id and info.agent in AGENTS]
+    if not mains:
+        raise NotFound(f"no sessions of project {project.name!r} at {project.store.url}")
+    return max(mains, key=lambda info: (info.ended, info.session_id)).session_id
+
+
+def _path_of(info: SessionInfo, folder: Path) -> Path:
+    if info.agent == "claude-code":
+        return claude_folder(folder) / f"{_safe(info.session_id)}.jsonl"
+    day = _DAY.match(info.file_name)
+    if day is None:
+        raise MonocontextError(f"session {info.session_id} has no file name of Codex: {info.file_name!r}")
+    return codex.home() / "sessions" / "/".join(day.groups()) / _safe(info.file_name.removesuffix(".zst"))
+
+
+def _path_below(info: SessionInfo, main: Path, below: str, folder: Path) -> Path:
+    """The file of a subagent's session, which Codex keeps like any other."""
+    if info.agent == "codex":
+        return _path_of(info, folder)
+    return main.with_suffix("") / Path(*map(_safe, below.split("/"))).with_suffix(".jsonl")
+
+
+def _safe(name: str) -> str:
+    """A name from the archive as the name of a file here. Raises `MonocontextError` for one that leads elsewhere."""
+    if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
+        raise MonocontextError(f"a session or file is called {name!r}: it is not written")
+    return name
+
+
+# -- paths -------------------------------------------------------------------------------------------------------------
+
+
+def _mapped(old: str, new: str) -> Callable[[str], str]:
+    """A function that replaces a directory by another one in a text, as it is and as it is in JSON."""
+    if not old.strip("/\\") or old == new:
+        return lambda text: text
+    forms = {old: new, json.dumps(old)[1:-1]: json.dumps(new)[1:-1]}
+    pattern = re.compile(
+        "(?<![\\w.-])(" + "|".join(map(re.escape, sorted(forms, key=len, reverse=True))) + ")(?![\\w.-])"
+    )
+
+    def change(text: str) -> str:
+        return pattern.sub(lambda found: forms[found[1]], text) if old[:2] in text else text
+
+    return change
+
+
+def _both(first: Callable[[str], str], second: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: first(second(text))
+
+
+def _outputs_folder(records: list[Record]) -> str:
+    """The folder in which the agent of the other machine kept long outputs; empty if there were none."""
+    for record in records:
+        result = record.get("toolUseResult")
+        place = result.get("persistedOutputPath") if isinstance(result, dict) else None
+        if isinstance(place, str) and place:
+            return place[: max(place.rfind("/"), place.rfind("\\"))]
+    return ""
+
+
+def _change(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_change(each, change) for each in value]
+    if not isinstance(value, dict) or (
+        value.get("signature") and value.get("type") in ("thinking", "redacted_thinking")
+    ):
+        return value
+    return {name: _change(each, change) for name, each in value.items()}
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _write(path: Path, records: list[Record]) -> bool:
+    """Write a session's file and its outputs; returns whether it had less before. Raises `MonocontextError` if the file
+    there has records that the archive lacks, unless it has all of the archive's: then it stays."""
+    outputs = [record for record in records if record.get("type") == claude_code.OUTPUT]
+    kept = [record for record in records if record.get("type") not in (claude_code.OUTPUT, "unreadable")]
+    ours = ids_of(kept)
+    if path.exists():
+        here = set(ids_of(line.record for line in read_lines(path)))
+        if here >= set(ours):
+            return False
+        if not here <= set(ours):
+            raise MonocontextError(
+                f"{path} went on in another way than the archive's copy: it is left as it is; upload it, and the "
+                f"archive keeps both"
+            )
+    for record in outputs:
+        name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.OUTPUT}-"))
+        _write_file(path.with_suffix("") / "tool-results" / name, str(record.get("text")).encode("utf-8", "replace"))
+    _write_file(path, b"".join(dumps(record) + b"\n" for record in kept))
+    return True
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    os.replace(temporary, path)
