@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from monocontext.sessions import open_project
+from monocontext.sessions import Sessions, open_project
 from monocontext.testing import CountingStore, SeaweedServer
 from rlm import RLM, OpenAILM, ScriptedLM
 
@@ -59,7 +59,7 @@ def walk(folder: Path, server: SeaweedServer) -> dict[str, Any]:
     end = {"session_id": ID, "transcript_path": str(transcript), "reason": "prompt_input_exit"}
     measured["session_end_seconds"], _ = ana.hook("SessionEnd", **end)
     began = time.perf_counter()
-    while ana.waiting_jobs():
+    while "6 records" not in ana.log():
         time.sleep(0.05)
     measured["uploaded_after_seconds"] = time.perf_counter() - began
     print("   ", ana.log())
@@ -85,7 +85,9 @@ def walk(folder: Path, server: SeaweedServer) -> dict[str, Any]:
     measured["answer"] = completion.answer
     print("   ", completion.answer)
 
-    leaked = any(SECRET.encode() in data for data in everything(url, server))
+    sessions = Sessions.open(server_store(url, server)).project("github.com-acme-api")
+    leaked = any(SECRET in json.dumps(sessions.records(name)[1]) for name in sessions.list_sessions())
+    leaked |= any(SECRET.encode() in data for data in everything(url, server))
     measured["secret_in_the_bucket"] = leaked
     say(f"6. The key that was in Ana's terminal is {'IN' if leaked else 'not in'} the bucket.")
     for name, value in measured.items():
@@ -154,11 +156,9 @@ class Developer:
                 file.write(json.dumps(record) + "\n")
         return path
 
-    def waiting_jobs(self) -> list[Path]:
-        return list((self.home / ".monocontext" / "spool").glob("*.job"))
-
     def log(self) -> str:
-        return (self.home / ".monocontext" / "upload.log").read_text().strip()
+        path = self.home / ".monocontext" / "upload.log"
+        return path.read_text().strip() if path.exists() else ""
 
 
 def model() -> Any:

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sessions.agents import small
 
 import monocontext.format.generations
 from monocontext import Monocontext, append, publish
@@ -16,6 +17,8 @@ from monocontext.format.generations import generation_key
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.format.refs import FILTER_KIND, FilterRef, PageRef
 from monocontext.memory import Memory
+from monocontext.sessions import upload_session
+from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore
