@@ -26,12 +26,6 @@ Where = Annotated[str | None, Option("--settings", help="Settings file to use in
 Print = Annotated[bool, Option("--print", help="Print the settings instead of writing them.")]
 
 
-CODEX_TRUST = (
-    "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` says nothing of others: "
-    "start `codex` there once, and accept both when it asks"
-)
-
-
 def install(
     place: Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive.")] = None,
     agent: AgentName = "claude-code",
@@ -129,7 +123,7 @@ def _say_what_follows(target: settings.AgentSettings, how: str, where: str, user
     if clean_up := settings.describe_clean_up(target, Path.cwd()):
         click.echo(clean_up)
     if target.name == "codex":
-        click.echo(CODEX_TRUST)
+        click.echo(settings.CODEX_TRUST)
     click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(where)}")
     more = [*(["--user"] if user else []), *(["--settings", file] if file else [])]
     agent = [] if target.name == "claude-code" else ["--agent", target.name]

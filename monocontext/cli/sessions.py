@@ -219,9 +219,8 @@ def pull(
 
 def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = False) -> None:
     """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
-    from monocontext.cli.hooks import CODEX_TRUST
     from monocontext.sessions import settings
-    from monocontext.sessions.hook import log_path
+    from monocontext.sessions.machine import log_path
 
     here, hooks, notes = Path.cwd(), [], []
     for agent in settings.AGENTS.values():
@@ -231,7 +230,7 @@ def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = Fals
         if clean_up := settings.describe_clean_up(agent, here):
             notes.append(clean_up)
         if found and agent.name == "codex":
-            notes.append(CODEX_TRUST)
+            notes.append(settings.CODEX_TRUST)
     if not as_json:
         for line in hooks or ["no hooks for this directory: monocontext hooks install"]:
             say(line)

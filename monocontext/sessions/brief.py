@@ -11,7 +11,7 @@ import zlib
 from typing import Any
 
 from monocontext.errors import DamagedData, MonocontextError, NotFound, StoreFailure
-from monocontext.sessions.hook import complain, home
+from monocontext.sessions.machine import complain, home
 from monocontext.sessions.names import BRIEF, COMPILED, key_part
 from monocontext.sessions.project_name import project_of
 from monocontext.stores import open_store

@@ -14,6 +14,8 @@ import select
 import sys
 import time
 
+from monocontext.sessions.machine import complain, home, log_path
+
 EVENTS = ("session-start", "pre-compact", "stop", "session-end")
 OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars")
 FLAGS = ("anonymous", "no-redact", "compile", "user")
@@ -41,27 +43,6 @@ def main(arguments: list[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         complain(error)
     return 0
-
-
-def home() -> str:
-    """The folder of briefs, locks and the log: `MONOCONTEXT_HOME`, else `~/.monocontext`."""
-    return os.environ.get("MONOCONTEXT_HOME") or os.path.join(os.path.expanduser("~"), ".monocontext")
-
-
-def log_path() -> str:
-    return os.path.join(home(), "upload.log")
-
-
-def one_line(text: object) -> str:
-    """Foreign text as one line, with control characters escaped that a terminal would obey."""
-    words = " ".join(str(text).split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
-
-
-def complain(error: object) -> None:
-    """Print an error on stderr."""
-    with contextlib.suppress(OSError, ValueError):
-        print(f"monocontext: {one_line(error)}", file=sys.stderr)
 
 
 def _told(hook_input: dict[str, object]) -> dict[str, object]:

@@ -88,6 +88,10 @@ AGENTS = {
 }  # fmt: skip
 
 
+CODEX_TRUST = (
+    "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` says nothing of others: "
+    "start `codex` there once, and accept both when it asks"
+)
 KEPT_DAYS = 30
 """The days after which Claude Code deletes its own sessions, unless its settings say otherwise."""
 

@@ -22,8 +22,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, StoreFailure
-from monocontext.sessions.hook import home, one_line
 from monocontext.sessions.identity import user_at_machine
+from monocontext.sessions.machine import home, one_line
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import AGENTS, recognize_session

@@ -21,7 +21,7 @@ import pytest
 from filelock import FileLock
 
 from monocontext.errors import MonocontextError, StoreFailure
-from monocontext.sessions import Sessions, brief, hook, settings, worker
+from monocontext.sessions import Sessions, brief, hook, machine, settings, worker
 from monocontext.sessions.brief import MOST_CHARACTERS, hook_output
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
@@ -52,7 +52,7 @@ def wait_until(what: object, seconds: float = 90.0) -> None:
 
 
 def log() -> str:
-    path = Path(hook.log_path())
+    path = Path(machine.log_path())
     return path.read_text() if path.exists() else ""
 
 
@@ -181,7 +181,7 @@ def test_nothing_is_read_twice_and_what_grew_is_uploaded(
     os.utime(session.write(path.parent), (1, 1))  # a clock that jumped
     worker.work(job(tmp_path / "a", path))
     assert "1 records, 1 turns to proj" in capsys.readouterr().out
-    for state in Path(hook.home()).glob("*.json"):
+    for state in Path(machine.home()).glob("*.json"):
         state.write_text("[broken")  # it only saves work
     worker.work(job(tmp_path / "a", path))
     assert "0 records" in capsys.readouterr().out
@@ -244,12 +244,12 @@ def test_a_session_that_goes_on_is_uploaded_once_a_minute(
     worker.work(job(tmp_path / "a", path, "stop"))
     assert slept[0] == 0.0
     assert 50 < slept[1] <= 60
-    (state,) = Path(hook.home()).glob("*.json")
+    (state,) = Path(machine.home()).glob("*.json")
     os.utime(state, (4e9, 4e9))  # the clock was set back since
     worker.work(job(tmp_path / "a", path, "pre-compact"))
     worker.work(job(tmp_path / "a", path, "stop"))
     assert slept[2:] == [60.0]
-    with FileLock(next(Path(hook.home()).glob("*.lock")).with_suffix(".next")):
+    with FileLock(next(Path(machine.home()).glob("*.lock")).with_suffix(".next")):
         session.user("Again")
         session.write(path.parent)
         worker.work(job(tmp_path / "a", path))  # another one waits, and will see it
