@@ -25,8 +25,6 @@ class Description:
     """For the model: "a str of 1,200 characters in 30 lines"."""
     uri: str | None = None
     """The URL of a lazy text, if it has one."""
-    offers: frozenset[str] = frozenset()
-    """The operations of a lazy text that the system prompt may name."""
     access: str = ""
     """How to read a lazy list or dict, in words for the model."""
 
@@ -34,9 +32,6 @@ class Description:
         """For the metadata line of a trajectory."""
         chars = self.length if self.kind in ("lazy text", "str") else None
         return {"uri": self.uri, "type": self.type_name, "chars": chars, "lines": self.lines, "length": self.length}
-
-
-_NAMED_METHODS = ("chunks", "find", "grep", "lower", "search", "split", "repl_namespace")
 
 
 def describe(context: object) -> Description:
@@ -64,8 +59,7 @@ def describe(context: object) -> Description:
         size = _count_nouns(len(context), "character") + ("" if lines is None else f" in {_count_nouns(lines, 'line')}")
         sentence = f"a {name}: text of {size}, kept in storage and read where you look"
         uri = next((str(u) for u in (getattr(context, "url", None), getattr(context, "uri", None)) if u), None)
-        offers = frozenset(word for word in _NAMED_METHODS if hasattr(context, word))
-        return Description("lazy text", name, len(context), lines, sentence, uri, offers)
+        return Description("lazy text", name, len(context), lines, sentence, uri)
     return Description("object", name, _length(context), None, f"a {name}: {bounded_repr(context, 300)}")
 
 

@@ -47,7 +47,7 @@ def example_messages(context: Description) -> list[Message]:
         _ASK.format(kind),
         f"```repl\n{_FIND[kind]}\n```",
         "REPL output:\n81 Lovelace lies in Hucknall",
-        "FINAL(Hucknall)",
+        '```repl\nFINAL("Hucknall")\n```',
     ]
     if context.access:  # all items are text, and `str` of one would read it
         said = [text.replace("in str(item)", "in item").replace("in str(value)", "in value") for text in said]

@@ -17,7 +17,7 @@ from rlm.trajectory.step import Cell, Step
 
 _AGAIN = "Your last reply and its output were the same as before: do something else now. "
 _AGAIN_UNRUN = "Your last reply was the same as before: do something else now. "
-_ANSWER = "in one line, with FINAL(...) around the answer; or write the next block of code"
+_ANSWER = "with FINAL(...) in a block of its own; or write the next block of code"
 _QUERY_CHARACTERS = 300
 """Characters of the question repeated in later turns; the opening message has it whole."""
 
@@ -27,12 +27,12 @@ UNSEEN = (
 )
 """The notice for the first answer in words if no code has run."""
 NO_CODE = (
-    "Nothing was run: your reply has no block of Python between a line ```repl and a line ```, and no FINAL(...) at "
-    "the start of a line. Write one of them."
+    "Nothing was run: your reply has no block of Python between a line ```repl and a line ```. Write one; FINAL(value) "
+    "in it gives the answer."
 )
 ONLY_THINKING = (
     "Nothing was run: your reply ended inside its thinking. Think less, and write a block between a line ```repl and a "
-    "line ```, or FINAL(...)."
+    "line ```."
 )
 INVENTED = (
     "Your reply went on to write the next turn itself. That part was left out: outputs come from the REPL alone. End "
@@ -46,11 +46,15 @@ CUT = (
     "Your reply was cut off by the limit of tokens; what was to follow is lost. Say less at once: shorter code, and no "
     "long thoughts before it."
 )
-EMPTY = "Nothing was run: your reply was empty. Write a ```repl block, or FINAL(...) around the answer."
+EMPTY = "Nothing was run: your reply was empty. Write a ```repl block; FINAL(value) in it gives the answer."
 CALLED = (
     "Nothing was run: you called the tool {name}, and there are no tools. Write the code itself into a ```repl block."
 )
 
+NO_STR = (
+    "A library wants a real str: `str(context)` while it is small enough, above that a slice, `context[a:b]`; for a "
+    "list, `list(parts)`."
+)
 SKIPPED = "The later blocks of your reply ({}) were not run: the one before them raised, or was refused."
 
 DRAFT = 'FINAL(answer["content"])'
@@ -180,6 +184,8 @@ def _format_cell(cell: Cell, window: Window) -> str:
     parts = [fit(part.rstrip("\n"), window) for part in (result.stdout, result.stderr) if part]
     if not parts:
         parts.append(NO_STATEMENT if has_no_statement(cell.code) else "No output: use print(...) to see a value.")
+    if "TypeError" in result.stderr and ("Monocontext" in result.stderr or "LazyList" in result.stderr):
+        parts.append(NO_STR)
     names = [name for name in result.variables if name != "context"]
     if names:
         parts.append(f"REPL variables: {_format_names(names)}")

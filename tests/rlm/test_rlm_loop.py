@@ -96,10 +96,8 @@ def test_the_prompt_tells_the_cost_of_access_and_the_limit_of_sub_calls(lazy: An
     sub.prompt_characters = 12_345  # type: ignore[attr-defined]
     RLM(lm=lm, sub_lm=sub).completion("q", lazy)
     system = lm.calls[0][0]["content"]
-    for word in ("12,345", ".lines[a:b]", "str(context)", "take it as it is", "llm_query_batched", "SUBMIT", "20,000"):
+    for word in ("12,345", ".lines[a:b]", "str(context)", "take it as it is", "llm_query_batched", "FINAL", "20,000"):
         assert word in system
-    for what_it_lacks in (".grep(", ".lower()", ".chunks(", "wants a real str"):
-        assert what_it_lacks not in system
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -117,8 +115,8 @@ def test_messages_have_the_shape_of_rlms() -> None:
     assert turn.startswith("`context` is there, and you have seen nothing of it yet. ")
     assert contents[2] == (
         "REPL output (block 1):\n1\n\nREPL output (block 2):\n2\n\n"
-        "Turn 2/9. what? Answer from the output above in one line, with FINAL(...) around the answer; or write the "
-        "next block of code if the output does not say."
+        "Turn 2/9. what? Answer from the output above with FINAL(...) in a block of its own; or write the next block "
+        "of code if the output does not say."
     )
 
 

@@ -93,7 +93,7 @@ def test_what_is_the_same_for_each_context_of_a_kind_comes_first() -> None:
         assert first[:same].endswith(
             'Answer the original query: "q"\n\nThe variable `context` holds a ' + first[:same].split("holds a ")[-1]
         )
-        assert "FINAL(Hucknall)" in first[:same]
+        assert 'FINAL("Hucknall")' in first[:same]
 
 
 @pytest.mark.parametrize("context", ["text", ["a"], {"a": 1}])
