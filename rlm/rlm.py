@@ -239,33 +239,34 @@ class RLM:
         """
         return Session(self._setup, context, source=source)
 
-    def completion(self, query: str, context: object = None, *, budget: Budget | None = None) -> Completion:
-        """Answer `query` from `context`: a str, a lazy text, a list, a dict. `budget`: in place of that of this RLM.
+    def completion(
+        self,
+        query: str,
+        context: object = None,
+        *,
+        budget: Budget | None = None,
+        trajectory: str | os.PathLike[str] | None = None,
+    ) -> Completion:
+        """Answer `query` from `context`: a str, a lazy text, a list, a dict.
 
         Each call has a namespace of its own, unless `persistent`: then there is one over the context of the first call,
         and later calls may leave it out. A lazy text is served to where the code runs, piece by piece as it looks;
         plain data is copied there; the runner `local` takes any object, by reference.
 
+        - `budget`: in place of that of this RLM
+        - `trajectory`: a file to record this run in; a run that it records already goes on
+
         Raises LLMError when the root model fails, RunnerUnavailable when the runner cannot start here or cannot take
-        this context, ChannelAbuse when code in a sandbox tampers with the way out.
+        this context, ChannelAbuse when code in a sandbox tampers with the way out, and TrajectoryError where
+        `trajectory` records another question.
         """
-        if self._persistent and budget is None:
+        if self._persistent and budget is None and trajectory is None:
             return self._session(context).ask(query)
-        with Session(replace(self._setup, budget=budget or self._setup.budget), context) as session:
-            return session.ask(query)
-
-    def completion_at(
-        self, path: str | os.PathLike[str], query: str, context: object = None, *, budget: Budget | None = None
-    ) -> Completion:
-        """`completion`, recorded at `path`, within another `budget`; a run recorded there already goes on.
-
-        Raises TrajectoryError where `path` holds another question.
-        """
         setup = replace(self._setup, budget=budget or self._setup.budget)
-        recording, whole_bytes = Recording.load(path) if _has_begun(path) else (None, 0)
+        recording, whole_bytes = Recording.load(trajectory) if trajectory and _has_begun(trajectory) else (None, 0)
         if recording and recording.metadata.get("query") != query:
-            raise TrajectoryError(f"{path} records the run of another question: give another path")
-        with Session(setup, context, path=path) as session:
+            raise TrajectoryError(f"{trajectory} records the run of another question: give another path")
+        with Session(setup, context, path=trajectory) as session:
             return session.go_on(recording, whole_bytes) if recording else session.ask(query)
 
     async def acompletion(self, query: str, context: object = None) -> Completion:

@@ -277,6 +277,7 @@ class Session:
         self, last: Step, turns: int, usage: Usage, io: dict[str, float] | None, seconds: float
     ) -> Completion:
         notes, self._notes = self._notes, []
+        notes += [self._trajectory.warning] if self._trajectory.warning else []
         if self._is_top:
             notes += self.gate.take_notes()
         line = self._trajectory.records[-1]

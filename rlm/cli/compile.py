@@ -97,5 +97,6 @@ def _print_result(url: str, result: Any, as_json: bool) -> None:
         fields = {name: getattr(result, name) for name in ("project", "sessions", "read", "dropped", "fell_back")}
         click.echo(json.dumps(fields | {"brief": brief, "usage": result.usage.to_dict()}))
         return
-    say(f"{result.project}: {result.sessions:,} sessions, {len(result.read)} new; {result.usage!r}")
+    calls, dollars = result.usage.calls, result.usage.known_dollars
+    say(f"{result.project}: sessions: {result.sessions:,}, new: {len(result.read):,}; {calls:,} calls, ${dollars:.4f}")
     say(f"the brief is {brief}; the next session with hooks begins with it")

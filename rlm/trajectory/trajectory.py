@@ -13,7 +13,8 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rlm.calls.prices import dollars
 from rlm.calls.subcalls import SubCall
 from rlm.calls.usage import ModelUsage, Usage
 from rlm.models.lm import reply_notes, strip_url
+from rlm.models.log import WARNING, log
 from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
 
@@ -42,21 +44,26 @@ class Trajectory:
         """The lines so far."""
         self.path: Path | None = None if target is None else _file(Path(target))
         """The file, or None when nothing is written."""
+        self.warning = ""
+        """Why the file is not complete; empty if it is."""
         self._secrets = secrets
         self._lock = threading.Lock()
         self._ended = False
+        self._has_begun = False
 
     def begin(self, metadata: Mapping[str, Any]) -> None:
-        """Write the metadata line, to a file that is new or made empty."""
+        """Write the metadata line, to a file that is new or made empty. Raises OSError: nothing is paid yet."""
         if self.path:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text("")
             partial_of(self.path).unlink(missing_ok=True)
         self._add({"type": "metadata", "timestamp": _now(), "trajectory_version": VERSION, **metadata})
+        self._has_begun = True
 
     def go_on(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
         """Continue a file whose lines are known; bytes after its first `whole_bytes` are a torn line."""
         self.records = list(records)
+        self._has_begun = True
         if self.path:
             os.truncate(self.path, whole_bytes)
             partial = partial_of(self.path)
@@ -80,9 +87,7 @@ class Trajectory:
             line |= {name: [place.to_dict() for place in places]} if places else {}
         self._add(line)
         self._ended = step.reason is not None
-        if self.path:
-            with self._lock:
-                partial_of(self.path).unlink(missing_ok=True)
+        self._drop_partial()
 
     def write_ahead(self, record: Mapping[str, Any]) -> None:
         """Write a call that has just ended to `NAME.partial`. A call that ends after its run is not recorded."""
@@ -92,8 +97,7 @@ class Trajectory:
     def reopen(self) -> None:
         """Begin another question; drop calls of an earlier one that failed."""
         self._ended = False
-        if self.path:
-            partial_of(self.path).unlink(missing_ok=True)
+        self._drop_partial()
 
     def _add(self, record: dict[str, Any]) -> None:
         self.records.append(record)
@@ -104,8 +108,29 @@ class Trajectory:
         line = json.dumps(record)
         for secret in self._secrets():
             line = line.replace(json.dumps(secret)[1:-1], "[secret]")
-        with self._lock, path.open("ab") as file:
-            file.write(line.encode() + b"\n")
+        with self._lock, self._going_on():
+            if not self.warning:
+                with path.open("ab") as file:
+                    file.write(line.encode() + b"\n")
+
+    def _drop_partial(self) -> None:
+        with self._lock, self._going_on():
+            if self.path and not self.warning:
+                partial_of(self.path).unlink(missing_ok=True)
+
+    @contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Let a run end that cannot be recorded any more, as on a full disk: what it has paid for is in memory.
+
+        Nothing is written after that: a file without a line in its middle could not be resumed.
+        """
+        try:
+            yield
+        except OSError as exc:
+            if not self._has_begun:
+                raise
+            self.warning = f"the trajectory ends early: {self.path} cannot be written: {exc.strerror or exc}"
+            log(WARNING, "%s", self.warning)
 
 
 def partial_of(path: Path) -> Path:

@@ -380,18 +380,18 @@ def test_compile_has_a_budget_and_ctrl_c_loses_nothing(
     endpoint.reply = lambda body: answer if len(body["messages"]) > 1 else "## Summary\n"
     done = cli.invoke(app, ["compile", str(tmp_path / "a"), "--quiet", "--json"])
     assert done.exit_code == 0, done.output
-    assert len(json.loads(done.stdout)["reused"]) >= 2
+    assert len(json.loads(done.stdout)["read"]) <= 1
 
 
 def test_compile_says_where_the_brief_is(tmp_path: Path) -> None:
     place = tmp_path / "a"
-    for n, said in ((1, "1 session, 1 new"), (2, "2 sessions, 1 new"), (2, "2 sessions, nothing new")):
+    for n, said in ((1, "sessions: 1, new: 1"), (2, "sessions: 2, new: 1"), (2, "sessions: 2, new: 0")):
         with closing(open_store(place)) as store:
             upload_session(store, recognize_session(small(n).write(tmp_path / "sessions")))
         told = cli.invoke(app, ["compile", str(place), "--extractive"])
         brief = place / "compiled" / "proj" / "brief.md"
         assert told.stdout == (
-            f"proj: {said}; no model was called\nthe brief is {brief}; the next session with hooks begins with it\n"
+            f"proj: {said}; 0 calls, $0.0000\nthe brief is {brief}; the next session with hooks begins with it\n"
         )
         assert brief.is_file()
     asked = cli.invoke(app, ["compile", str(place), "--extractive", "--json"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +160,40 @@ def test_the_key_is_never_written(tmp_path: Path, endpoint: Any) -> None:
 
 def test_openai_lm_shows_no_key() -> None:
     assert "sk-secret" not in repr(OpenAILM("m", api_key="sk-secret"))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS], ids=errno.errorcode.get)
+@pytest.mark.parametrize("after", [1, 2, 3, 4])
+def test_a_disk_that_fails_costs_the_record_and_not_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, after: int
+) -> None:
+    """The metadata line is written; the disk fails at a later write, of a call or of a turn."""
+    opened, real = [], Path.open
+
+    def failing(self: Path, mode: str = "r", *rest: Any, **options: Any) -> Any:
+        if mode == "ab":
+            opened.append(self)
+            if len(opened) > after:
+                raise OSError(code, os.strerror(code), str(self))
+        return real(self, mode, *rest, **options)
+
+    def make(**options: Any) -> RLM:
+        lm = ScriptedLM(["```repl\nx = llm_query('one')\n```", "```repl\nFINAL(x)\n```"][-options.pop("turns", 2) :])
+        return RLM(lm=lm, sub_lm=ScriptedLM(str.upper), runner="local", **options)
+
+    monkeypatch.setattr(Path, "open", failing)
+    path = tmp_path / "run.jsonl"
+    done = make(trajectory=path).completion("q", "text")
+    assert (done.answer, done.finished, len(done.trajectory)) == ("ONE", True, 3)
+    (warning,) = [note for note in done.notes if "trajectory" in note]
+    assert os.strerror(code) in warning
+    monkeypatch.undo()
+    assert make(turns=2 if after < 2 else 1).resume(path, "text").answer == "ONE"
+
+
+def test_a_trajectory_that_cannot_begin_is_an_error_before_a_call(tmp_path: Path) -> None:
+    lm = ScriptedLM(["FINAL(1)"])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        RLM(lm=lm, trajectory=tmp_path / "file" / "run.jsonl", runner="local").completion("q", "text")
+    assert lm.calls == []
