@@ -45,7 +45,7 @@ def batch(
     """
     from rlm.batch import BadQuestions, read_questions, run_batch
 
-    click.echo(describe_rights(limits["runner"]), err=True)
+    remark(describe_rights(limits["runner"]))
     try:
         found, broken = read_questions(Path(questions))
     except OSError as error:

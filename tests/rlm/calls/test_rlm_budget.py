@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from rlm import RLM, Budget, LLMError, ModelUsage, Reply, ScriptedLM, Usage
+from rlm import RLM, Budget, ModelUsage, Reply, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
-from rlm.calls.prices import dollars
-from rlm.errors import BudgetSpent, TrajectoryError
+from rlm.errors import BudgetSpent
 from rlm.prompts.examples import conversation
 
 
@@ -52,23 +51,6 @@ def test_the_best_partial_answer_is_the_draft_then_what_was_said_never_words_of_
     assert partial("FINAL_VAR(unknown)", "FINAL()", "FINAL(answer)") in ("", "FINAL()")
 
 
-def test_code_that_catches_the_spent_budget_may_still_answer() -> None:
-    code = repl(
-        "got = llm_query_batched([str(i) for i in range(9)], return_exceptions=True)\n"
-        "FINAL([g for g in got if isinstance(g, str)])"
-    )
-    completion = RLM(lm=ScriptedLM([code]), sub_lm=ScriptedLM(lambda prompt: "x"), max_calls=4).completion("q", "text")
-    assert (completion.answer, completion.reason, completion.finished) == ("['x', 'x', 'x']", "answer", True)
-
-
-def test_tokens() -> None:
-    completion = RLM(lm=ScriptedLM([MANY]), sub_lm=ScriptedLM(lambda p: "x" * 4000), max_tokens=5_000).completion(
-        "q", "t"
-    )
-    assert (completion.reason, completion.answer) == ("max_tokens", "a draft")
-    assert 5_000 <= completion.usage.tokens < 6_100
-
-
 def test_dollars_by_a_table_of_ones_own_and_unknown_prices_say_so() -> None:
     lm = ScriptedLM([MANY], model="mine")
     priced = RLM(lm=lm, sub_lm=ScriptedLM(lambda p: "x" * 4000, model="sub"), max_dollars=0.0105,
@@ -82,18 +64,6 @@ def test_dollars_by_a_table_of_ones_own_and_unknown_prices_say_so() -> None:
     assert unknown.notes == ("no price is known for scripted: the cost is not known (see `prices`)",)
     assert unknown.usage.to_dict()["total_cost"] is None
     assert "no price known for scripted" in repr(unknown.usage)
-
-
-def test_the_price_table() -> None:
-    assert dollars(Reply("", 1_000_000, 100_000, "gpt-5-2025-08-07"), {}) == pytest.approx(1.25 + 1.0)
-    assert dollars(Reply("", 1_000_000, 0, "gpt-5-nano"), {}) == pytest.approx(0.05)
-    assert dollars(Reply("", 1, 1, "gpt-55"), {}) is None
-    assert dollars(Reply("", 1, 1, "anything", dollars=0.5), {}) == 0.5
-    usage = Usage({"gpt-5": (0, 0)})
-    usage.add(Reply("", 1_000_000, 0, "gpt-5"))
-    assert usage.dollars == 0
-    usage.add(Reply("", 1, 0, "x"))
-    assert (usage.dollars, usage.unpriced) == (None, ("x",))
 
 
 @pytest.mark.slow
@@ -127,18 +97,6 @@ def test_nothing_is_asked_when_the_budget_is_nothing() -> None:
         assert (completion.reason, completion.answer, lm.calls) == (next(iter(limit)), "", [])
 
 
-def test_iterations_of_child_runs_count() -> None:
-    def root(messages: Any) -> str:
-        if "child" in conversation(messages)[0]["content"]:
-            return repl("print(1)")
-        return repl("rlm_query('child', context='x')")
-
-    lm = ScriptedLM(root)
-    completion = RLM(lm=lm, max_depth=2, max_iterations=5).completion("q", "t")
-    assert completion.reason == "max_iterations"
-    assert len(lm.calls) == 5 + 2  # the turns, and a forced answer of the child and of the root
-
-
 def test_the_whole_tree_shares_calls() -> None:
     lm = ScriptedLM(
         lambda asked: "x" if isinstance(asked, str) else repl("while True: llm_query('a')")
@@ -156,36 +114,6 @@ def test_the_whole_tree_shares_calls() -> None:
 def test_a_budget_that_is_none(wrong: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error, match=f"max_{next(iter(wrong))}"):
         Budget(**wrong)
-
-
-def test_many_threads_never_pass_the_limit_together() -> None:
-    lock, count = threading.Lock(), [0]
-
-    def reply(prompt: str) -> str:
-        with lock:
-            count[0] += 1
-        time.sleep(0.001)
-        return "x"
-
-    code = (
-        "from concurrent.futures import ThreadPoolExecutor\n"
-        "def ask(i):\n    try: llm_query(str(i))\n    except LLMError: pass\n"
-        "with ThreadPoolExecutor(30) as pool: list(pool.map(ask, range(200)))"
-    )
-    completion = RLM(lm=ScriptedLM([repl(code)]), sub_lm=ScriptedLM(reply), max_calls=100).completion("q", "t")
-    assert count == [99]
-    assert completion.usage.calls == 100
-
-
-def test_a_failed_call_costs_nothing_of_the_budget() -> None:
-    code = repl("for i in range(5):\n    try: llm_query('bad')\n    except LLMError: pass\nFINAL(llm_query('good'))")
-
-    def reply(prompt: str) -> str:
-        if prompt == "bad":
-            raise LLMError("no")
-        return "fine"
-
-    assert RLM(lm=ScriptedLM([code]), sub_lm=ScriptedLM(reply), max_calls=2).completion("q", "t").answer == "fine"
 
 
 @pytest.mark.parametrize("runner", ["local", "subprocess"])
@@ -254,18 +182,6 @@ def test_a_call_of_a_cancelled_run_says_why() -> None:
         spent.ask(lm, prompt)
 
 
-def test_a_child_run_of_a_cancelled_run_says_why() -> None:
-    def root(messages: Any) -> str:
-        if len(lm.calls) == 1:
-            return repl("try: rlm_query('x')\nexcept LLMError as exc: FINAL(str(exc))")
-        session.gate.stop("cancelled")
-        return repl("1")
-
-    lm = ScriptedLM(root)
-    with RLM(lm=lm, max_depth=2).session("t") as session:
-        assert session.ask("q").answer == "the child run ended early: the run was cancelled"
-
-
 def test_calls_that_an_earlier_question_left_behind_count_where_they_end() -> None:
     gate, release, entered = Gateway(Usage(), Budget(calls=3)), threading.Event(), threading.Barrier(3, timeout=60)
 
@@ -302,17 +218,6 @@ def test_a_cell_does_not_get_round_the_dollars_by_naming_a_model(call: str) -> N
     assert "the model gpt-99 is not allowed under max_dollars, since models= does not name it and prices= does" in told
 
 
-def test_a_cell_that_names_a_new_model_at_each_call_asks_none() -> None:
-    sub = ScriptedLM(str.upper, model="gpt-5-nano")
-    code = repl(
-        "told = []\nfor i in range(300):\n    try: told.append(llm_query('x', model=f'new-{i}'))\n"
-        "    except LLMError as exc: told.append('refused')\nFINAL(sorted(set(told)))"
-    )
-    lm = ScriptedLM([code], model="gpt-5")
-    completion = RLM(lm=lm, sub_lm=sub, sub_model="gpt-5-nano", max_dollars=0.01).completion("q", "text")
-    assert (completion.answer, len(sub.calls)) == ("['refused']", 0)
-
-
 @pytest.mark.parametrize("dollars", [None, 1.0])
 def test_models_lists_what_cells_may_name(dollars: float | None) -> None:
     """Beside the model that they have anyway; priced or not."""
@@ -327,16 +232,6 @@ def test_models_lists_what_cells_may_name(dollars: float | None) -> None:
     assert rlm.completion("q", "text").answer == repr(["X", "X", refusal, "X"])
     with pytest.raises(TypeError, match="models= must be a list of names"):
         RLM(lm=ScriptedLM([]), models="gpt-5")
-
-
-@pytest.mark.parametrize("call", ["rlm_query('x', model='new')", "rlm_query_batched(['x'], model='new')"])
-def test_child_runs_name_no_other_models_either(call: str) -> None:
-    lm = ScriptedLM([repl(f"try: {call}\nexcept LLMError as exc: FINAL(str(exc))")] + ["FINAL(no)"] * 9, model="gpt-5")
-    for depth in (1, 2):
-        lm.calls.clear()
-        completion = RLM(lm=lm, max_depth=depth, max_dollars=1.0).completion("q", "text")
-        assert "the model new is not allowed under max_dollars" in completion.answer
-        assert len(lm.calls) == 1
 
 
 @pytest.mark.parametrize("model", ["5", "['gpt-5']", "b'gpt-5'", "True"])
@@ -388,27 +283,6 @@ def test_what_is_told_counts_and_the_rest_is_estimated(told: tuple[Any, Any], co
     Gateway(usage).ask(Telling(lambda prompt: "é" * 500, *told), [{"role": "user", "content": "hi"}])
     used = usage.models["scripted"]
     assert (used.input_tokens, used.output_tokens, used.estimated_calls) == counted
-
-
-def test_a_reply_of_nothing_is_no_estimate() -> None:
-    usage = Usage()
-    Gateway(usage).ask(Telling(lambda prompt: "", 7, 0), [{"role": "user", "content": "hi"}])
-    assert usage.models["scripted"] == ModelUsage(1, 7, 0, None, 0)
-
-
-def test_estimates_are_written_down_and_a_resumed_run_knows_them(tmp_path: Any) -> None:
-    lm = Telling([MANY.replace("50", "3"), "FINAL(1)"], None, None)
-    completion = RLM(lm=lm, sub_lm=Telling(str.upper, 5, None, model="sub"), trajectory=tmp_path).completion("q", "t")
-    assert completion.usage.models["sub"].estimated_calls == 3
-    again = RLM(lm=ScriptedLM([]), sub_lm=ScriptedLM([])).resume(completion.trajectory_path, "t")
-    assert again.usage.models == completion.usage.models
-    path = completion.trajectory_path
-    assert path
-    for worse in ("NaN", "-5", '"7"'):
-        path.write_text(path.read_text().replace('"total_output_tokens": 2', f'"total_output_tokens": {worse}'))
-        with pytest.raises(TrajectoryError, match="damaged trajectory: expected a number of calls or tokens"):
-            RLM(lm=ScriptedLM([]), sub_lm=ScriptedLM([])).resume(path, "t")
-        path.write_text(path.read_text().replace(f'"total_output_tokens": {worse}', '"total_output_tokens": 2'))
 
 
 @pytest.mark.parametrize("price", [(float("nan"), 1), (-1, 1), (1,), 5, ("1", "2"), (float("inf"), 1)], ids=repr)

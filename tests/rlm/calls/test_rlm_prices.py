@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import rlm
-from rlm import RLM, LLMError, ModelUsage, ScriptedLM, Usage
+from rlm import RLM, ModelUsage, Usage
 from rlm.calls.prices import check_prices, dollars
 from rlm.models.anthropic import count_usage as count_messages
 from rlm.models.chat import count_usage as count_chat
@@ -162,20 +162,6 @@ def test_a_budget_of_dollars_is_not_spent_by_what_a_cache_held(endpoint: Any) ->
     completion = RLM("gpt-5", base_url=endpoint.url, api_key="k", max_dollars=0.15).completion("q", "text")
     assert (completion.answer, completion.reason) == ("done", "answer")
     assert completion.cost == pytest.approx(6 * (0.01 * 0.625 + 0.011875 + 0.001), rel=0.02)
-
-
-def test_under_max_dollars_cells_name_what_somebody_allowed() -> None:
-    """A price in a public table is no permission; one that the caller gave is."""
-    code = "```repl\ntry: FINAL(llm_query('x', model='{}'))\nexcept LLMError as exc: FINAL(str(exc))\n```"
-    for name, options, allowed in [
-        ("gpt-5-pro", {}, False), ("gpt-5-pro", {"models": ["gpt-5-pro"]}, True), ("mine", {"prices": OWN}, True),
-    ]:  # fmt: skip
-        sub = ScriptedLM(str.upper, model="gpt-5-nano")
-        lm = ScriptedLM([code.format(name)], model="gpt-5")
-        completion = RLM(lm=lm, sub_lm=sub, max_dollars=1.0, **options).completion("q", "t")  # type: ignore[arg-type]
-        assert (completion.answer == "X", len(sub.calls)) == (allowed, int(allowed))
-        assert allowed or f"the model {name} is not allowed under max_dollars" in completion.answer
-    assert issubclass(LLMError, RuntimeError)
 
 
 def test_the_table_is_there_by_its_old_name() -> None:

@@ -61,17 +61,6 @@ def test_a_failed_slot_raises_after_all_have_ended_and_is_never_a_string() -> No
     assert calls.drain() == ()
 
 
-def test_a_failed_slot_is_returned_on_demand() -> None:
-    calls = SubCalls(ScriptedLM(failing_on("b")), Usage())
-    first, second, third = calls.llm_query_batched(["a", "b", "c"], return_exceptions=True)
-    assert (first, third) == ("A", "C")
-    assert isinstance(second, LLMError)
-
-
-def test_an_empty_batch() -> None:
-    assert SubCalls(ScriptedLM([]), Usage()).llm_query_batched([]) == []
-
-
 def test_what_is_no_prompt_is_a_type_error_before_any_call() -> None:
     lm = ScriptedLM(str.upper)
     calls = SubCalls(lm, Usage())
@@ -87,15 +76,6 @@ def test_what_is_no_prompt_is_a_type_error_before_any_call() -> None:
 def test_other_exceptions_of_a_model_become_llm_errors() -> None:
     with pytest.raises(LLMError, match="ZeroDivisionError"):
         SubCalls(ScriptedLM(lambda prompt: str(1 / 0)), Usage()).llm_query("x")
-
-
-def test_the_model_is_chosen_per_call_then_per_run() -> None:
-    usage = Usage()
-    calls = SubCalls(ScriptedLM(str.upper), usage, model="small")
-    calls.llm_query("a")
-    calls.llm_query("a", "other")
-    calls.llm_query_batched(["a", "b"], model="other")
-    assert {name: used.calls for name, used in usage.models.items()} == {"small": 1, "other": 3}
 
 
 def test_a_failed_call_goes_back_to_the_model_which_can_catch_it(runner_of: Callable[..., LocalRunner]) -> None:
@@ -127,21 +107,6 @@ def test_what_is_remembered_of_failed_calls_is_bounded() -> None:
     with pytest.raises(LLMError):
         calls.llm_query("z")
     assert [record.prompt for record in calls.drain()] == ["z"]
-
-
-def test_records_of_a_batch_stand_in_the_order_of_its_prompts() -> None:
-    answered = {prompt: threading.Event() for prompt in "abc"}
-
-    def last_first(prompt: str) -> str:
-        behind = chr(ord(prompt) + 1)
-        if behind in answered:
-            assert answered[behind].wait(60)
-        answered[prompt].set()
-        return prompt.upper()
-
-    calls = SubCalls(ScriptedLM(last_first), Usage())
-    assert calls.llm_query_batched(list("abc")) == ["A", "B", "C"]
-    assert [record.prompt for record in calls.drain()] == ["a", "b", "c"]
 
 
 def test_a_failed_child_run_is_recorded_in_its_place() -> None:

@@ -91,20 +91,6 @@ def test_errors_of_the_endpoint_are_one_line(endpoint: Any, notes: Path, status:
     assert result.stdout == ""
 
 
-def test_no_key_is_one_line(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY")
-    monkeypatch.delenv("OPENAI_ADMIN_KEY", raising=False)
-    result = cli.invoke(app, ["run", str(notes), "q", "--runner", "local"])
-    assert result.exit_code == 2
-    assert result.stderr.splitlines() == ["rlm: no API key: set OPENAI_API_KEY, or give --base-url"]
-
-
-def test_an_empty_base_url_is_not_that_of_openai(notes: Path) -> None:
-    result = cli.invoke(app, ["run", str(notes), "q", "--base-url", "", "--runner", "local"])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "rlm: base_url must be a URL such as http://127.0.0.1:8000/v1, not ''" in result.stderr
-
-
 def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "binary"
     path.write_bytes(b"abc\xff")

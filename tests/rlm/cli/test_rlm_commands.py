@@ -26,7 +26,7 @@ from rlm.cli.questions import describe_rights
 from rlm.context.excerpt import make_printable
 from rlm.prompts.examples import conversation
 from rlm.runners.runner import DEFAULT_RUNNER
-from rlm.trajectory.display import print_step, print_summary
+from rlm.trajectory.display import print_summary
 
 RIGHTS = describe_rights(DEFAULT_RUNNER)
 cli = CliRunner()
@@ -222,16 +222,6 @@ def test_a_failed_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: Path, 
     assert len(endpoint.requests) == asked + 1
 
 
-def test_resume_of_a_context_in_storage_opens_it_again(endpoint: Any, tmp_path: Path) -> None:
-    monocontext = pytest.importorskip("monocontext")
-    monocontext.publish("needle in a text\n" * 10_000, str(tmp_path / "context"))
-    path = tmp_path / "run.jsonl"
-    replies = iter([(400, "not now"), repl("FINAL(context[:6])")])
-    endpoint.reply = lambda body: next(replies)
-    assert cli.invoke(app, ["run", str(tmp_path / "context"), "q", "--trajectory", str(path)]).exit_code == 2
-    assert cli.invoke(app, ["run", "--resume", str(path)]).stdout == "needle\n"
-
-
 @pytest.mark.parametrize(
     ("args", "told"),
     [
@@ -327,18 +317,6 @@ def test_an_error_of_a_server_steers_nothing(endpoint: Any, notes: Path) -> None
     assert result.exit_code == 2
     assert "\x1b" not in result.stderr
     assert "no such model" in result.stderr
-
-
-def test_steps_on_a_terminal_hold_no_escape_of_the_cells() -> None:
-    lm = ScriptedLM([repl("print('\\x1b]0;title\\x07') # \x1b]0;code\x07"), "FINAL(1)"])
-    steps: list[Any] = []
-    RLM(lm=lm, on_step=steps.append, runner="local").completion("q", "text")
-    console = Console(file=io.StringIO(), force_terminal=True, width=200)
-    for step in steps:
-        print_step(step, console)
-    written = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "\x1b]0;" not in written
-    assert "title" in written
 
 
 @pytest.mark.parametrize("names", [["other"], ["else", "other"], ["else"]])

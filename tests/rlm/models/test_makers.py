@@ -11,8 +11,8 @@ import pytest
 from rlm import RLM, LLMError, OpenAILM
 from rlm.calls.prices import dollars
 from rlm.models.lm import Reply, TokenDetails
-from rlm.models.makers import BY_ANY_LLM, MAKERS
-from rlm.models.registry import PRESETS, choose, is_known, make_lm, split_maker
+from rlm.models.makers import MAKERS
+from rlm.models.registry import PRESETS, choose, make_lm, split_maker
 
 ASK = [{"role": "user", "content": "hi"}]
 PAGE = (Path(__file__).parents[3] / "docs/rlm.md").read_text("utf-8")
@@ -74,19 +74,6 @@ def test_a_resumed_run_asks_the_maker_again_with_its_key(
     done = RLM.resume_run(path)
     assert (done.answer, done.trajectory[0]["backend"]) == ("1", "vllm")
     assert set(endpoint.keys) == {"Bearer none"}
-
-
-def test_a_base_url_goes_before_the_maker_s_own(endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GEMINI_API_KEY", "key-of-gemini")
-    assert make_lm("gemini", "m", base_url=endpoint.url).complete(ASK).text == "hello"
-    assert make_lm("gemini", "m", base_url=endpoint.url, api_key="mine").complete(ASK).text == "hello"
-    assert endpoint.keys == ["Bearer key-of-gemini", "Bearer mine"]
-
-
-def test_names_that_are_no_makers_stay_names() -> None:
-    for name in ("qwen2.5:7b", "llama3:8b", "ft:gpt-5:mine", "mixtral:8x7b"):
-        assert split_maker(name) == (None, name)
-    assert all(map(is_known, BY_ANY_LLM))
 
 
 def test_presets_and_examples_are_models_with_a_price() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM, UnknownOption
 from rlm.models.registry import choose, split_maker
-from rlm.prompts.examples import conversation
 
 ASK = [{"role": "user", "content": "hi"}]
 WAYS = pytest.mark.parametrize("streamed", [False, True])
@@ -67,20 +66,6 @@ def test_sampling_of_root_and_of_sub_calls(endpoint: Any) -> None:
     assert given.sampling == {"temperature": 1}  # the caller's own stays as it is
 
 
-def test_a_run_that_goes_on_asks_with_the_same_options(endpoint: Any, tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    endpoint.reply = lambda body: (400, "broken") if len(conversation(body["messages"])) > 1 else code("x = 1")
-    with (
-        pytest.raises(LLMError, match="broken"),
-        RLM("m", base_url=endpoint.url, api_key="k", sampling={"temperature": 0}, trajectory=path) as rlm,
-    ):
-        rlm.completion("q", "text")
-    endpoint.reply = lambda body: "FINAL(done)"
-    assert RLM.resume_run(path).answer == "done"
-    assert endpoint.requests[-1]["temperature"] == 0
-    assert RLM.resume_run(path, model="other").answer == "done"
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -95,12 +80,6 @@ def test_options_that_cannot_be_sent_are_one_line(endpoint: Any, options: dict[s
     with pytest.raises(UnknownOption, match="does not accept request options: leave out"):
         RLM(lm=ScriptedLM([]), sampling={"temperature": 0})
     assert endpoint.requests == []
-
-
-def test_what_the_maker_does_not_know_is_its_own_message(endpoint: Any) -> None:
-    endpoint.reply = lambda body: (400, "Unrecognized request\nargument supplied: wit") if "wit" in body else "FINAL(1)"
-    with pytest.raises(LLMError, match=r"Unrecognized request argument supplied: wit$"):
-        RLM("m", base_url=endpoint.url, api_key="k", sampling={"wit": 1}).completion("q", "text")
 
 
 USED = {
@@ -127,20 +106,6 @@ def test_a_model_that_wants_the_responses_api_is_asked_there(endpoint: Any, stre
     assert pieces == ["hel", "lo"] * 2 if streamed else not pieces
 
 
-def test_the_responses_api_from_the_start_and_its_errors(endpoint: Any) -> None:
-    endpoint.usage = USED
-    lm = OpenAILM("pro", base_url=endpoint.url, api_key="k", api="responses")
-    assert lm.complete(ASK).text == "hello"
-    assert endpoint.paths == ["/v1/responses"]
-    endpoint.extra = {"status": "failed", "error": {"code": "server_error", "message": "fell\nover"}}
-    with pytest.raises(LLMError, match=r"fell over$") as caught:
-        lm.complete(ASK, on_delta=lambda _: None)
-    assert caught.value.transient
-    endpoint.reply = lambda body: (400, "no such effort")
-    with pytest.raises(LLMError, match="no such effort"):
-        lm.complete(ASK)
-
-
 def test_makers_in_names() -> None:
     assert split_maker("anthropic:claude-x") == ("anthropic", "claude-x")
     assert split_maker("openai:ft:gpt-5:mine") == ("openai", "ft:gpt-5:mine")
@@ -151,19 +116,6 @@ def test_makers_in_names() -> None:
     assert (both.sub.model, both.sub.secrets) == ("gpt-y", ())  # type: ignore[attr-defined]  # a key is for one maker
     same = choose("anthropic:claude-x", "anthropic:claude-y")
     assert (same.sub, same.sub_model) == (same.root, "claude-y")
-
-
-def test_two_makers_in_one_run(endpoint: Any, anthropic_endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
-    anthropic_endpoint.reply = lambda body: code("FINAL(llm_query('x'))")
-    with RLM("anthropic:claude-x", "openai:gpt-y", base_url=anthropic_endpoint.url, api_key="sk-of-ant") as rlm:
-        completion = rlm.completion("q", "text")
-    assert completion.answer == "hello"
-    assert set(completion.usage.models) == {"claude-x", "gpt-y"}
-    assert anthropic_endpoint.requests[0][1].endswith("sk-of-ant")
-    assert endpoint.keys == ["Bearer sk-of-openai"]
-    assert completion.trajectory[0]["sub_backend"] == "openai"
 
 
 def test_a_resumed_run_asks_the_sub_model_at_its_endpoint(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm import RLM, LLMError, ReplayLM, ScriptedLM
+from rlm import RLM, ScriptedLM
 from rlm.models.lm import Reply
 from rlm.models.thinking import AnswerStream, separate_thinking, split_thinking
-from rlm.prompts.examples import conversation
-from rlm.view.rows import detail
 
 DRAFT = "```python\nFINAL(41)\n```"
 HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}"
@@ -189,42 +185,6 @@ def test_thinking_of_the_endpoint_stands_before_that_of_the_text() -> None:
     assert (separate_thinking(reply).text, separate_thinking(reply).thinking) == ("42", "a\n\nb")
     plain = Reply("42", 1, 1, "m")
     assert separate_thinking(plain) is plain
-
-
-def test_neither_root_nor_sub_model_answers_by_thinking(tmp_path: Path) -> None:
-    def reply(messages: object) -> str:
-        if isinstance(messages, str):
-            return "<think>FINAL(no)</think>\nParis"
-        assert isinstance(messages, list)
-        assert "41" not in messages[-2]["content"]  # thinking is no part of the history
-        if len(conversation(messages)) == 1:
-            return "<think>\n```repl\nFINAL(llm_query('paid for nothing'))\n```\n</think>\n```repl\nprint(1)\n```"
-        return "<think>\nFINAL(41)\n</think>\n```repl\nFINAL(llm_query('where?'))\n```"
-
-    path = tmp_path / "run.jsonl"
-    completion = RLM(lm=ScriptedLM(reply), trajectory=path).completion("q", "text")
-    assert (completion.answer, completion.usage.calls) == ("Paris", 3)
-    lines = [json.loads(line) for line in path.read_text().splitlines()][1:]
-    assert lines[1]["thinking"] == "FINAL(41)"
-    assert lines[1]["code_blocks"][0]["result"]["rlm_calls"][0]["thinking"] == "FINAL(no)"
-    assert detail(lines[1])["thinking"] == "FINAL(41)"
-    assert detail(lines[1])["cells"][0]["calls"][0]["thinking"] == "FINAL(no)"
-    replayed = RLM(lm=ReplayLM(path)).completion("q", "text")
-    assert [line.get("thinking") for line in replayed.trajectory[1:]] == [line["thinking"] for line in lines]
-
-
-def test_a_run_goes_on_with_the_thinking_of_its_file_or_without(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    first = ScriptedLM(
-        ["<think>a</think>```repl\nprint(1)\n```", "<think>b</think>\n```repl\nx = 1\n```", LLMError("lost")]
-    )
-    with pytest.raises(LLMError, match="lost"):
-        RLM(lm=first, trajectory=path).completion("q", "text")
-    old = path.read_text().replace('"thinking": "a", ', "")
-    assert old.count('"thinking"') == 1
-    path.write_text(old)
-    assert RLM.resume_run(path, lm=ScriptedLM(["FINAL(done)"])).answer == "done"
-    assert [json.loads(line).get("thinking") for line in path.read_text().splitlines()][1:] == [None, "b", None]
 
 
 def test_only_what_is_said_reaches_the_context_and_the_listener() -> None:

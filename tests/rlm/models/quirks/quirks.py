@@ -162,57 +162,19 @@ chat("a plain reply", "the document of the API", Out(), streamed=events(HEL, LO,
 both("null content with thinking", "vllm-project/vllm#17357", Out("", "hm"), content=None, reasoning_content="hm")
 both("`reasoning_content` and text", "vllm-project/vllm#17609", Out("hello", "hm"), content="hello", reasoning_content="hm")
 both("`reasoning` and text", "sgl-project/sglang#28042", Out("hello", "hm"), content="hello", reasoning="hm")
-both(
-    "one thinking by two names",
-    "OpenRouter: reasoning and reasoning_details",
-    Out("hello", "hm"),
-    content="hello",
-    reasoning="hm",
-    reasoning_details=[{"type": "reasoning.text", "text": "hm"}],
-)
-both(
-    "`reasoning_details` alone",
-    "OpenRouter: summaries",
-    Out("hello", "hm"),
-    content="hello",
-    reasoning_details=[{"type": "reasoning.summary", "summary": "hm"}, {"type": "reasoning.encrypted", "data": "x"}],
-)
+both("one thinking by two names", "OpenRouter: reasoning and reasoning_details", Out("hello", "hm"), content="hello", reasoning="hm", reasoning_details=[{"type": "reasoning.text", "text": "hm"}])
+both("`reasoning_details` alone", "OpenRouter: summaries", Out("hello", "hm"), content="hello", reasoning_details=[{"type": "reasoning.summary", "summary": "hm"}, {"type": "reasoning.encrypted", "data": "x"}])
 both("`reasoning` as an object", "any-llm: Reasoning", Out("hello", "hm"), content="hello", reasoning={"content": "hm"})
 both("content as a list of parts", "BerriAI/litellm#16272", Out(), content=[{"type": "text", "text": "hello"}])
-both(
-    "a list with parts of thinking",
-    "simonw/llm-mistral#39",
-    Out("hello", "hm"),
-    content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "hello"}],
-)
-both(
-    "thinking as plain text in a part",
-    "vercel/ai#8072",
-    Out("hello", "hm"),
-    content=[{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "hello"}],
-)
+both("a list with parts of thinking", "simonw/llm-mistral#39", Out("hello", "hm"), content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "hello"}])
+both("thinking as plain text in a part", "vercel/ai#8072", Out("hello", "hm"), content=[{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "hello"}])
 both("a list of plain texts", "kin of litellm#16272", Out(), content=["hel", "lo"])
 both("one part in place of a list", "kin of litellm#16272", Out(), content={"type": "text", "text": "hello"})
 both("text within an object", "assistants API: text.value", Out(), content=[{"type": "text", "text": {"value": "hello"}}])
-both(
-    "parts that are no text",
-    "Mistral: references",
-    Out(),
-    content=[{"type": "reference", "reference_ids": [1]}, {"type": "text", "text": "hello"}, None, 7, {"type": "image"}],
-)
+both("parts that are no text", "Mistral: references", Out(), content=[{"type": "reference", "reference_ids": [1]}, {"type": "text", "text": "hello"}, None, 7, {"type": "image"}])
 both("an empty list", "kin of litellm#16272", Out(""), content=[])
-chat(
-    "a pair of surrogates in two pieces",
-    "aider-AI/aider#3693",
-    Out("a\U0001f600"),
-    streamed=events("data: " + json.dumps(delta(content="a\ud83d")), "data: " + json.dumps(delta(content="\ude00")), STOP),
-)
-chat(
-    "bytes that are no UTF-8",
-    "kin of aider#3693",
-    Out("a\ufffdb"),
-    streamed=Answer(b'data: {"choices":[{"delta":{"content":"a\xffb"},"finish_reason":"stop"}]}\n\n', EVENTS),
-)
+chat("a pair of surrogates in two pieces", "aider-AI/aider#3693", Out("a\U0001f600"), streamed=events("data: " + json.dumps(delta(content="a\ud83d")), "data: " + json.dumps(delta(content="\ude00")), STOP))
+chat("bytes that are no UTF-8", "kin of aider#3693", Out("a\ufffdb"), streamed=Answer(b'data: {"choices":[{"delta":{"content":"a\xffb"},"finish_reason":"stop"}]}\n\n', EVENTS))
 
 # --- shapes --------------------------------------------------------------------------------------------------------
 
@@ -220,31 +182,18 @@ chat("`delta: null`", "microsoft/agent-framework#5734", Out(), streamed=events(c
 chat("no delta at all", "microsoft/autogen#7711", Out(), streamed=events(choice(), HEL, LO, STOP))
 chat("a delta that is a text", "kin of autogen#7711", Out(), streamed=events(choice(delta="hello"), STOP))
 chat("`choices: null`", "essex-toolkit#387", Out(), streamed=events({"choices": None}, HEL, LO, STOP))
-chat(
-    "`choices: []` first, as Azure sends",
-    "Azure: prompt_filter_results",
-    Out(),
-    streamed=events({"choices": [], "prompt_filter_results": [{}]}, HEL, LO, STOP),
-)
+chat("`choices: []` first, as Azure sends", "Azure: prompt_filter_results", Out(), streamed=events({"choices": [], "prompt_filter_results": [{}]}, HEL, LO, STOP))
 chat("choices that are no list", "kin of essex-toolkit#387", Out(), streamed=events({"choices": {}}, HEL, LO, STOP))
 chat("a choice that is null", "kin of essex-toolkit#387", Out(), streamed=events({"choices": [None]}, HEL, LO, STOP))
 chat("`message: null`", "BerriAI/litellm#40864", Out(""), whole=body({"choices": [{"message": None, "finish_reason": "stop"}], "usage": USAGE}))
 chat("`choices: null`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": None}))
 chat("`choices: []`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": []}))
 chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("has no `choices` (is base_url right?): oops"), whole=body("oops"))
-chat(
-    "legacy `text`",
-    "completions API",
-    Out(),
-    streamed=events(choice(text="hel"), choice("stop", text="lo")),
-    whole=body({"choices": [{"text": "hello", "finish_reason": "stop"}]}),
-)
+chat("legacy `text`", "completions API", Out(), streamed=events(choice(text="hel"), choice("stop", text="lo")), whole=body({"choices": [{"text": "hello", "finish_reason": "stop"}]}))
 chat("`message` in the chunks", "proxies that cut whole replies", Out(), streamed=events(choice("stop", message={"content": "hello"})))
 chat("the whole message again in the last chunk", "kin", Out(), streamed=events(HEL, LO, choice("stop", delta={}, message={"content": "hello"})))
 chat("two choices", "n=2", Out(), streamed=events(HEL, {"choices": [{"index": 1, "delta": {"content": "other"}}]}, LO, STOP))
-chat(
-    "comments and pings", "OpenRouter: comments", Out(), streamed=events(": OPENROUTER PROCESSING", HEL, ": ping", "event: ping\ndata: {}", LO, STOP)
-)
+chat("comments and pings", "OpenRouter: comments", Out(), streamed=events(": OPENROUTER PROCESSING", HEL, ": ping", "event: ping\ndata: {}", LO, STOP))
 chat("lines that end in CR LF", "OpenRouter", Out(), streamed=events(HEL, LO, STOP, end="\r\n"))
 chat("lines that end in CR", "the standard of events", Out(), streamed=events(HEL, LO, STOP, end="\r"))
 chat("no space behind the colon", "the standard of events", Out(), streamed=Answer(events(HEL, LO, STOP).body.replace(b"data: ", b"data:"), EVENTS))
@@ -263,87 +212,22 @@ chat("white space before the JSON", "keep-alive of proxies", Out(), whole=Answer
 # --- ends ----------------------------------------------------------------------------------------------------------
 
 both("`length`", "PrimeIntellect-ai/verifiers#1768", Out("hello", cut=True), content="hello", finish="length")
-both(
-    "`length` with nothing but thinking",
-    "openai/openai-agents-python#4514",
-    Out("", "hm", cut=True),
-    content=None,
-    reasoning_content="hm",
-    finish="length",
-)
+both("`length` with nothing but thinking", "openai/openai-agents-python#4514", Out("", "hm", cut=True), content=None, reasoning_content="hm", finish="length")
 both("`model_length` of Mistral", "Mistral: finish_reason", Out("hello", cut=True), content="hello", finish="model_length")
 both("`MAX_TOKENS` of Gemini", "HKUDS/Vibe-Trading#308", Out("hello", cut=True), content="hello", finish="MAX_TOKENS")
-both(
-    "`model_context_window_exceeded` of z.ai",
-    "earendil-works/pi#1868",
-    Out("hello", cut=True),
-    content="hello",
-    finish="model_context_window_exceeded",
-)
+both("`model_context_window_exceeded` of z.ai", "earendil-works/pi#1868", Out("hello", cut=True), content="hello", finish="model_context_window_exceeded")
 both("`end_turn` of xAI", "genkit-ai/genkit#6259", Out(), content="hello", finish="end_turn")
-both(
-    "`content_filter`",
-    "wippyai/framework#115",
-    fails("a filter held the answer back", ReplyRefused, reason="content_filter"),
-    content="hel",
-    finish="content_filter",
-)
-both(
-    "`SAFETY` of Gemini",
-    "HKUDS/Vibe-Trading#308",
-    fails("a filter held the answer back", ReplyRefused, reason="content_filter"),
-    content=None,
-    finish="SAFETY",
-)
-both(
-    "`PROHIBITED_CONTENT` of Gemini",
-    "BerriAI/litellm#20357",
-    fails("PROHIBITED_CONTENT", ReplyRefused, reason="content_filter"),
-    content=None,
-    finish="content_filter: PROHIBITED_CONTENT",
-)
+both("`content_filter`", "wippyai/framework#115", fails("a filter held the answer back", ReplyRefused, reason="content_filter"), content="hel", finish="content_filter")
+both("`SAFETY` of Gemini", "HKUDS/Vibe-Trading#308", fails("a filter held the answer back", ReplyRefused, reason="content_filter"), content=None, finish="SAFETY")
+both("`PROHIBITED_CONTENT` of Gemini", "BerriAI/litellm#20357", fails("PROHIBITED_CONTENT", ReplyRefused, reason="content_filter"), content=None, finish="content_filter: PROHIBITED_CONTENT")
 both("`sensitive` of z.ai", "anomalyco/opencode#44092", fails("sensitive", ReplyRefused, reason="content_filter"), content="h", finish="sensitive")
-chat(
-    "`promptFeedback` of Gemini",
-    "simonw/llm-gemini#80",
-    fails("PROHIBITED_CONTENT", ReplyRefused, reason="content_filter"),
-    whole=body({"choices": None, "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}),
-)
+chat("`promptFeedback` of Gemini", "simonw/llm-gemini#80", fails("PROHIBITED_CONTENT", ReplyRefused, reason="content_filter"), whole=body({"choices": None, "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}))
 both("a refusal", "genkit-ai/genkit#6259", fails("the model refused: I cannot", ReplyRefused, reason="refusal"), content=None, refusal="I cannot")
-both(
-    "a refusal as a part",
-    "structured outputs",
-    fails("I cannot", ReplyRefused, reason="refusal"),
-    content=[{"type": "refusal", "refusal": "I cannot"}],
-)
+both("a refusal as a part", "structured outputs", fails("I cannot", ReplyRefused, reason="refusal"), content=[{"type": "refusal", "refusal": "I cannot"}])
 both("an empty refusal", "kin", Out(), content="hello", refusal="")
-both(
-    "tool calls in place of text",
-    "verifiers#1768",
-    Out("", called="python", arguments='{"code": "x"}'),
-    content=None,
-    finish="tool_calls",
-    tool_calls=[{"index": 0, "id": "1", "type": "function", "function": {"name": "python", "arguments": '{"code": "x"}'}}],
-)
-chat(
-    "a tool call in pieces, before another one",
-    "kin of verifiers#1768",
-    Out("", called="python", arguments='{"code": 1}'),
-    streamed=events(
-        delta(tool_calls=[{"index": 0, "function": {"name": "python", "arguments": '{"co'}}]),
-        delta(tool_calls=[{"index": 0, "function": {"arguments": 'de": 1}'}}]),
-        delta(tool_calls=[{"index": 1, "function": {"name": "other", "arguments": "{}"}}]),
-        delta("tool_calls"),
-    ),
-)
-both(
-    "a legacy function call",
-    "functions API",
-    Out("", called="python", arguments="{}"),
-    content=None,
-    finish="function_call",
-    function_call={"name": "python", "arguments": "{}"},
-)
+both("tool calls in place of text", "verifiers#1768", Out("", called="python", arguments='{"code": "x"}'), content=None, finish="tool_calls", tool_calls=[{"index": 0, "id": "1", "type": "function", "function": {"name": "python", "arguments": '{"code": "x"}'}}])
+chat("a tool call in pieces, before another one", "kin of verifiers#1768", Out("", called="python", arguments='{"code": 1}'), streamed=events(delta(tool_calls=[{"index": 0, "function": {"name": "python", "arguments": '{"co'}}]), delta(tool_calls=[{"index": 0, "function": {"arguments": 'de": 1}'}}]), delta(tool_calls=[{"index": 1, "function": {"name": "other", "arguments": "{}"}}]), delta("tool_calls")))
+both("a legacy function call", "functions API", Out("", called="python", arguments="{}"), content=None, finish="function_call", function_call={"name": "python", "arguments": "{}"})
 both("tool calls by the reason alone, behind words", "kin of verifiers#1768", Out(called="unnamed"), content="hello", finish="tool_calls")
 for _name in ("max_new_tokens", "limit", "time_limit", "context_exceeded"):
     both(f"the reason `{_name}`", "kin of verifiers#1768", Out(cut=True), content="hello", finish=_name)
@@ -353,36 +237,20 @@ for _name, _out in (("MAX_TOKENS", Out(cut=True)), ("STOP", Out()), ("OTHER", fa
                     ("SAFETY", fails("held the answer back (SAFETY)", ReplyRefused, reason="content_filter"))):  # fmt: skip
     _choice = {"index": 0, "finish_reason": None, "finishReason": _name}
     chat(f"`finishReason: {_name}`", "akdeb/llmcord#84", _out, streamed=events(HEL, {"choices": [{**_choice, "delta": {"content": "lo"}}]}, done=False), whole=body({"choices": [{**_choice, "message": {"content": "hello"}}]}))
-chat(
-    "one token without end",
-    "anthropics/claude-code#82803",
-    Out(" la" * 2_700, cut=True, notes=("only repeated itself",)),
-    streamed=events(*[delta(content=" la" * 300)] * 100, STOP),
-)
+chat("one token without end", "anthropics/claude-code#82803", Out(" la" * 2_700, cut=True, notes=("only repeated itself",)), streamed=events(*[delta(content=" la" * 300)] * 100, STOP))
 chat("an index that is a text", "kin", Out(), streamed=events(choice("stop", index="0", delta={"content": "hello"})))
 both("an empty list of tool calls", "vllm: tool_calls []", Out(), content="hello", tool_calls=[])
 chat("no reason, but [DONE] (Ollama)", "ollama/ollama#4357", Out(), streamed=events(HEL, LO))
 chat("empty texts as reasons, and [DONE]", "ollama/ollama#4357", Out(), streamed=events(delta("", content="hel"), delta("", content="lo")))
 chat("a reason, and no [DONE]", "kin of pydantic-ai#6610", Out(), streamed=events(HEL, LO, STOP, done=False))
 chat("neither reason nor [DONE]", "pydantic/pydantic-ai#6610", fails("the stream ended in the middle", again=True), streamed=events(HEL, done=False))
-chat(
-    "neither reason nor [DONE], after a chunk of usage",
-    "earendil-works/pi#8460",
-    fails("ended in the middle", again=True),
-    streamed=events(HEL, {"choices": [], "usage": USAGE}, done=False),
-)
+chat("neither reason nor [DONE], after a chunk of usage", "earendil-works/pi#8460", fails("ended in the middle", again=True), streamed=events(HEL, {"choices": [], "usage": USAGE}, done=False))
 chat("a connection that breaks", "report 14", fails("the connection broke off", again=True), streamed=Answer(events(HEL, done=False).body, EVENTS, torn=True), whole=Answer(b"{", torn=True))
 chat("a connection that breaks after the reason", "kin of report 14", Out(), streamed=Answer(events(HEL, LO, STOP, done=False).body, EVENTS, torn=True))
 chat("half an event", "oh-my-pi#8563", fails("not JSON", again=True), streamed=Answer(events(HEL).body[:40], EVENTS))
 chat("`error` as a reason", "gethouston/houston#1211", fails("broke off (error)", again=True), streamed=events(HEL, delta("error")))
 both("`network_error` of z.ai", "genkit-ai/genkit#6259", fails("broke off", again=True), content="h", finish="network_error")
-both(
-    "`insufficient_system_resource` of DeepSeek",
-    "genkit-ai/genkit#6259",
-    fails("broke off", again=True),
-    content="h",
-    finish="insufficient_system_resource",
-)
+both("`insufficient_system_resource` of DeepSeek", "genkit-ai/genkit#6259", fails("broke off", again=True), content="h", finish="insufficient_system_resource")
 both("`abort` of vLLM", "vLLM: finish reasons", fails("broke off", again=True), content="h", finish="abort")
 
 # --- errors with status 200 ----------------------------------------------------------------------------------------
@@ -401,60 +269,20 @@ def error(name: str, source: str, out: Out, value: Any) -> None:
 
 
 error("an error in status 200", "langchain-ai/langchainjs#11417", fails("no such thing"), {"error": {"message": "no such thing", "code": 400}})
-error(
-    "429 in status 200",
-    "UKGovernmentBEIS/inspect_ai#1534",
-    fails("slow down", RateLimited, again=True),
-    {"error": {"message": "slow down", "code": 429}},
-)
+error("429 in status 200", "UKGovernmentBEIS/inspect_ai#1534", fails("slow down", RateLimited, again=True), {"error": {"message": "slow down", "code": 429}})
 chat("Retry-After of an error in status 200", "kin of inspect_ai#1534", fails("slow", RateLimited, again=True, retry_after_seconds=4.0), streamed=Answer(events(HEL, {"error": {"message": "slow", "code": 429}}).body, EVENTS, headers={"retry-after": "4"}), whole=body({"error": {"message": "slow", "code": 429}}, retry_after="4"))
 error("429 as a text, in status 200", "kin of inspect_ai#1534", fails("slow down", RateLimited, again=True), {"error": {"message": "slow down", "code": "429"}})
-error(
-    "`rate_limit_exceeded`",
-    "openai: codes",
-    fails("slow down", RateLimited, again=True),
-    {"error": {"message": "slow down", "code": "rate_limit_exceeded", "type": "requests"}},
-)
+error("`rate_limit_exceeded`", "openai: codes", fails("slow down", RateLimited, again=True), {"error": {"message": "slow down", "code": "rate_limit_exceeded", "type": "requests"}})
 error("502 in status 200", "OpenJarvis#970", fails("bad gateway", again=True), {"error": {"message": "bad gateway", "code": 502}})
-error(
-    "words of the provider behind a router",
-    "OpenRouter: metadata.raw",
-    fails("Provider returned error: overloaded", RateLimited, again=True),
-    {"error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": '{"error": {"message": "overloaded"}}', "provider_name": "P"}}},
-)
-error(
-    "an error next to a choice",
-    "damianvtran/local-operator#223",
-    fails("gone", again=True),
-    {"error": {"code": "server_error", "message": "gone"}, "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]},
-)
-error(
-    "an error within the choice",
-    "genkit-ai/genkit#6259",
-    fails("gone", again=True),
-    {"choices": [{"index": 0, "error": {"code": 502, "message": "gone"}, "finish_reason": "error"}]},
-)
+error("words of the provider behind a router", "OpenRouter: metadata.raw", fails("Provider returned error: overloaded", RateLimited, again=True), {"error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": '{"error": {"message": "overloaded"}}', "provider_name": "P"}}})
+error("an error next to a choice", "damianvtran/local-operator#223", fails("gone", again=True), {"error": {"code": "server_error", "message": "gone"}, "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]})
+error("an error within the choice", "genkit-ai/genkit#6259", fails("gone", again=True), {"choices": [{"index": 0, "error": {"code": 502, "message": "gone"}, "finish_reason": "error"}]})
 error("an error that is a text", "huggingface_hub#2558", fails("Model is overloaded", again=True), {"error": "Model is overloaded"})
 error("a rate limit that is a text", "huggingface_hub#2558", fails("Rate limit reached", RateLimited, again=True), {"error": "Rate limit reached"})
 error("a rate limit of MiniMax", "MiniMax: base_resp", fails("rate limit", RateLimited, again=True), {"base_resp": {"status_code": 1002, "status_msg": "rate limit"}})
-error(
-    "an error of Anthropic",
-    "Anthropic: overloaded_error",
-    fails("Overloaded", again=True),
-    {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
-)
-error(
-    "an error of vLLM",
-    "vLLM: ErrorResponse",
-    fails("no such model"),
-    {"object": "error", "message": "no such model", "type": "BadRequestError", "param": None, "code": 400},
-)
-error(
-    "a list with an error (Gemini)",
-    "guidellm#743",
-    fails("quota", RateLimited, again=True),
-    [{"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED"}}],
-)
+error("an error of Anthropic", "Anthropic: overloaded_error", fails("Overloaded", again=True), {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+error("an error of vLLM", "vLLM: ErrorResponse", fails("no such model"), {"object": "error", "message": "no such model", "type": "BadRequestError", "param": None, "code": 400})
+error("a list with an error (Gemini)", "guidellm#743", fails("quota", RateLimited, again=True), [{"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED"}}])
 error("`base_resp` of MiniMax", "MiniMax: base_resp", fails("not enough"), {"base_resp": {"status_code": 1008, "status_msg": "not enough"}})
 error("`detail` of FastAPI", "FastAPI", fails("Not Found"), {"detail": "Not Found"})
 error("`success: false`", "apache/rocketmq-dashboard#2178", fails("down"), {"success": False, "msg": "down", "code": 1})
@@ -484,32 +312,10 @@ for _name, _line, _words in (
     chat(f"{_name} within a stream", "kin of llama.cpp#14566", fails(_words, again=True), streamed=events(HEL, _line))
 for _name, _seconds in (("1m2s", 62.0), ("in 7m12.48s", 432.48), ("in 2 minutes", 120.0), ("in 1h2m3s", 3723.0)):
     error(f"a wait of {_name}, in words", "openai-dotnet#838", fails("try", RateLimited, again=True, retry_after_seconds=_seconds), {"error": {"message": f"Please try again in {_name.removeprefix('in ')}.", "code": "rate_limit_exceeded"}})
-error(
-    "Google's RetryInfo",
-    "crmne/ruby_llm#850",
-    fails("quota", RateLimited, again=True, retry_after_seconds=34.5),
-    {"error": {"code": 429, "message": "quota", "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]}},
-)
-chat(
-    "an event named error",
-    "LM Studio",
-    fails("fell over", again=True),
-    streamed=events(HEL, 'event: error\ndata: {"message": "fell over", "code": 500}'),
-)
-chat(
-    "a web page",
-    "base_url without /v1",
-    fails("a web page in place of an answer: 'Welcome to nginx!'"),
-    streamed=Answer(b"<!doctype html><html><head><title>Welcome to nginx!</title></head><body>x</body></html>", HTML),
-    whole=Answer(b"\n<html><body><h1>Welcome</h1><title>Welcome to nginx!</title></body></html>", HTML),
-)
-chat(
-    "a text",
-    "Ollama at /",
-    fails("not JSON: 'Ollama is running'"),
-    streamed=Answer(b"Ollama is running", "text/plain"),
-    whole=Answer(b"Ollama is running", "text/plain"),
-)
+error("Google's RetryInfo", "crmne/ruby_llm#850", fails("quota", RateLimited, again=True, retry_after_seconds=34.5), {"error": {"code": 429, "message": "quota", "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]}})
+chat("an event named error", "LM Studio", fails("fell over", again=True), streamed=events(HEL, 'event: error\ndata: {"message": "fell over", "code": 500}'))
+chat("a web page", "base_url without /v1", fails("a web page in place of an answer: 'Welcome to nginx!'"), streamed=Answer(b"<!doctype html><html><head><title>Welcome to nginx!</title></head><body>x</body></html>", HTML), whole=Answer(b"\n<html><body><h1>Welcome</h1><title>Welcome to nginx!</title></body></html>", HTML))
+chat("a text", "Ollama at /", fails("not JSON: 'Ollama is running'"), streamed=Answer(b"Ollama is running", "text/plain"), whole=Answer(b"Ollama is running", "text/plain"))
 chat("nothing", "kin", fails("/v1", again=True), streamed=Answer(b"", EVENTS), whole=Answer(b""))
 chat("half a JSON", "kin", fails("ended in the middle", again=True), whole=Answer(message(content="hello").body[:60]))
 
@@ -520,14 +326,7 @@ def status(name: str, source: str, out: Out, value: Any, code: int = 400, **head
     chat(name, source, out, streamed=body(value, code, **headers), whole=body(value, code, **headers))
 
 
-status(
-    "429 with Retry-After",
-    "openai",
-    fails("slow", RateLimited, again=True, retry_after_seconds=4.0),
-    {"error": {"message": "slow"}},
-    429,
-    retry_after="4",
-)
+status("429 with Retry-After", "openai", fails("slow", RateLimited, again=True, retry_after_seconds=4.0), {"error": {"message": "slow"}}, 429, retry_after="4")
 for _headers, _seconds in (
     ({"x_ratelimit_reset_requests": "6m0s"}, 360.0),
     ({"x_ratelimit_reset_requests": "7.66s", "x_ratelimit_reset_tokens": "12ms"}, 7.66),
@@ -539,20 +338,9 @@ for _headers, _seconds in (
 status("`ThrottlingException` with 400", "AWS", fails("Rate exceeded", RateLimited, again=True), {"__type": "ThrottlingException", "message": "Rate exceeded"})
 status("a spent quota", "openai: insufficient_quota", fails("quota"), {"error": {"message": "quota", "code": "insufficient_quota"}}, 429)
 status("400 with the word upstream", "report 22", fails("upstream provider: bad image"), {"error": {"message": "upstream provider: bad image"}})
-status(
-    "a filter of Azure",
-    "Azure: ResponsibleAIPolicyViolation",
-    fails("filtered", ReplyRefused, reason="content_filter"),
-    {"error": {"message": "The prompt was filtered", "code": "content_filter", "innererror": {"code": "ResponsibleAIPolicyViolation"}}},
-)
+status("a filter of Azure", "Azure: ResponsibleAIPolicyViolation", fails("filtered", ReplyRefused, reason="content_filter"), {"error": {"message": "The prompt was filtered", "code": "content_filter", "innererror": {"code": "ResponsibleAIPolicyViolation"}}})
 status("404 without a word of a model", "base_url without /v1", fails("no API at"), {"detail": "Not Found"}, 404)
-chat(
-    "502 with a web page",
-    "Cloudflare",
-    fails("Bad gateway", again=True),
-    streamed=Answer(b"<html><title>Bad gateway</title></html>", HTML, 502),
-    whole=Answer(b"<html><title>Bad gateway</title></html>", HTML, 502),
-)
+chat("502 with a web page", "Cloudflare", fails("Bad gateway", again=True), streamed=Answer(b"<html><title>Bad gateway</title></html>", HTML, 502), whole=Answer(b"<html><title>Bad gateway</title></html>", HTML, 502))
 
 TOO_LONG = [
     (
@@ -641,12 +429,7 @@ for maker, source, tokens, window, words, more, code in TOO_LONG:
         {"error": {"message": words, **more}},
         code,
     )
-error(
-    "too long a prompt, in status 200",
-    "LibreChat-AI/agents#330",
-    fails("", PromptTooLong, tokens=9000, window_tokens=8192),
-    {"error": {"message": "request (9000 tokens) exceeds the available context size (8192 tokens)", "code": 400}},
-)
+error("too long a prompt, in status 200", "LibreChat-AI/agents#330", fails("", PromptTooLong, tokens=9000, window_tokens=8192), {"error": {"message": "request (9000 tokens) exceeds the available context size (8192 tokens)", "code": 400}})
 
 # --- refused fields ------------------------------------------------------------------------------------------------
 
@@ -655,97 +438,17 @@ def refused(name: str, source: str, note: str, answer: Sent, **options: Any) -> 
     chat(name, source, Out(notes=(note,)), streamed=answer, whole=answer, **options)
 
 
-refused(
-    "`temperature` of gpt-5",
-    "decolua/9router#560",
-    "refuses temperature: left out",
-    refuses(
-        "temperature",
-        "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported.",
-        param="temperature",
-        code="unsupported_value",
-    ),
-    temperature=0,
-)
-refused(
-    "`temperature` of Claude, by a router",
-    "ecosystem 4",
-    "refuses temperature",
-    refuses("temperature", "`temperature` is deprecated for this model."),
-    temperature=0,
-)
-refused(
-    "`top_p` with `temperature`",
-    "Anthropic",
-    "refuses top_p",
-    refuses("top_p", "`top_p` and `temperature` cannot both be specified for this model."),
-    temperature=0,
-    top_p=0.5,
-)
-refused(
-    "`max_tokens`, but `max_completion_tokens`",
-    "teilomillet/gollm#33",
-    "refuses max_tokens: sent as max_completion_tokens",
-    refuses(
-        "max_tokens",
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-        param="max_tokens",
-        instead="max_completion_tokens",
-    ),
-    max_tokens=9,
-)
-refused(
-    "`max_completion_tokens`, but `max_tokens`",
-    "Mistral: extra_forbidden",
-    "refuses max_completion_tokens: sent as max_tokens",
-    refuses("max_completion_tokens", "Extra inputs are not permitted", status=422, param="max_completion_tokens", instead="max_tokens"),
-    max_completion_tokens=9,
-)
-refused(
-    "`reasoning_effort`",
-    "openai: unsupported_parameter",
-    "refuses reasoning_effort",
-    refuses("reasoning_effort", "Unrecognized request argument supplied: reasoning_effort"),
-    reasoning_effort="low",
-)
-refused(
-    "a validator's `loc`",
-    "vLLM, FastAPI",
-    "refuses temperature",
-    lambda request: (
-        body({"detail": [{"loc": ["body", "temperature"], "msg": "extra fields not permitted"}]}, 422)
-        if "temperature" in request
-        else events(HEL, LO, STOP)
-        if request.get("stream")
-        else message(content="hello")
-    ),
-    temperature=0,
-)
-chat(
-    "`stream_options`",
-    "azure: stream_options",
-    Out(notes=("refuses stream_options",)),
-    streamed=refuses("stream_options", "Unrecognized request argument supplied: stream_options"),
-)
-chat(
-    "an organisation that may not stream",
-    "openai: verify to stream",
-    Out(notes=("refuses stream: left out",)),
-    streamed=refuses("stream", "Your organization must be verified to stream this model.", param="stream", code="unsupported_value"),
-)
-chat(
-    "a model that does not stream",
-    "o1-pro",
-    Out(notes=("refuses stream: left out",)),
-    streamed=refuses("stream", "This model does not support streaming."),
-)
-chat(
-    "a value out of range",
-    "the caller's own",
-    fails("temperature must be between 0 and 2"),
-    temperature=9,
-    whole=refuses("temperature", "temperature must be between 0 and 2", param="temperature"),
-)
+refused("`temperature` of gpt-5", "decolua/9router#560", "refuses temperature: left out", refuses("temperature", "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported.", param="temperature", code="unsupported_value"), temperature=0)
+refused("`temperature` of Claude, by a router", "ecosystem 4", "refuses temperature", refuses("temperature", "`temperature` is deprecated for this model."), temperature=0)
+refused("`top_p` with `temperature`", "Anthropic", "refuses top_p", refuses("top_p", "`top_p` and `temperature` cannot both be specified for this model."), temperature=0, top_p=0.5)
+refused("`max_tokens`, but `max_completion_tokens`", "teilomillet/gollm#33", "refuses max_tokens: sent as max_completion_tokens", refuses("max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", param="max_tokens", instead="max_completion_tokens"), max_tokens=9)
+refused("`max_completion_tokens`, but `max_tokens`", "Mistral: extra_forbidden", "refuses max_completion_tokens: sent as max_tokens", refuses("max_completion_tokens", "Extra inputs are not permitted", status=422, param="max_completion_tokens", instead="max_tokens"), max_completion_tokens=9)
+refused("`reasoning_effort`", "openai: unsupported_parameter", "refuses reasoning_effort", refuses("reasoning_effort", "Unrecognized request argument supplied: reasoning_effort"), reasoning_effort="low")
+refused("a validator's `loc`", "vLLM, FastAPI", "refuses temperature", lambda request: (body({"detail": [{"loc": ["body", "temperature"], "msg": "extra fields not permitted"}]}, 422) if "temperature" in request else events(HEL, LO, STOP) if request.get("stream") else message(content="hello")), temperature=0)
+chat("`stream_options`", "azure: stream_options", Out(notes=("refuses stream_options",)), streamed=refuses("stream_options", "Unrecognized request argument supplied: stream_options"))
+chat("an organisation that may not stream", "openai: verify to stream", Out(notes=("refuses stream: left out",)), streamed=refuses("stream", "Your organization must be verified to stream this model.", param="stream", code="unsupported_value"))
+chat("a model that does not stream", "o1-pro", Out(notes=("refuses stream: left out",)), streamed=refuses("stream", "This model does not support streaming."))
+chat("a value out of range", "the caller's own", fails("temperature must be between 0 and 2"), temperature=9, whole=refuses("temperature", "temperature must be between 0 and 2", param="temperature"))
 
 # --- the Responses API ---------------------------------------------------------------------------------------------
 
@@ -776,93 +479,20 @@ def text_delta(text: str) -> dict[str, Any]:
     return {"type": "response.output_text.delta", "delta": text, "item_id": "m"}
 
 
-responses(
-    "a plain reply",
-    "the document of the API",
-    Out(),
-    response(item(part("hello"))),
-    {"type": "response.created", "response": {}},
-    text_delta("hel"),
-    text_delta("lo"),
-)
+responses("a plain reply", "the document of the API", Out(), response(item(part("hello"))), {"type": "response.created", "response": {}}, text_delta("hel"), text_delta("lo"))
 responses("text only at the end", "proxies", Out(), response(item(part("hello"))))
-responses(
-    "text with thinking",
-    "openai: reasoning summaries",
-    Out("hello", "hm"),
-    response({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}, item(part("hello"))),
-    {"type": "response.reasoning_summary_text.delta", "delta": "hm"},
-    text_delta("hello"),
-)
-responses(
-    "`incomplete`: tokens",
-    "report 4",
-    Out("hel", cut=True),
-    response(item(part("hel")), status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
-    text_delta("hel"),
-)
+responses("text with thinking", "openai: reasoning summaries", Out("hello", "hm"), response({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}, item(part("hello"))), {"type": "response.reasoning_summary_text.delta", "delta": "hm"}, text_delta("hello"))
+responses("`incomplete`: tokens", "report 4", Out("hel", cut=True), response(item(part("hel")), status="incomplete", incomplete_details={"reason": "max_output_tokens"}), text_delta("hel"))
 responses("`incomplete` without details", "kin", Out("hel", cut=True), response(item(part("hel")), status="incomplete"))
-responses(
-    "`incomplete`: filter",
-    "report 4",
-    fails("a filter held", ReplyRefused, reason="content_filter"),
-    response(status="incomplete", incomplete_details={"reason": "content_filter"}),
-)
-responses(
-    "a refusal",
-    "report 4",
-    fails("the model refused: I cannot", ReplyRefused, reason="refusal"),
-    response(item({"type": "refusal", "refusal": "I cannot"})),
-    {"type": "response.refusal.delta", "delta": "I cannot"},
-)
+responses("`incomplete`: filter", "report 4", fails("a filter held", ReplyRefused, reason="content_filter"), response(status="incomplete", incomplete_details={"reason": "content_filter"}))
+responses("a refusal", "report 4", fails("the model refused: I cannot", ReplyRefused, reason="refusal"), response(item({"type": "refusal", "refusal": "I cannot"})), {"type": "response.refusal.delta", "delta": "I cannot"})
 responses("a function call", "report 4", Out("", called="python", arguments="{}"), response({"type": "function_call", "name": "python", "arguments": "{}"}))
-ROWS.append(
-    Row(
-        "text that comes in one piece alone",
-        "BerriAI/litellm#25403",
-        Out(),
-        events({"type": "response.output_text.done", "text": "hello"}, end(response()), done=False, named=True),
-        None,
-        "responses",
-    )
-)
-responses(
-    "`failed`",
-    "openai: server_error",
-    fails("fell over", again=True),
-    response(status="failed", error={"code": "server_error", "message": "fell over"}),
-)
-responses(
-    "a message that is `incomplete` in a response that is `completed`",
-    "OpenAI: status of items",
-    Out(cut=True),
-    response({**item(part("hello")), "status": "incomplete"}),
-)
-responses(
-    "a search by the maker before the text",
-    "OpenAI: web_search_call",
-    Out(),
-    response({"type": "web_search_call", "status": "completed"}, item(part("hello"))),
-)
-responses(
-    "commentary before the answer",
-    "OpenAI: phase of messages",
-    Out(thinking="I look."),
-    response({**item(part("I look.")), "id": "c", "phase": "commentary"}, {**item(part("hello")), "phase": "final_answer"}),
-    {"type": "response.output_item.added", "item": {"type": "message", "id": "c", "phase": "commentary"}},
-    {"type": "response.output_text.delta", "delta": "I look.", "item_id": "c"},
-    text_delta("hello"),
-)
-ROWS.append(
-    Row(
-        "a refusal that comes in one piece, behind text",
-        "OpenAI: response.refusal.done",
-        fails("I cannot", ReplyRefused, reason="refusal"),
-        events(text_delta("hello"), {"type": "response.refusal.done", "refusal": "I cannot"}, end(response()), done=False, named=True),
-        None,
-        "responses",
-    )
-)
+ROWS.append(Row("text that comes in one piece alone", "BerriAI/litellm#25403", Out(), events({"type": "response.output_text.done", "text": "hello"}, end(response()), done=False, named=True), None, "responses"))
+responses("`failed`", "openai: server_error", fails("fell over", again=True), response(status="failed", error={"code": "server_error", "message": "fell over"}))
+responses("a message that is `incomplete` in a response that is `completed`", "OpenAI: status of items", Out(cut=True), response({**item(part("hello")), "status": "incomplete"}))
+responses("a search by the maker before the text", "OpenAI: web_search_call", Out(), response({"type": "web_search_call", "status": "completed"}, item(part("hello"))))
+responses("commentary before the answer", "OpenAI: phase of messages", Out(thinking="I look."), response({**item(part("I look.")), "id": "c", "phase": "commentary"}, {**item(part("hello")), "phase": "final_answer"}), {"type": "response.output_item.added", "item": {"type": "message", "id": "c", "phase": "commentary"}}, {"type": "response.output_text.delta", "delta": "I look.", "item_id": "c"}, text_delta("hello"))
+ROWS.append(Row("a refusal that comes in one piece, behind text", "OpenAI: response.refusal.done", fails("I cannot", ReplyRefused, reason="refusal"), events(text_delta("hello"), {"type": "response.refusal.done", "refusal": "I cannot"}, end(response()), done=False, named=True), None, "responses"))
 for _kind in ("failed", "cancelled"):
     ROWS.append(
         Row(
@@ -876,26 +506,8 @@ for _kind in ("failed", "cancelled"):
     )
 responses("`failed` without a reason", "kin", fails("broke off", again=True), response(status="failed"))
 responses("output of null", "kin", Out(""), {**response(), "output": [None, {"type": "message", "content": None}]})
-ROWS.append(
-    Row(
-        "an event of an error",
-        "openai: error events",
-        fails("slow", RateLimited, again=True),
-        events({"type": "error", "code": "rate_limit_exceeded", "message": "slow"}, done=False, named=True),
-        None,
-        "responses",
-    )
-)
-ROWS.append(
-    Row(
-        "a stream without its end",
-        "kin of pydantic-ai#6610",
-        fails("ended in the middle", again=True),
-        events(text_delta("hel"), done=False, named=True),
-        None,
-        "responses",
-    )
-)
+ROWS.append(Row("an event of an error", "openai: error events", fails("slow", RateLimited, again=True), events({"type": "error", "code": "rate_limit_exceeded", "message": "slow"}, done=False, named=True), None, "responses"))
+ROWS.append(Row("a stream without its end", "kin of pydantic-ai#6610", fails("ended in the middle", again=True), events(text_delta("hel"), done=False, named=True), None, "responses"))
 
 # --- Anthropic -----------------------------------------------------------------------------------------------------
 
@@ -931,71 +543,16 @@ claude("`max_tokens`", "report 4", Out("hello", cut=True), HELLO, reason="max_to
 claude("`max_tokens` within the thinking", "LiveBench/LiveBench#425", Out("", "hm", cut=True), THOUGHT, reason="max_tokens")
 claude("`model_context_window_exceeded`", "turnstonelabs/turnstone#1162", Out("hello", cut=True), HELLO, reason="model_context_window_exceeded")
 claude("`refusal`", "AstroVela/vane#476", fails("the model refused", ReplyRefused, reason="refusal"), reason="refusal")
-claude(
-    "`refusal` with its reason",
-    "Anthropic: stop_details",
-    fails("the model refused: of weapons", ReplyRefused, reason="refusal"),
-    reason="refusal",
-    stop_details={"type": "refusal", "explanation": "of weapons"},
-)
-claude(
-    "a use of a tool", "laravel/ai#881", Out("", called="python"), {"type": "tool_use", "id": "t", "name": "python", "input": {}}, reason="tool_use"
-)
+claude("`refusal` with its reason", "Anthropic: stop_details", fails("the model refused: of weapons", ReplyRefused, reason="refusal"), reason="refusal", stop_details={"type": "refusal", "explanation": "of weapons"})
+claude("a use of a tool", "laravel/ai#881", Out("", called="python"), {"type": "tool_use", "id": "t", "name": "python", "input": {}}, reason="tool_use")
 claude("`pause_turn`", "tetsuo-ai/agenc-core#2111", fails("broke off (pause_turn)", again=True), HELLO, reason="pause_turn")
 claude("no content", "spacedriveapp/spacebot#171", Out(""))
 claude("a stream without its end", "kin of pydantic-ai#6610", fails("ended in the middle", again=True), HELLO, reason=None, last=False)
-ROWS.append(
-    Row(
-        "overloaded in the stream",
-        "Anthropic: error events",
-        fails("Overloaded", again=True),
-        events({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, done=False, named=True),
-        body({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
-        "anthropic",
-    )
-)
-ROWS.append(
-    Row(
-        "too long a prompt",
-        "opencode#18853",
-        fails("", PromptTooLong, tokens=208310, window_tokens=200000),
-        body({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 208310 tokens > 200000 maximum"}}, 400),
-        None,
-        "anthropic",
-    )
-)
-ROWS.append(
-    Row(
-        "too long with the room for the reply",
-        "Anthropic",
-        fails("", PromptTooLong, tokens=206192, window_tokens=200000),
-        body(
-            {
-                "type": "error",
-                "error": {"type": "invalid_request_error", "message": "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"},
-            },
-            400,
-        ),
-        None,
-        "anthropic",
-    )
-)
+ROWS.append(Row("overloaded in the stream", "Anthropic: error events", fails("Overloaded", again=True), events({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, done=False, named=True), body({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), "anthropic"))
+ROWS.append(Row("too long a prompt", "opencode#18853", fails("", PromptTooLong, tokens=208310, window_tokens=200000), body({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 208310 tokens > 200000 maximum"}}, 400), None, "anthropic"))
+ROWS.append(Row("too long with the room for the reply", "Anthropic", fails("", PromptTooLong, tokens=206192, window_tokens=200000), body({"type": "error", "error": {"type": "invalid_request_error", "message": "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"}}, 400), None, "anthropic"))
 ROWS.append(Row("a web page", "base_url", fails("a web page"), Answer(b"<html><title>hi</title></html>", HTML), None, "anthropic"))
-ROWS.append(
-    Row(
-        "`temperature` refused",
-        "ecosystem 4",
-        Out("hello", notes=("refuses temperature",)),
-        lambda request: (
-            body({"type": "error", "error": {"type": "invalid_request_error", "message": "`temperature` is deprecated for this model."}}, 400)
-            if "temperature" in request
-            else ROWS_PLAIN()
-        ),
-        None,
-        "anthropic",
-        {"temperature": 0},
-    )
-)
+ROWS.append(Row("`temperature` refused", "ecosystem 4", Out("hello", notes=("refuses temperature",)), lambda request: (body({"type": "error", "error": {"type": "invalid_request_error", "message": "`temperature` is deprecated for this model."}}, 400) if "temperature" in request else ROWS_PLAIN()), None, "anthropic", {"temperature": 0}))
 
 
 def ROWS_PLAIN() -> Answer:
