@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         UnknownOption,
     )
     from rlm.interpreter import FinalOutput, Interpreter, create_interpreter
-    from rlm.interpreter.names import get_default_volume_name, get_memory_path, get_workspace_volume_name, sanitize_key
+    from rlm.interpreter.names import get_default_volume_name, sanitize_key
     from rlm.models.anthropic import AnthropicLM
     from rlm.models.claude_agent import ClaudeAgentLM
     from rlm.models.lm import LM, Reply
@@ -90,8 +90,6 @@ __all__ = [
     "Usage",
     "create_interpreter",
     "get_default_volume_name",
-    "get_memory_path",
-    "get_workspace_volume_name",
     "sanitize_key",
 ]
 
@@ -105,7 +103,7 @@ _NAMES_OF = {
     "errors": "AnswerRefused BudgetSpent ChannelAbuse InvalidArgument LLMError PromptTooLong RLMError "
     "RateLimited ReplyRefused RunnerUnavailable ScriptExhausted TrajectoryError UnknownOption",
     "interpreter": "FinalOutput Interpreter create_interpreter",
-    "interpreter.names": "get_default_volume_name get_memory_path get_workspace_volume_name sanitize_key",
+    "interpreter.names": "get_default_volume_name sanitize_key",
     "models.anthropic": "AnthropicLM",
     "models.claude_agent": "ClaudeAgentLM",
     "models.lm": "LM Reply",

@@ -58,7 +58,7 @@ PUBLIC: dict[str, list[str]] = {
         "ChannelAbuse", "ClaudeAgentLM", "Completion", "FinalOutput", "Interpreter", "LLMError", "ModelUsage",
         "OpenAILM", "RLMError", "RateLimited", "ReplayLM", "Reply", "RunnerUnavailable", "ScriptExhausted",
         "ScriptedLM", "Session", "Step", "SubCache", "TrajectoryError", "UnknownOption", "Usage", "create_interpreter",
-        "get_default_volume_name", "get_memory_path", "get_workspace_volume_name", "sanitize_key",
+        "get_default_volume_name", "sanitize_key",
     ],
     "rlm.interpreter": ["FinalOutput", "Interpreter", "create_interpreter"],
     "rlm.runners.launcher": ["main"],

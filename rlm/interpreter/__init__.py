@@ -4,7 +4,7 @@
 |---|---|
 | `interpreter.py` | the host's side, an edge: it knows `monocontext` |
 | `names.py` | names of volumes, and of keys on them |
-| `worker.py`, `mount.py`, `text.py` | the worker's side, where `monocontext` may not be: namespace, files, helpers |
+| `worker.py`, `mount.py` | the worker's side, where `monocontext` may not be: namespace, files |
 """
 
 from __future__ import annotations

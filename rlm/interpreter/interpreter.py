@@ -11,7 +11,6 @@ An edge: a volume is a prefix in a store of `monocontext`.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -168,13 +167,6 @@ class Interpreter:
         if self._submitted is not None:
             return FinalOutput(self._submitted)
         return "\n".join(each for each in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if each)
-
-    async def aexecute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
-        """Like `execute`, in a thread."""
-        return await asyncio.to_thread(self.execute, code, variables)
-
-    def commit(self) -> None:
-        """Do nothing: changes are in the store when `execute` returns."""
 
     def reload(self) -> None:
         """Load the files of the volume from the store again, including files of other interpreters."""

@@ -15,19 +15,9 @@ def sanitize_key(key: str) -> str:
     return "".join(each if each.isalnum() or each in "-_." else "_" for each in key) or "unnamed"
 
 
-def get_memory_path(key: str) -> str:
-    """The conventional path of a key's value: `/data/memory/KEY.json`."""
-    return f"/data/memory/{key}.json"
-
-
 def get_default_volume_name() -> str:
     """`rlm-data-{user}-{folder}`, of the current user and folder."""
     return _join_parts("rlm-data", getpass.getuser(), Path.cwd().name)
-
-
-def get_workspace_volume_name(workspace_id: str | None = None) -> str:
-    """`rlm-workspace-{id}`, by default of the current folder."""
-    return _join_parts("rlm-workspace", workspace_id or Path.cwd().name)
 
 
 def _join_parts(*parts: str) -> str:
