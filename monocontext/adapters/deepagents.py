@@ -89,7 +89,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         first = min(max(0, offset), total)
         last = min(first + limit, total)
         try:
-            content = document.read(document.span.line_start(first), document.span.line_start(last))
+            content = document.substring(document.span.line_start(first), document.span.line_start(last))
         except ContextTooLarge:
             too_long = f"line {first + 1:,} of {file_path} is" if last - first == 1 else f"{last - first:,} lines are"
             return ReadResult(error=f"Error: {too_long} too long for one read ({_READ_CHARACTERS:,} characters)")
@@ -150,7 +150,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         if record is None:
             return EditResult(error=f"Error: File '{file_path}' not found")
         try:
-            text = self._text.read(record.start, record.stop)
+            text = self._text.substring(record.start, record.stop)
         except ContextTooLarge:
             return EditResult(error=f"Error: {file_path} is too long to edit: {len(record):,} characters")
         occurrences = text.count(old_string) if old_string else 0

@@ -128,7 +128,7 @@ class Remote:
     def _pack(self, value: Any) -> dict[str, Any]:
         """The reply for a result: the value itself, or what proxy the sandbox makes."""
         if isinstance(value, StrLike):
-            return {"text": value._known_length}  # None if only a pass over the text would tell
+            return {"text": len(value)}
         if isinstance(value, str) and len(value) > self._most:
             return {"text": len(value)}
         if isinstance(value, tuple):

@@ -27,6 +27,7 @@ from monocontext.cli.grep_output import (
 )
 from monocontext.cli.options import S3, Allow, AsJson, check_order, globs_of, options_of, plain_folder
 from monocontext.cli.parameters import Argument, Option
+from monocontext.cli.pattern_limit import pattern_limit
 from monocontext.cli.printing import escape_controls, wants_colour, write_bytes
 from monocontext.cli.reading import Generation
 from monocontext.cli.source_names import SourceNames
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from monocontext.text.regex.linewise import Linewise
     from monocontext.text.search.explain import Explanation
     from monocontext.text.search.hits import Hit
+
+PATTERN_SECONDS = 30
+"""The most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C."""
+_GLOBAL_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 
 Places = Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; then the URL.")]
 Patterns = Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")]
@@ -90,6 +95,13 @@ Globs = Annotated[
 ]  # fmt: skip
 Only = Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")]
 Header = Annotated[str, Option(help="With -l, the form of the line before each file in a text without documents.")]
+MaxSeconds = Annotated[
+    float | None,
+    Option(
+        "--max-seconds", min=0,
+        help="Fail if a pattern takes longer on one piece of the text (0: no limit). 30 by default, 0 on a terminal.",
+    ),
+]  # fmt: skip
 ShowStats = Annotated[bool, Option("--stats", help="Print on stderr what the search read.")]
 
 
@@ -115,6 +127,7 @@ def grep(
     silent: Silent = False,
     globs: Globs = None,
     header: Header = HEADER,
+    max_seconds: MaxSeconds = None,
     stats: ShowStats = False,
     dask: Dask = None,
     generation: Generation = None,
@@ -141,9 +154,13 @@ def grep(
     if silent:
         most = 1 if most is None else min(most, 1)
     options = options_of(url, s3)
+    is_terminal = sys.stdout.isatty()
+    if max_seconds is None:
+        max_seconds = 0 if is_terminal else PATTERN_SECONDS
     with (
         workers(dask) as executor,
         Monocontext.open(url, allow=allow or (), generation=generation, **options) as context,
+        pattern_limit(max_seconds, context.stats),
     ):
         explained = context.explain(list(pattern.patterns)) if stats else None
         documents = _Documents(context, url, globs or [])
@@ -157,7 +174,6 @@ def grep(
             limit = most if documents.are_one else None
             hits = context.grep(list(pattern.patterns), max_hits=limit, executor=executor)
         found = _Tally(_first_of_each(documents.locate(hits), most))
-        is_terminal = sys.stdout.isatty()
         has_names = not documents.are_one if names is None else names
         has_numbers = is_terminal or has_names or columns if numbers is None else numbers
         has_headings = is_terminal if heading is None else heading
@@ -212,7 +228,7 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
             warnings.simplefilter("ignore")  # warnings are for authors of Python code
             for pattern in patterns if not fixed else ():
                 re.compile(pattern)  # an error shows the pattern as the user typed it
-            given = [re.escape(pattern) if fixed else before_cr(pattern) for pattern in patterns]
+            given = [re.escape(pattern) if fixed else before_cr(_scope_flags(pattern)) for pattern in patterns]
             if whole_lines:
                 given = [before_cr(rf"^(?:{each})$") for each in given]
             elif words:
@@ -224,6 +240,12 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
         raise MonocontextError(
             f"not a regular expression: {error.pattern!r}: {error} (-F searches for it as plain text)"
         ) from None
+
+
+def _scope_flags(pattern: str) -> str:
+    """The pattern with its flags in a group, `(?i:one)` for `(?i)one`, so that it may stand inside another pattern."""
+    flags = _GLOBAL_FLAGS.match(pattern)
+    return f"(?{flags[1]}:{pattern[flags.end() :]})" if flags else pattern
 
 
 class _Documents:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
+import sys
+from collections.abc import Iterator
 from typing import NoReturn
 
 from monocontext.errors import ContextTooLarge
-from monocontext.text.namespace.string_io import LazyStringIO
 from monocontext.text.str_methods import StrLike
 
 
-class ContextFile(LazyStringIO):
+class ContextFile(io.TextIOBase):
     r"""A seekable text file over a context, to read: an `io.TextIOBase` whose positions are characters.
 
     Lines end with `\n`, which is part of them, as with `open(..., newline="\n")`. Reading in order streams ahead of the
@@ -22,27 +23,129 @@ class ContextFile(LazyStringIO):
     encoding = "utf-8"
     errors = "strict"
     newlines = None
+    line_buffering = False
 
-    def __init__(self, text: StrLike, name: str):
-        super().__init__(text)
+    def __init__(self, text: StrLike, name: str = ""):
+        self._text = text
         self.name = name
         """The URL of the text; empty for a derived text."""
+        self._start = 0
+        self._buffer = ""
+        """Characters from `_start` on; those before `_offset` were read."""
+        self._offset = 0
+        self._ahead: Iterator[str] | None = None
+        """The text after the buffer."""
 
-    def _jump(self, stop: int) -> str:
-        limit = self._text._limit
-        if stop - self.tell() > limit:
+    def read(self, size: int | None = -1, /) -> str:
+        """The next `size` characters. A negative size or None gives the rest."""
+        left = len(self._text) - self.tell()
+        return self._take(left if size is None or size < 0 else min(size.__index__(), left))
+
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
+        """The next line with its end, at most `size` characters of it; empty at the end of the text."""
+        most = sys.maxsize if size is None or size < 0 else size.__index__()
+        left = len(self._text) - self.tell()
+        searched = self._offset
+        while (newline := self._buffer.find("\n", searched)) < 0:
+            ahead = len(self._buffer) - self._offset
+            if ahead >= min(most, left):
+                return self._take(min(most, left))
+            self._fill(ahead + 1)
+            searched = ahead
+        return self._take(min(newline + 1 - self._offset, most))
+
+    def __next__(self) -> str:  # type: ignore[override]
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    def readlines(self, hint: int | None = -1, /) -> list[str]:  # type: ignore[override]
+        """Lines as a real list; `ContextTooLarge` where the rest of the file is above the text's limit."""
+        if hint is None or hint <= 0:
+            self._check_size(len(self._text) - self.tell())
+        return list(super().readlines(-1 if hint is None else hint))
+
+    def seek(self, cookie: int, whence: int = 0, /) -> int:
+        """Move to a character, or by 0 relative to the position or the end. Raises as `io.StringIO` does."""
+        self._check_open()
+        if whence not in (0, 1, 2):
+            raise ValueError(f"Invalid whence ({whence}, should be 0, 1 or 2)")
+        if cookie < 0 and whence == 0:
+            raise ValueError(f"Negative seek position {cookie}")
+        if cookie and whence:
+            raise OSError("Can't do nonzero cur-relative seeks")
+        position = cookie if whence == 0 else len(self._text) if whence == 2 else self.tell()
+        if self._start <= position <= self._start + len(self._buffer):
+            self._offset = position - self._start
+        else:
+            self._start, self._buffer, self._offset, self._ahead = position, "", 0, None
+        return position
+
+    def tell(self) -> int:
+        self._check_open()
+        return self._start + self._offset
+
+    def getvalue(self) -> StrLike:
+        """The text itself, without a read, as `io.StringIO` has it."""
+        self._check_open()
+        return self._text
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def write(self, s: str, /) -> NoReturn:
+        self._refuse("write")
+
+    def truncate(self, size: int | None = None, /) -> NoReturn:
+        self._refuse("truncate")
+
+    def close(self) -> None:
+        self._buffer = ""
+        self._ahead = None
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<ContextFile over {self._text!r}>"
+
+    def _take(self, size: int) -> str:
+        """The next characters, which the text must have."""
+        if size <= 0:
+            return ""
+        self._fill(size)
+        taken = self._buffer[self._offset : self._offset + size]
+        self._offset += len(taken)
+        return taken
+
+    def _fill(self, size: int) -> None:
+        """Read until the buffer has this many characters that were not read, and drop those that were."""
+        parts = [self._buffer[self._offset :]]
+        have = len(parts[0])
+        if have >= size:
+            return
+        self._check_size(size)
+        if self._ahead is None:
+            self._ahead = self._text.span.texts(self._start + len(self._buffer))
+        while have < size:
+            parts.append(next(self._ahead))
+            have += len(parts[-1])
+        self._start += self._offset
+        self._buffer, self._offset = "".join(parts), 0
+
+    def _check_size(self, size: int) -> None:
+        if size > self._text._limit:
             raise ContextTooLarge(
-                f"this read would make {stop - self.tell():,} characters, more than the limit of {limit:,} "
+                f"this read would make {size:,} characters, more than the limit of {self._text._limit:,} "
                 "(materialize_limit): read(n) in pieces, or iterate the file: for line in file"
             )
-        return super()._jump(stop)
 
-    def writable(self) -> bool:
-        return False
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
 
     def _refuse(self, what: str) -> NoReturn:
         self._check_open()
         raise io.UnsupportedOperation(f"{what}: a context is read-only")
-
-    def __repr__(self) -> str:
-        return f"<ContextFile over {self._text!r}>"

@@ -167,9 +167,6 @@ class DeepRecurseContext:
     def url(self) -> str:
         return self._store.url
 
-    def cached_line(self, line: int) -> None:
-        return None
-
     def read(self, start: int, stop: int) -> str:
         """Lines [start, stop) joined: 1 GET a segment that is not cached, in parallel."""
         return "".join(self.iterate(start, stop))

@@ -9,7 +9,6 @@ from typing import Any, Protocol, SupportsIndex, cast, overload
 
 from monocontext.engine.stats import Stats
 from monocontext.errors import ContextTooLarge
-from monocontext.text.cached_lines import CachedLines
 from monocontext.text.source import Span
 
 
@@ -25,10 +24,6 @@ class LineReader(Protocol):
 
     def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
         """Lines [start, stop) one by one."""
-        ...
-
-    def cached_line(self, line: int) -> str | None:
-        """A line with its line end if it is in memory (no GET), else None; also None for a number that no line has."""
         ...
 
     @property
@@ -62,8 +57,6 @@ class LineView(Sequence[str]):
     @overload
     def __getitem__(self, key: slice) -> str: ...
     def __getitem__(self, key: SupportsIndex | slice) -> str:
-        if type(key) is int and (line := self._reader.cached_line(key)) is not None:
-            return line
         size = len(self)
         if isinstance(key, slice):
             start, stop, step = key.indices(size)
@@ -79,8 +72,7 @@ class LineView(Sequence[str]):
         index = key.__index__()
         if not -size <= index < size:
             raise IndexError(f"line {index} is out of range: the text has {size:,} lines")
-        line = self._reader.cached_line(index % size) if index < 0 else None
-        return self._reader.read(index % size, index % size + 1) if line is None else line
+        return self._reader.read(index % size, index % size + 1)
 
     def __iter__(self) -> Iterator[str]:
         return self._reader.iterate(0, len(self))
@@ -149,10 +141,6 @@ class TextLines:
             has_open_line = span.line_start(newlines) < len(span)
         return newlines + has_open_line
 
-    def cached_line(self, line: int) -> str | None:
-        found = self._text._cached_lines.get(line)
-        return None if found is None else found + "\n"
-
     def read(self, start: int, stop: int) -> str:
         span = self._text.span
         return cast(str, self._text[span.line_start(start) : span.line_start(stop)])
@@ -167,9 +155,6 @@ class _LinedText(Protocol):
     """The part of `Monocontext` that `TextLines` uses."""
 
     _limit: int
-
-    @property
-    def _cached_lines(self) -> CachedLines: ...
 
     @property
     def span(self) -> Span: ...

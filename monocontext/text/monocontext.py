@@ -6,10 +6,8 @@ view of it, or `ContextTooLarge`, whose message says what to write instead.
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
 from monocontext.engine.fetch.listeners import Hedge
@@ -24,8 +22,7 @@ from monocontext.options import StoreOptions, check_int, check_seconds, validate
 from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Store
-from monocontext.text.cached_lines import CachedLines
-from monocontext.text.source import OPEN, Source, Span, StoredSource
+from monocontext.text.source import Source, Span, StoredSource
 from monocontext.text.str_methods import StrLike, iterate
 from monocontext.text.windows import Window
 
@@ -38,6 +35,7 @@ if TYPE_CHECKING:
     from monocontext.engine.remote.server import ReaderServer
     from monocontext.text.code_prefetch import CodePrefetcher, Thinking
     from monocontext.text.context_file import ContextFile
+    from monocontext.text.derived import Derived
     from monocontext.text.documents.by_name import Documents
     from monocontext.text.documents.shapes import DocumentDict, DocumentList
     from monocontext.text.lines import LineView
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
     from monocontext.text.search.hits import GrepHits
     from monocontext.text.search.outline import Outline
     from monocontext.text.search.passages import Passages
-    from monocontext.text.search.reranking import Ask
 
 MATERIALIZE_LIMIT = 64 << 20
 """The most characters of one real `str`: at most 256 MiB of memory."""
@@ -59,9 +56,7 @@ SPARSE_STEP = 1 << 19
 Where the reader cannot name these frames, a slice with eight times this step reads character by character."""
 
 Place = str | os.PathLike[str] | Store
-_COLD = (0, 0, b"")
-"""The value of `_hot` when no frame is kept."""
-_INTERNAL = frozenset({"kinds", "repl_namespace", "reads_since", "serve", "shapes", "span", "suspects"})
+_INTERNAL = frozenset({"is_large", "reads_since", "repl_namespace", "serve", "span"})
 """Names for other parts of this package, which `dir` leaves out."""
 
 
@@ -75,7 +70,7 @@ class Monocontext(StrLike, Sequence[str]):
     page covers 1 GB of text and is fetched once.
     """
 
-    __slots__ = ("_code", "_hot", "_last_frame", "_limit", "_lines", "_opened", "_recipe", "_source", "_start", "_stop")
+    __slots__ = ("_code", "_limit", "_opened", "_recipe", "_source", "_start", "_stop")
 
     _source: Source
     _start: int
@@ -84,12 +79,6 @@ class Monocontext(StrLike, Sequence[str]):
     _opened: ContextHandle | None
     _recipe: tuple[Any, ...] | None
     """The way to derive this text again: the base text, the method, its arguments."""
-    _hot: tuple[int, int, Any]
-    """The frame last read: characters [low, high) of this text, and their bytes or `str`."""
-    _last_frame: int
-    """The number of the frame last read."""
-    _lines: CachedLines | None
-    """The lines of the frame last used; created at the first use of lines."""
     _code: CodePrefetcher | None
     """Follows the code that a model writes; created when the model first writes some."""
 
@@ -260,22 +249,14 @@ class Monocontext(StrLike, Sequence[str]):
         self._limit = limit
         self._opened = opened
         self._recipe = recipe
-        self._hot = _COLD
-        self._last_frame = -1
-        self._lines = None
         self._code = None
         return self
 
     # -- length, items, slices -------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """The number of characters (no GET). If a derived text's length is unknown, one pass over it."""
-        if self._stop == OPEN:
-            self._stop = self._source.characters
+        """The number of characters (no GET)."""
         return self._stop - self._start
-
-    def __bool__(self) -> bool:
-        return next(self.span.texts(), "") != "" if self._stop == OPEN else self._stop > self._start
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> str: ...
@@ -288,48 +269,16 @@ class Monocontext(StrLike, Sequence[str]):
         `ContextTooLarge`. GETs: 1 for an item. A slice of S stored bytes takes about ceil(S / part) + 1, in parallel,
         where part is S / 16, but at least 1 MiB and at most 8 MiB.
         """
-        low, high, data = self._hot
         if isinstance(key, slice):
-            start, stop = key.start, key.stop
-            size = self._stop - self._start  # OPEN (huge) while the length is unknown; `_slice` handles that
-            if start is None:
-                start = 0
-            if stop is None:
-                stop = size
-            if key.step is None and type(start) is int and type(stop) is int:
-                if size < OPEN // 2:
-                    if start < 0:
-                        start = max(start + size, 0)
-                    if stop < 0:
-                        stop += size
-                    elif stop > size:
-                        stop = size
-                if low <= start <= stop <= high:
-                    piece = data[start - low : stop - low]
-                    return piece if type(piece) is str else str(piece, "ascii")
-                if size < OPEN // 2:
-                    return self._part(start, stop)
             return self._slice(key)
-        if type(key) is int and low <= key < high:
-            piece = data[key - low : key - low + 1]
-            return piece if type(piece) is str else str(piece, "ascii")
-        return self._item(key)
-
-    def _item(self, key: SupportsIndex) -> str:
         if not hasattr(key, "__index__"):
             raise TypeError(f"string indices must be integers, not '{type(key).__name__}'")
-        index = key.__index__()
-        size = self._length_up_to(index + 1) if index >= 0 else len(self)
+        index, size = key.__index__(), len(self)
         if not -size <= index < size:
             raise IndexError("string index out of range")
-        if index < 0:
-            index += size
-        return self._read(index, index + 1)
+        return self._read(index % size, index % size + 1)
 
     def _slice(self, key: slice) -> str | Monocontext:
-        """A slice that the fast path does not answer."""
-        if self._stop == OPEN and (found := self._slice_of_open(key)) is not None:
-            return found
         start, stop, step = key.indices(len(self))
         if step == 1:
             return self._part(start, stop)
@@ -348,55 +297,13 @@ class Monocontext(StrLike, Sequence[str]):
         windows = self.span.windows(low, high, reverse=step < 0, eager=True, only=only)
         return _pick_characters(windows, positions, self._start)
 
-    def _slice_of_open(self, key: slice) -> str | Monocontext | None:
-        """A slice whose bounds count from the beginning, of a text of unknown length; reads no further than its end."""
-        bounds = [bound if bound is None else operator.index(bound) for bound in (key.start, key.stop, key.step)]
-        start, stop, step = bounds
-        if (start or 0) < 0 or (stop or 0) < 0 or step not in (None, 1):
-            return None
-        if stop is None:
-            end = self._end_after(start or 0)
-            return self._part(start or 0, end) if end == OPEN else None
-        start, stop, _ = slice(start, stop).indices(self._length_up_to(stop))
-        return self._part(start, stop)
-
-    def _length_up_to(self, most: int) -> int:
-        """The length; but if it is unknown and the text has `most` characters, `most`, after reading only the last of
-        these."""
-        if self._stop == OPEN and most > 0 and self._source.read(self._start + most - 1, self._start + most):
-            return most
-        return len(self)
-
-    def _end_after(self, start: int) -> int:
-        """The length; OPEN if the text has more than the limit of characters after `start` and no known end."""
-        enough = start + self._limit + 1
-        return OPEN if self._stop == OPEN and self._length_up_to(enough) >= enough and self._stop == OPEN else len(self)
-
     def _read(self, start: int, stop: int) -> str:
-        """Characters [start, stop) of this text; keeps their frame in `_hot` for the next read."""
+        """Characters [start, stop) of this text."""
         if stop <= start:
             return ""
-        source = self._source
-        if isinstance(source, StoredSource) and source.reader.handed is not None:
-            source.reader.handed.add(self._start + start, self._start + stop)
-        if not isinstance(source, StoredSource) or stop - start > 1 << 20:
-            return source.read(self._start + start, self._start + stop)
-        text = source.reader.within(self._start + start, self._start + stop)
-        if text is None:
-            return source.read(self._start + start, self._start + stop)
-        frame = text.frame
-        low = frame.start - self._start
-        high = low + frame.characters
-        if source.reader.log:
-            return text.slice(start - low, stop - low)  # the log must see each read, so no read may bypass the reader
-        # A frame read twice is worth keeping as bytes; to decode all of it pays where it is sliced again and again.
-        if text.decoded is not None or (self._last_frame == frame.number and (text.is_ascii or text.is_worth_keeping)):
-            data = text.data if text.is_ascii and text.decoded is None else text.text
-            self._hot = _clip_frame(low, high, len(self), data)
-        if source.reader.is_closed:  # while this read was on its way
-            self._hot = _COLD
-        self._last_frame = frame.number
-        return text.slice(start - low, stop - low)
+        span = self.span
+        span.log_received(start, stop)
+        return span.read(start, stop)
 
     def file(self) -> ContextFile:
         """A seekable text file over this text, to read (no GET): `csv.reader(context.file())`."""
@@ -418,10 +325,9 @@ class Monocontext(StrLike, Sequence[str]):
         return self._of(view.span, materialize_limit, view._opened, view._recipe)
 
     def _view(self, start: int, stop: int) -> Monocontext:
-        if start == 0 and stop in (OPEN, self._stop - self._start):
+        if start == 0 and stop == len(self):
             return self._snapshot
-        span = Span(self._source, self._start + start, OPEN if stop == OPEN else self._start + stop)
-        return self._of(span, self._limit, self._opened, self._recipe)
+        return self._of(self.span.between(start, stop), self._limit, self._opened, self._recipe)
 
     def _part(self, start: int, stop: int) -> str | Monocontext:
         """Characters [start, stop): a `str` up to the limit, above it a view."""
@@ -435,9 +341,9 @@ class Monocontext(StrLike, Sequence[str]):
         can_change = self._opened is not None and self._is_whole
         return self._of(self.span, self._limit, self._opened, self._recipe) if can_change else self
 
-    def _over(self, span: Span, recipe: tuple[Any, ...]) -> Monocontext:
-        """A derived text over a span."""
-        return self._of(span, self._limit, None, recipe)
+    def _over(self, source: Derived, recipe: tuple[Any, ...]) -> Monocontext:
+        """A text over a derived source."""
+        return self._of(Span(source, 0, source.characters), self._limit, None, recipe)
 
     @property
     def span(self) -> Span:
@@ -476,13 +382,12 @@ class Monocontext(StrLike, Sequence[str]):
         `ValueError` for a part of a context and for a derived text.
         """
         from monocontext.text.documents.by_name import Documents
-        from monocontext.text.documents.source import DocumentSource
 
         reader = self._reader
         if reader is None or not self._is_whole:
             raise ValueError("only a whole context has documents, not a part of one or a text derived from one")
-        source = DocumentSource(reader, reader.documents)
-        return Documents(source, lambda span: self._of(span, self._limit, self._opened))
+        source = StoredSource(reader)
+        return Documents(source, reader.documents, lambda span: self._of(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
         """The public names for users."""
@@ -507,17 +412,10 @@ class Monocontext(StrLike, Sequence[str]):
 
         return shaped(self._snapshot, shape)
 
-    @property
-    def _cached_lines(self) -> CachedLines:
-        if self._lines is None:
-            self._lines = CachedLines(self.span)
-        return self._lines
+    def substring(self, start: int, stop: int) -> str:
+        """Characters [start, stop), always as a `str`, for type checkers (GETs: as `context[start:stop]`).
 
-    def read(self, start: int, stop: int) -> str:
-        """Characters [start, stop), always as a `str` (GETs: as `context[start:stop]`).
-
-        Both bounds are required: a text is not a file, whose `read(n)` continues. `ContextTooLarge` above
-        `materialize_limit`.
+        `ContextTooLarge` above `materialize_limit`.
         """
         return str(self[start:stop])
 
@@ -584,7 +482,6 @@ class Monocontext(StrLike, Sequence[str]):
         max_bytes: int | None = None,
         max_seconds: float | None = None,
         per_document: bool = False,
-        rerank: Ask | None = None,
     ) -> Passages:
         """The passages that best match some words, best first: `Passage(start, stop, line, document, score, text)`.
 
@@ -594,8 +491,6 @@ class Monocontext(StrLike, Sequence[str]):
         - `max_bytes`, `max_seconds`: the most text to look at (64 MiB by default) and the most time; the result's
           `note` says what was left unread
         - `per_document`: rank documents, each by its best passage
-        - `rerank`: a function from a prompt to the reply of a model, such as `llm_query` in a cell. It is called once,
-          with the best 50 passages (or `k`, if that is more), and decides their order. Scores stay those of the words
 
         A passage has a few lines. BM25 gives its score, with a bonus for words that are near each other. The result
         is deterministic; where `note` is empty, no passage of the text scores more.
@@ -606,19 +501,14 @@ class Monocontext(StrLike, Sequence[str]):
         Raises `ValueError` for a query without a word to look for.
         """
         from monocontext.text.search.ranked import search
-        from monocontext.text.search.reranking import RERANKED, prompt_for, reorder
 
         k = check_int("k", k, 1)
         if max_bytes is not None:
             max_bytes = check_int("max_bytes", max_bytes, 0)
         check_seconds("max_seconds", max_seconds)
         found = search(
-            self.span, query, k if rerank is None else max(k, RERANKED), max_bytes, max_seconds,
-            documents=self._own_documents, per_document=per_document,
-        )  # fmt: skip
-        if rerank is not None and len(found) > 1:
-            found[:] = reorder(found, rerank(prompt_for(query, [passage.text for passage in found])))
-        del found[k:]
+            self.span, query, k, max_bytes, max_seconds, documents=self._own_documents, per_document=per_document
+        )
         for passage in found:
             self.span.log_received(passage.start, passage.stop)
         return found
@@ -635,28 +525,19 @@ class Monocontext(StrLike, Sequence[str]):
         return outline(self.span, self._own_documents)
 
     @validate_options()
-    def explain(
-        self, query: Query, *, ignore_case: bool = False, fixed: bool = False, words: bool = False
-    ) -> Explanation:
-        """Tell, without reading text, what a `grep` of this query costs and which documents it reads. Prints as a few
-        lines.
+    def explain(self, query: Query, *, ignore_case: bool = False, fixed: bool = False) -> Explanation:
+        """Tell, without reading text, what a `grep` of this query would read. Prints as a few lines.
 
-        `words=True` tells the most that a `search` of the query reads without a budget. GETs: the blocks of search
-        filters, the index pages of the candidate frames, and 1 for each 4,096 documents that these frames touch. Raises
-        `ValueError` for words with a pattern or an option of `grep`.
+        GETs: the blocks of search filters, and the index pages of the candidate frames.
         """
-        from monocontext.text.search.explain import explain, explain_words
+        from monocontext.text.search.explain import explain
         from monocontext.text.search.grep import compile_query
 
-        if not words:
-            return explain(self.span, compile_query(query, ignore_case=ignore_case, fixed=fixed).query)
-        if not isinstance(query, str) or ignore_case or fixed:
-            raise ValueError("with words=True, the query must be one str, without ignore_case or fixed")
-        return explain_words(self.span, query)
+        return explain(self.span, compile_query(query, ignore_case=ignore_case, fixed=fixed).query)
 
     def __repr__(self) -> str:
         """The kind, size and URL of the text (no GET)."""
-        size = "?" if self._stop == OPEN else f"{len(self):,}"
+        size = f"{len(self):,}"
         place = f" of {self.url}" if self.url else ""
         if self._recipe:
             place = f" by {self._recipe[1]}()"
@@ -676,7 +557,7 @@ class Monocontext(StrLike, Sequence[str]):
         from monocontext.notebook import context_card
 
         reader = self._reader
-        size = None if self._stop == OPEN else len(self)
+        size = len(self)
         if reader is None:
             place = f"by {self._recipe[1]}()" if self._recipe else ""
             return context_card(kind, size, [place], None)
@@ -741,15 +622,14 @@ class Monocontext(StrLike, Sequence[str]):
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         """A mark, and the ranges [start, stop) of characters that were read since an earlier mark (no GET).
 
-        With None the result is a mark and no ranges, and a log starts, at about 1 us a read. All views share it, but a
-        view that kept a frame before it started reads that frame unseen. The ranges count within this text, sorted and
-        merged. A search reads the frames that it searches.
+        With None the result is a mark and no ranges, and a log starts, at about 1 us a read. All views share it. The
+        ranges count within this text, sorted and merged. A search reads the frames that it searches.
         """
         reader = self._reader
         if reader is None:
             return 0, []
         if reader.log is None:
-            reader.log, reader.handed, self._hot = ReadLog(), PieceLog(), _COLD
+            reader.log, reader.handed = ReadLog(), PieceLog()
         mark, ranges = reader.log.since(mark)
         return mark, self._clip(ranges)
 
@@ -785,19 +665,15 @@ class Monocontext(StrLike, Sequence[str]):
     def serve(self) -> ReaderServer:
         """A server of this text alone, for a process that must not have its credentials (no GET).
 
-        In that process, `served_text` makes an equal text from a channel. Raises `NotPicklable` for a joined text, and
-        for one derived with arguments that are not plain data.
+        In that process, `served_text` makes an equal text from a channel. Raises `NotPicklable` for a text that comes
+        from another process.
         """
         from monocontext.engine.remote.server import ReaderServer
 
         if self._recipe:
             base, name, *arguments = self._recipe
-            are_plain = all(argument is None or type(argument) in (str, int, bool) for argument in arguments)
-            if not isinstance(base, Monocontext) or not are_plain:
-                raise NotPicklable(f"{self!r} cannot be served: serve the text that it is derived from")
-            server = base.serve()
-            stop = None if self._stop == OPEN else self._stop
-            return server.then((*server.steps, (name, arguments), ("view", [self._start, stop])))
+            server: ReaderServer = base.serve()
+            return server.then((*server.steps, (name, arguments), ("view", [self._start, self._stop])))
         reader = self._reader
         if not isinstance(reader, Reader):
             raise NotPicklable(f"{self!r} cannot be served: it comes from another process, which serves it")
@@ -841,14 +717,6 @@ class Monocontext(StrLike, Sequence[str]):
         """GETs, bytes, hits and waits since opening, shared by all views; empty for a derived text."""
         return self._reader.stats if self._reader else Stats()
 
-    def _count_real(self, size_bytes: int) -> None:
-        """Count a result that became one real `str`, for the text that it comes from."""
-        reader = self._reader
-        if reader is not None:
-            reader.made_real(size_bytes)
-        elif self._recipe and isinstance(base := self._recipe[0], Monocontext):
-            base._count_real(size_bytes)
-
     def refresh(self) -> Monocontext:
         """Move to the newest generation and return this text (1 GET, and 1 more for each generation in between).
 
@@ -858,18 +726,13 @@ class Monocontext(StrLike, Sequence[str]):
             raise ValueError("only the text that was opened can be refreshed, not a part of it")
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
-            self._source, self._stop, self._hot, self._last_frame = StoredSource(reader), reader.characters, _COLD, -1
-            self._lines = self._code = None
+            self._source, self._stop, self._code = StoredSource(reader), reader.characters, None
         return self
 
     def close(self) -> None:
-        """Release the memory and connections that all views share; later reads raise `ContextClosed`. Idempotent.
-
-        Another view may still answer from the one frame that it keeps.
-        """
+        """Release the memory and connections that all views share; later reads raise `ContextClosed`. Idempotent."""
         if self._reader:
             self._reader.close()
-        self._hot, self._lines = _COLD, None
         if self._opened:
             self._opened.close()
 
@@ -902,17 +765,8 @@ def _open_again(url: str, options: dict[str, Any], generation: int, start: int, 
 def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext:
     """Derive the text of a pickle again from its base."""
     base, name, *arguments = recipe
-    whole = reduce(operator.add, arguments[0]) if name == "join" else getattr(base, name)(*arguments)
-    if not isinstance(whole, Monocontext):
-        raise NotPicklable(f"the result of {name}() is a str here, not a lazy text: pickle str(text) instead")
-    return whole.view(start, None if stop == OPEN else stop)
-
-
-def _clip_frame(low: int, high: int, size: int, data: Any) -> tuple[int, int, Any]:
-    """A frame clipped to the text: a view may begin or end inside it."""
-    if low >= 0 and high <= size:
-        return low, high, data
-    return (max(low, 0), min(high, size), data[max(-low, 0) : min(high, size) - low])
+    derived: Monocontext = getattr(base, name)(*arguments)
+    return derived.view(start, stop)
 
 
 def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:

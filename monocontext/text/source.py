@@ -1,6 +1,6 @@
 """The sources of the characters of texts: `Source`, a `Span` of one, and `StoredSource`, the source of text in a store.
 
-Other sources compute their characters from a span: `derived`, `lowercase` and `rope`.
+`derived` has sources that compute their characters from those of a span.
 """
 
 from __future__ import annotations
@@ -19,12 +19,21 @@ if TYPE_CHECKING:
     from monocontext.engine.remote.reader import ServedReader
 
 
+ONE_FRAME = 1 << 20
+"""A read of at most this many characters may be in one frame, which is then kept for the next one."""
+
+
 class Source(Protocol):
     """A sequence of characters that can be read at any offset. Offsets count characters; ranges must be within the
     text."""
 
     @property
     def characters(self) -> int: ...
+
+    @property
+    def knows_lines(self) -> bool:
+        """Whether `line_start` and `line_of` need no pass."""
+        ...
 
     @property
     def final_newline(self) -> bool | None:
@@ -57,10 +66,6 @@ class Source(Protocol):
         ...
 
 
-OPEN = 1 << 62
-"""The stop of a span that reaches to the end of its source, for derived texts of unknown length."""
-
-
 @dataclass(frozen=True, slots=True)
 class Span:
     """Characters [start, stop) of a source, under a text or a lazy list. Its own offsets begin at 0."""
@@ -70,19 +75,20 @@ class Span:
     stop: int
 
     def __len__(self) -> int:
-        return (self.source.characters if self.stop == OPEN else self.stop) - self.start
-
-    @property
-    def length_is_known(self) -> bool:
-        """Whether `len` reads nothing."""
-        return self.stop != OPEN
-
-    def is_shorter_than(self, text: str) -> bool:
-        """Whether the span is shorter than a text; False if the length is unknown."""
-        return self.stop != OPEN and len(text) > self.stop - self.start
+        return self.stop - self.start
 
     def read(self, start: int, stop: int) -> str:
         return self.source.read(self.start + start, self.start + stop)
+
+    def log_read(self, start: int, stop: int) -> None:
+        """Record that code reads characters [start, stop) again, from text that was kept, if there is a log of it."""
+        if isinstance(self.source, StoredSource) and (log := self.source.reader.log) is not None:
+            log.add(self.start + start, self.start + stop)
+
+    def count_real(self, text: str) -> None:
+        """Count a text that became one real `str`, for a function that takes no lazy text."""
+        if isinstance(self.source, StoredSource):
+            self.source.reader.made_real(len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")))
 
     def log_received(self, start: int, stop: int) -> None:
         """Record that code receives characters [start, stop), if there is a log of what it receives."""
@@ -106,9 +112,7 @@ class Span:
     ) -> Iterator[Window]:
         """Windows of [start, stop), in the source's offsets. `needles` are the literals of a search, which may begin in
         the threads that decode frames."""
-        # Backwards the end must be known; forwards `OPEN` will do.
-        size = len(self) if stop is None and reverse else stop
-        end = self.stop if size is None else self.start + size
+        end = self.stop if stop is None else self.start + stop
         if needles is not None and isinstance(self.source, StoredSource):
             return self.source.windows(
                 self.start + start, end, reverse=reverse, eager=eager, only=only, needles=needles
@@ -170,11 +174,6 @@ class Span:
         found, only = self._candidate_windows(needle, start, stop)
         return (self._report_match(at, only) for at in windows.occurrences(found, needle))
 
-    def occurrences_from_right(self, needle: str) -> Iterator[int]:
-        """The first characters of occurrences in the whole span, right to left."""
-        found, only = self._candidate_windows(needle, 0, None, reverse=True)
-        return (self._report_match(at, only) for at in windows.occurrences_from_right(found, needle))
-
     def _candidate_windows(
         self,
         needle: str,
@@ -218,7 +217,7 @@ class Span:
     @property
     def is_whole(self) -> bool:
         """Whether the span has all characters of its source."""
-        return self.start == 0 and self.stop in (OPEN, self.source.characters)
+        return self.start == 0 and self.stop == self.source.characters
 
     @property
     def newlines(self) -> int:
@@ -243,6 +242,7 @@ class StoredSource:
     """The source of text in a store, by a reader in this process or one in another process."""
 
     __slots__ = ("reader",)
+    knows_lines = True
 
     def __init__(self, reader: Reader | ServedReader):
         self.reader = reader
@@ -256,7 +256,10 @@ class StoredSource:
         return self.reader.final_newline
 
     def read(self, start: int, stop: int) -> str:
-        return self.reader.read(start, stop)
+        text = self.reader.within(start, stop) if start < stop <= start + ONE_FRAME else None
+        if text is None:
+            return self.reader.read(start, stop)
+        return text.slice(start - text.frame.start, stop - text.frame.start)
 
     def find_cached(self, needle: str, start: int, stop: int) -> int:
         """The first occurrence in [start, stop) if the frame of `start` is in memory and contains one, else -1.

@@ -37,20 +37,6 @@ def split_text(texts: Iterable[str], separator: str) -> Blocks:
     yield ["".join(rest)], taken
 
 
-def split_backward(texts: Iterable[str]) -> Iterator[str]:
-    r"""The items of `split("\n")` from the last to the first, of texts that come from the end backwards."""
-    rest: list[str] = []  # the parts of the item that is not complete, from the right
-    for text in texts:
-        items = text.split("\n")
-        rest.append(items.pop())
-        if items:
-            yield "".join(reversed(rest))
-            first = items.pop(0)
-            yield from reversed(items)
-            rest = [first]
-    yield "".join(reversed(rest))
-
-
 def split_words(texts: Iterable[str]) -> Blocks:
     """`"".join(texts).split()` in blocks."""
     rest: list[str] = []

@@ -60,26 +60,6 @@ class Window:
         """The character in the text after the window."""
         return self.start + length(self.data) if self._stop is None else self._stop
 
-    def earliest(self, needle: str, carry: Any, start: int) -> tuple[int | None, Any]:
-        """A lower bound for the beginnings of occurrences that end in this window, None if there are none; and the
-        `carry` for the next window.
-
-        `carry` is the end of the text before this window, one unit shorter than the needle. Occurrences that begin
-        before `start` may be left out.
-        """
-        data, units = self.data, _as_units(needle, self)
-        reach = len(units) - 1
-        is_text = isinstance(data, str)
-        if isinstance(carry, str) and not is_text:
-            carry = carry.encode("utf-8", "surrogatepass")
-        rest = (data if len(data) >= reach else carry + data)[-reach:] if reach else data[:0]
-        if units in carry + data[:reach]:
-            return self.start - len(needle) + 1, rest
-        if not is_text and (self._frame is None or not self._frame.is_ascii):
-            return None if self.find(units) < 0 else self.start, rest
-        at = self.find(units, max(start - self.start, 0))
-        return None if at < 0 else self.start + at, rest
-
     def find(self, units: Any, position: int = 0, stop: int = sys.maxsize) -> int:
         """The position in `data` of the first needle within [position, stop), or -1."""
         frame = self._frame

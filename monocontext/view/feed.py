@@ -174,7 +174,7 @@ class ContextFeed:
         """
         size = len(self._text)
         stop = min(size, start + PIECE_CHARACTERS) if before is None else min(before, size)
-        lines = _LINE.findall(self._text.read(start, stop))
+        lines = _LINE.findall(self._text.substring(start, stop))
         if before is None:
             kept = lines[:PIECE_LINES]
             if stop < size and len(kept) == len(lines) > 1 and not kept[-1].endswith("\n"):

@@ -14,7 +14,7 @@ from monocontext import Monocontext, regex
 from monocontext.engine import frame_table, scan
 from monocontext.engine.scan import FAR, NEAR, find, find_apart
 from monocontext.text import windows
-from monocontext.text.regex import stream
+from monocontext.text.regex import scan as stream
 from tests.budget import examples
 
 from .counted import stored

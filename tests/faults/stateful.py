@@ -33,7 +33,7 @@ from text.str_methods.subject import read, small_pieces
 
 from monocontext import Monocontext, regex
 from monocontext.errors import ContextClosed, ContextTooLarge, DamagedData, MonocontextError, NotPicklable, StoreFailure
-from monocontext.text.regex import stream
+from monocontext.text.regex import scan as stream
 
 from .gauges import at_rest, pool, scheduler, watch_budget
 from .worlds import World
@@ -142,7 +142,7 @@ class Likeness(RuleBasedStateMachine):
         self.config = config
         self.stack.enter_context(small_pieces(Random(config.pieces_seed)))
         patch = self.stack.enter_context(pytest.MonkeyPatch.context())
-        for name in ("WINDOW", "FIRST_WINDOW", "FIRST_MATCH_WINDOW"):
+        for name in ("WINDOW", "FIRST_WINDOW"):
             patch.setattr(stream, name, min(config.window, getattr(stream, name)))
         self.folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory())) if config.disk else None
         self.generations: list[str] = []

@@ -10,16 +10,10 @@ import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.stores.protocol import Store
 from rlm import RLM, ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
 from rlm.context.description import describe
 from rlm.prompts.examples import example_messages
 from rlm.prompts.system import system_prompt
-from rlm.runners import make_runner
-from tests.text.documents.programs import differences_in_cells
-from tests.text.documents.test_programs import grow
 
 GIVEN = {
     f"dir/{i:04}.txt": f"document {i} é\n" + ("needle\n" if i % 700 == 3 else "plain words\n") * 3 for i in range(2000)
@@ -143,39 +137,3 @@ def test_a_served_part_tells_no_names(store: MemoryStore) -> None:
                 context.serve().answer(request("document_page", page=bad))
         with pytest.raises(BadRequest):
             context.serve().answer(request("document_named", name=5))
-
-
-# -- random programs ---------------------------------------------------------------------------------------------------
-
-
-def differences_in_a_worker(store: Store, shape: str, seed: int, count: int) -> list[str]:
-    real = grow(store, seed, shape)
-    with Monocontext.open(store, shape=shape, cache_bytes=(0, 1 << 20)[seed % 2]) as xs:  # type: ignore[call-overload]
-        subcalls = SubCalls(ScriptedLM(str.upper), Usage())
-        runner = make_runner("subprocess", xs, subcalls, cell_timeout=100, output_limit=2000)
-
-        def call(code: str) -> str:
-            done = runner.run(code)
-            assert not done.stderr, done.stderr
-            return runner.variable("found")
-
-        try:
-            return differences_in_cells(call, real, seed, count)
-        finally:
-            runner.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", ["list", "dict"])
-def test_programs_in_the_confined_worker(any_store: Store, shape: str) -> None:
-    assert differences_in_a_worker(any_store, shape, 4, 40) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", ["list", "dict"])
-def test_many_programs_in_the_confined_worker(shape: str) -> None:
-    """1,200 statements over growing documents."""
-    for seed in (300, 302):
-        name = uuid.uuid4().hex
-        assert differences_in_a_worker(MemoryStore(name), shape, seed, 300) == []
-        forget(name)

@@ -43,7 +43,6 @@ def test_lazy_values_pickle_as_handles(context: Monocontext) -> None:
         context[100:900],
         context.lower(),
         context.upper()[50:500],
-        context + "x" * 60,
         context.split("\n"),
         context.split(),
         context.splitlines(),

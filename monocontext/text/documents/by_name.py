@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, KeysView, Mapping, Sequence
+from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
 from monocontext.engine.documents import DocumentTable
 from monocontext.format.documents import Document
 from monocontext.options import nearest
-from monocontext.text.documents.item import DocumentText, View
-from monocontext.text.documents.source import DocumentSource
-from monocontext.text.source import Span
+from monocontext.text.source import Span, StoredSource
 
 Text = TypeVar("Text")
 
@@ -31,14 +29,12 @@ class Documents(Mapping[str, Text]):
     GETs with nothing cached: at most 2 to find a name among those of one upload; 1 for 4,096 documents in an iteration.
     """
 
-    def __init__(self, source: DocumentSource, view_of: View):
+    def __init__(self, source: StoredSource, table: DocumentTable, view_of: Callable[[Span], Any]):
+        """`view_of` makes a `Monocontext` of a part of the source."""
         self.source = source
+        self.table = table
         self._view_of = view_of
         self._numbers: dict[str, int] | None = None
-
-    @property
-    def table(self) -> DocumentTable:
-        return self.source.table
 
     @property
     def count(self) -> int:
@@ -148,9 +144,9 @@ class Documents(Mapping[str, Text]):
         for page in self.table.pages():
             yield from (page[i] for i in range(len(page)))
 
-    def lazy(self, number: int) -> DocumentText:
-        """A document as a lazy `str` (no GET)."""
-        return DocumentText(self.source, number, self._view_of)
+    def lazy(self, number: int) -> Text:
+        """A document as a `Monocontext`, by its number (at most 1 GET)."""
+        return self._view(self.table.document(number))
 
     def read(self, number: int) -> Any:
         """A document as a `str`; above the limit as a view."""

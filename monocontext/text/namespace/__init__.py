@@ -2,19 +2,15 @@
 
     patch = context.repl_namespace()
     namespace = {"__builtins__": vars(builtins) | patch.names, "context": context}
-    exec(compile(patch.transform(ast.parse(code)), "<cell>", "exec"), namespace)
+    exec(code, namespace)
 
-Three means do this, all within one namespace; nothing else in the process changes.
+It does so by names alone, within one namespace; code is not changed, and nothing else in the process is. `isinstance`,
+`type` and `str` answer as for a `str` (a lazy list or dict as for a real one), `print` shows the beginning of a large
+text, and `open` gives files that take one. `import` gives `re`, `json`, `io` and `csv` that take lazy texts.
+`sys.modules` is not touched, so libraries keep the real modules.
 
-- **Names.** `__import__` gives `re`, `json`, `io` and `csv` that take lazy texts, `print` shows the beginning of a
-  large one, `open` gives files that take them. `sys.modules` is not touched, so libraries keep the real modules.
-- **Rewritten code.** `isinstance(x, T)`, `type(x)`, `str(x)`, `map(str, ...)`, `", ".join([...])` and the
-  patterns of `match` answer as for a `str` (lazy lists as a `list`). Only these plain forms, and only where the name
-  is the builtin when the call is made; for any other value the call runs as it was written.
-- **A real `str` for libraries.** Rewritten calls give functions that know no lazy text a real `str`, up to the limit.
-
-Out of reach, and documented: `x.__class__`, `builtins.isinstance(x, str)`, `importlib.import_module("re")`, and code in
-strings given to `exec` and `eval`.
+A library that wants a real `str` raises its own `TypeError`: give it `str(context)`, or a slice. So do `x.__class__`,
+`builtins.isinstance`, and `match x: case str()`, in which `str` must be a class.
 """
 
 from __future__ import annotations

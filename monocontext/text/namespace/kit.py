@@ -1,17 +1,15 @@
-"""`NamespacePatch`: the names and the rewriting for a namespace. `Monocontext.repl_namespace()` makes one."""
+"""`NamespacePatch`: the names for a namespace. `Monocontext.repl_namespace()` makes one."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from monocontext.text.namespace import rewrite
-from monocontext.text.namespace.carriers import LazyNames
+from monocontext.text.namespace.builtin_names import STR, TYPE, passes_isinstance, passes_issubclass
 from monocontext.text.namespace.files import open_file
-from monocontext.text.namespace.imports import importer
-from monocontext.text.namespace.printing import PRINT_CHARACTERS, printer
-from monocontext.text.namespace.type_checks import TypeChecks
+from monocontext.text.namespace.modules import make_importer
+from monocontext.text.namespace.printing import PRINT_CHARACTERS, make_print
 
 
 class CodeListener(Protocol):
@@ -27,31 +25,30 @@ class CodeListener(Protocol):
 
 
 class NamespacePatch:
-    """The patch of one namespace. If its code changes a shim module (`json.loads = mine`), the change stays in it."""
+    """The patch of one namespace. If its code changes a module of ours (`json.loads = mine`), the change stays in
+    it."""
 
     def __init__(self, *, print_characters: int = PRINT_CHARACTERS, follower: CodeListener | None = None):
+        """`print_characters`: the most characters of a lazy value that `print` shows. `follower`: reads ahead of the
+        code."""
         self._follower = follower
         self._variables: Mapping[str, object] = {}
-        self._lazy_names = LazyNames()
-        self._checks = TypeChecks()
         self.names: dict[str, Any] = {
-            "__import__": importer(),
-            "print": printer(print_characters),
+            "__import__": make_importer(),
+            "isinstance": passes_isinstance,
+            "issubclass": passes_issubclass,
             "open": open_file,
-            rewrite.HELPER: self._checks,
+            "print": make_print(print_characters),
+            "str": STR,
+            "type": TYPE,
         }
-        """The names to add to the builtins of the namespace. All but the last replace a builtin."""
+        """The names to add to the builtins of the namespace, each in place of a builtin."""
 
     def transform(self, tree: ast.Module) -> ast.Module:
-        """Rewrite a cell in place and return it. Line and column numbers stay, so tracebacks stay the same."""
+        """Take the code of a cell before it runs, to read ahead of it. Returns the tree unchanged."""
         if self._follower:
             self._follower.block(tree, self._variables)
-        self._lazy_names.see(tree)
-        return rewrite.rewrite(tree, self._lazy_names)
-
-    def host(self, values: Iterable[object]) -> None:
-        """Let functions of the host (`llm_query`, the caller's tools) get lazy texts, not real ones."""
-        self._checks.host |= {id(value): value for value in values if callable(value)}
+        return tree
 
     def ran(self, namespace: Mapping[str, object]) -> None:
         """Note the variables of the namespace after a cell, on which the reads of the next one may depend."""

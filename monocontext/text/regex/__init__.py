@@ -1,12 +1,12 @@
 """`re` that also takes lazy texts: `from monocontext import regex as re`.
 
-On a `Monocontext` each function gives what `re` gives on the whole text, streamed in bounded memory: matches have
-offsets in the whole text, groups are real `str`, and `match.string` is the lazy text. Anything else goes to the real
-`re` untouched. What cannot be streamed exactly takes the whole text as one `str` up to its `materialize_limit`, and
-above it raises `ContextTooLarge`, which names the offset reached and what to write instead.
+On a `Monocontext` each function gives what `re` gives on the whole text: matches have offsets in the whole text, groups
+are real `str`, and `match.string` is the lazy text. Anything else goes to the real `re` untouched. A pattern whose
+matches are of bounded length, or stay within a line, streams in bounded memory. Any other pattern takes the text as one
+`str`, as `sub` and `split` always do; above `materialize_limit` they raise `ContextTooLarge`, which says what to write.
 
 Cost, with nothing cached: 1 GET for about 8 MiB of stored text read. `search` and `match` read as far as it takes to
-decide, `finditer` and lazy results as far as they are used, and the others read everything.
+decide, `finditer` as far as it is used, and the others read everything that may match.
 
 All other names (flags, `error`, ...) are those of `re`. `Scanner` does not take lazy texts.
 """
@@ -18,11 +18,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from monocontext.text.lazy_lists import LazyList
-from monocontext.text.regex.literals import required_literals
 from monocontext.text.regex.match import Match as Match
 from monocontext.text.regex.pattern import Pattern as Pattern
-from monocontext.text.regex.results import materialize, replacement
+from monocontext.text.regex.pattern import materialize, replacement
+from monocontext.text.regex.plan import required_literals
 from monocontext.text.str_methods import StrLike
 
 __all__ = [*_re.__all__, "required_literals"]
@@ -74,26 +73,26 @@ def findall(pattern: Any, string: Any, flags: Any = 0) -> list[Any]:
     return _re.findall(_real(pattern), string, flags)
 
 
-def split(pattern: Any, string: Any, *args: Any, **kwargs: Any) -> list[Any] | LazyList:
-    """`split(pattern, string, maxsplit=0, flags=0)`: the pieces between matches, and groups; lazy above the limit."""
+def split(pattern: Any, string: Any, *args: Any, **kwargs: Any) -> list[Any]:
+    """`split(pattern, string, maxsplit=0, flags=0)`: the pieces between matches, and groups."""
     if isinstance(string, StrLike):
-        maxsplit, flags = _options("maxsplit", *args, **kwargs)
+        maxsplit, flags = _options(*args, **kwargs)
         return compile(pattern, flags).split(string, maxsplit)
     return _re.split(_real(pattern), string, *args, **kwargs)  # noqa: B034  (by position, if the caller passed them so)
 
 
 def sub(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
-    """`sub(pattern, repl, string, count=0, flags=0)`: the text with matches replaced; lazy above the limit."""
+    """`sub(pattern, repl, string, count=0, flags=0)`: the text with matches replaced."""
     if isinstance(string, StrLike):
-        count, flags = _options("count", *args, **kwargs)
+        count, flags = _count_options(*args, **kwargs)
         return compile(pattern, flags).sub(repl, string, count)
     return _re.sub(_real(pattern), replacement(repl), string, *args, **kwargs)  # noqa: B034
 
 
 def subn(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
-    """The result of `sub` and the number of replacements; counting takes a pass."""
+    """The result of `sub` and the number of replacements."""
     if isinstance(string, StrLike):
-        count, flags = _options("count", *args, **kwargs)
+        count, flags = _count_options(*args, **kwargs)
         return compile(pattern, flags).subn(repl, string, count)
     return _re.subn(_real(pattern), replacement(repl), string, *args, **kwargs)  # noqa: B034
 
@@ -123,17 +122,14 @@ def _real(pattern: Any) -> Any:
     return pattern._real if type(pattern) is Pattern else materialize(pattern)
 
 
-def _options(name: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """The values of `maxsplit` or `count` (`name`) and `flags`, given by position or by name. Raises `TypeError`."""
-    values = dict(zip((name, "flags"), args, strict=False))
-    unexpected = (kwargs.keys() - {name, "flags"}) | (kwargs.keys() & values.keys())
-    if len(args) > 2 or unexpected:
-        raise TypeError(
-            f"expected {name} and flags after the text, each at most once, not {len(args)} arguments by position and "
-            f"{sorted(kwargs)}"
-        )
-    values |= kwargs
-    return values.get(name, 0), values.get("flags", 0)
+def _options(maxsplit: Any = 0, flags: Any = 0) -> tuple[Any, Any]:
+    """The options of `split`, given by position or by name. Raises `TypeError` for others."""
+    return maxsplit, flags
+
+
+def _count_options(count: Any = 0, flags: Any = 0) -> tuple[Any, Any]:
+    """The options of `sub` and `subn`."""
+    return count, flags
 
 
 def __getattr__(name: str) -> Any:

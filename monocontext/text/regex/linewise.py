@@ -21,10 +21,7 @@ from monocontext.engine.scan import find
 from monocontext.errors import InvalidParameters
 from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query, requires
 from monocontext.format.filters.query import Any as AnyOf
-from monocontext.text.regex import literals, tree
-from monocontext.text.regex.plan import sees_newline
-from monocontext.text.regex.tree import At, Seq
-from monocontext.text.regex.widths import walk
+from monocontext.text.regex.plan import Plan, plan
 from monocontext.text.windows import Window
 
 MOST_ANCHORS = 12
@@ -56,10 +53,11 @@ class Linewise:
     """Literals, one of which every match contains; empty if a search for them is not worth it."""
     _sees_one_line: bool = field(init=False)
     """There is one pattern, which matches a line among others as it matches that line alone."""
+    plans: tuple[Plan, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        trees = [tree.parse(pattern) for pattern in self.patterns]
-        queries = [None if nodes is None else literals.required(nodes) for nodes in trees]
+        plans = tuple(map(plan, self.patterns))
+        queries = [each.query for each in plans]
         for needed in queries:
             if requires(needed, "\n"):
                 raise InvalidParameters(
@@ -71,10 +69,10 @@ class Linewise:
         query: Query | None = None
         if None not in queries:
             query = queries[0] if len(queries) == 1 else AnyOf(tuple(each for each in queries if each is not None))
-        nodes = trees[0] if len(trees) == 1 else None
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "_anchors", flat if is_worth_it else ())
-        object.__setattr__(self, "_sees_one_line", nodes is not None and _sees_one_line(nodes))
+        object.__setattr__(self, "_sees_one_line", len(plans) == 1 and plans[0].sees_one_line)
+        object.__setattr__(self, "plans", plans)
 
     # -- one line --------------------------------------------------------------------------------------------------
 
@@ -246,17 +244,6 @@ def _anchors(query: Query | None) -> tuple[Literal, ...]:
 
 def _shortest(anchors: Sequence[Literal]) -> int:
     return min((len(literal.text) for literal in anchors), default=0)
-
-
-def _sees_one_line(nodes: Seq) -> bool:
-    r"""Whether the pattern matches no newline, and no position but `\b`, which takes a newline for an end."""
-    places = [node for node in walk(nodes) if isinstance(node, At)]
-    return not sees_newline(nodes) and all(map(_is_word_boundary, places))
-
-
-def _is_word_boundary(place: At) -> bool:
-    r"""Whether this is `\b`, not `\B`, which never matches in an empty line."""
-    return place.where == "boundary" and tree.build_plain((place,)).match("a") is not None
 
 
 def _fold_ascii(data: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from abc import ABCMeta
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 class CompiledPattern(Protocol):
     """The part of `Pattern` that its matches use."""
+
+    _real: re.Pattern[Any]
 
     @property
     def groups(self) -> int: ...
@@ -31,8 +34,6 @@ class Subject:
     text: StrLike
     pos: int
     endpos: int
-    sees_outside: bool
-    """Whether groups may be outside the match."""
 
 
 class Match(metaclass=ABCMeta):
@@ -42,16 +43,14 @@ class Match(metaclass=ABCMeta):
     `isinstance`, a match of the real `re` is an instance too.
     """
 
-    __slots__ = ("_base", "_piece", "_spans", "_subject", "lastindex")
+    __slots__ = ("_piece", "_piece_start", "_subject", "lastindex", "regs")
 
     _subject: Subject
-    _base: int
-    """The character of the text at which the window of the match begins."""
-    _spans: tuple[tuple[int, int], ...]
-    """The spans of the match and its groups in that window, and at the end those of the marker group, if there is
-    one."""
     _piece: str
-    """The text of the match and of groups outside it."""
+    """The text of the match and its groups."""
+    _piece_start: int
+    """Its first character in the whole text."""
+    regs: tuple[tuple[int, int], ...]
     lastindex: int | None
 
     __class_getitem__: Any = classmethod(GenericAlias)
@@ -76,39 +75,26 @@ class Match(metaclass=ABCMeta):
         return self._subject.endpos
 
     def _number(self, group: Any) -> int:
-        number: int
-        if isinstance(group, str):
-            number = self.re.groupindex.get(group, -1)
-        else:
-            try:
-                number = group.__index__()
-            except AttributeError:
-                number = -1
-        if not 0 <= number <= self.re.groups:
+        number = self.re.groupindex.get(group, -1) if isinstance(group, str) else group
+        if not hasattr(number, "__index__") or not 0 <= number.__index__() < len(self.regs):
             raise IndexError("no such group")
-        return number
+        return int(number.__index__())
 
     def _text(self, number: int, default: Any = None) -> Any:
-        spans = self._spans
-        start, stop = spans[number]
-        if start < 0:
-            return default
-        first = _group_range(spans, self.re.groups)[0] if self._subject.sees_outside else spans[0][0]
-        return self._piece[start - first : stop - first]
+        start, stop = self.regs[number]
+        return default if start < 0 else self._piece[start - self._piece_start : stop - self._piece_start]
 
     def group(self, *groups: Any) -> Any:
         """The text of a group, or None; of several groups, a tuple. Without arguments, or with 0, the whole match."""
-        if not groups:
-            return self._text(0)
-        if len(groups) == 1:
-            return self._text(self._number(groups[0]))
-        return tuple(self._text(self._number(group)) for group in groups)
+        if len(groups) > 1:
+            return tuple(self._text(self._number(group)) for group in groups)
+        return self._text(self._number(groups[0]) if groups else 0)
 
     def __getitem__(self, group: Any) -> Any:
         return self._text(self._number(group))
 
     def groups(self, default: Any = None) -> tuple[Any, ...]:
-        return tuple(self._text(number, default) for number in range(1, self.re.groups + 1))
+        return tuple(self._text(number, default) for number in range(1, len(self.regs)))
 
     def groupdict(self, default: Any = None) -> dict[str, Any]:
         return {name: self._text(number, default) for name, number in self.re.groupindex.items()}
@@ -120,24 +106,16 @@ class Match(metaclass=ABCMeta):
         return self.span(group)[1]
 
     def span(self, group: Any = 0, /) -> tuple[int, int]:
-        start, stop = self._spans[self._number(group)]
-        return (start, stop) if start < 0 else (start + self._base, stop + self._base)
-
-    @property
-    def regs(self) -> tuple[tuple[int, int], ...]:
-        return tuple(self.span(number) for number in range(self.re.groups + 1))
+        return self.regs[self._number(group)]
 
     @property
     def lastgroup(self) -> str | None:
-        if self.lastindex is None:
-            return None
-        return next((name for name, number in self.re.groupindex.items() if number == self.lastindex), None)
+        names = (name for name, number in self.re.groupindex.items() if number == self.lastindex)
+        return next(names, None)
 
     def expand(self, template: str) -> str:
         """Fill the groups of this match into the template, as `sub` does."""
-        return self._fill(self.re._template(template))
-
-    def _fill(self, parts: list[str | int]) -> str:
+        parts = _template(template, self.re._real)
         return "".join([part if isinstance(part, str) else self._text(part, "") for part in parts])
 
     def __copy__(self) -> Match:
@@ -152,26 +130,36 @@ class Match(metaclass=ABCMeta):
 
 def make_match(found: re.Match[str], base: int, subject: Subject) -> Match:
     """The `Match` of a match in a window that begins at character `base`."""
-    match = _new(Match)
+    match = object.__new__(Match)
     match._subject = subject
-    match._base = base
-    match._spans = spans = found.regs
     match.lastindex = found.lastindex
-    if subject.sees_outside:
-        start, stop = _group_range(spans, subject.pattern.groups)
-        match._piece = found.string[start:stop]
-    else:
-        start, stop = spans[0]
-        match._piece = found[0]
-    subject.text.span.log_received(base + start, base + stop)
+    spans = [span for span in found.regs if span[0] >= 0]  # a group in a look-around may be outside the match
+    first, last = min(span[0] for span in spans), max(span[1] for span in spans)
+    match._piece, match._piece_start = found.string[first:last], base + first
+    match.regs = tuple((start + base, stop + base) if start >= 0 else (-1, -1) for start, stop in found.regs)
+    subject.text.span.log_received(*match.regs[0])
     return match
 
 
-def _group_range(spans: tuple[tuple[int, int], ...], groups: int) -> tuple[int, int]:
-    """The range of the window that covers the match and all groups."""
-    matched = [span for span in spans[: groups + 1] if span[0] >= 0]
-    return min(span[0] for span in matched), max(span[1] for span in matched)
+def _template(template: str, pattern: re.Pattern[str]) -> list[str | int]:
+    """A replacement as literals and group numbers in order. Raises the errors of `re`.
+
+    `re` expands it for a match whose groups are single characters that are not in it, so the result shows where each
+    group was put.
+    """
+    pattern.sub(template, "")
+    free = (chr(code) for code in range(0xF0000, 0x110000) if chr(code) not in template)
+    names = {number: f"?P<{name}>" for name, number in pattern.groupindex.items()}
+    whole, *groups = (next(free) for _ in range(pattern.groups + 1))
+    probe = whole + "".join(f"({names.get(number, '')}{group})" for number, group in enumerate(groups, 1))
+    match = re.match(probe, whole + "".join(groups))
+    assert match is not None
+    numbers = {match[number]: number for number in range(pattern.groups + 1)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `sub` has warned already
+        expanded = match.expand(template)
+    parts = re.split(f"({re.escape(match[0])}|[{whole}{''.join(groups)}])", expanded)
+    return [numbers.get(part, part) for part in parts if part]
 
 
-_new = object.__new__
 Match.register(re.Match)

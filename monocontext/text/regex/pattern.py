@@ -5,32 +5,42 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABCMeta
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from operator import index
 from types import GenericAlias
 from typing import Any
 
-from monocontext.text.derived import Derived
-from monocontext.text.regex.lazy import FunctionResults, Passes, PatternSplit, Substituted
+from monocontext.errors import ContextTooLarge
 from monocontext.text.regex.match import Match, Subject, make_match
-from monocontext.text.regex.plan import Plan, plan, plan_to_end
-from monocontext.text.regex.results import Tally, collect, materialize, replacement, split_matches, substitute, template
-from monocontext.text.regex.rewrite import Marked
-from monocontext.text.regex.stream import Scan, fullmatch_at, match_at
-from monocontext.text.source import OPEN, Span
+from monocontext.text.regex.plan import Plan, plan
+from monocontext.text.regex.scan import Found, match_at, scan
+from monocontext.text.source import Span
 from monocontext.text.str_methods import StrLike
+
+
+def materialize(value: Any) -> Any:
+    """A lazy text as `str`, up to its limit; any other value unchanged."""
+    return str(value) if isinstance(value, StrLike) else value
+
+
+def replacement(repl: Any) -> Any:
+    """The replacement in a form that the real `re` takes: it may be a lazy text, or a function that returns one."""
+    return (lambda match: materialize(repl(match))) if callable(repl) else materialize(repl)
 
 
 class Pattern(metaclass=ABCMeta):
     """A compiled pattern. On anything but a `Monocontext`, each method is that of the real `re.Pattern`.
 
-    On a `Monocontext` it streams, and gives what `re` gives on the whole text. Cost, with nothing cached: 1 GET for
-    about 8 MiB of stored text read, fetched ahead. Raises `ContextTooLarge` if the engine or the result would need
-    more than `materialize_limit` characters in memory at once.
+    On a `Monocontext` it gives what `re` gives on the whole text. A pattern whose matches are of bounded length, or
+    stay within a line, streams: 1 GET for about 8 MiB of stored text read, fetched ahead, with nothing cached. Other
+    patterns take the text as one `str`; above `materialize_limit` they raise `ContextTooLarge`.
     """
 
-    __slots__ = ("_cached_plan", "_real", "_to_end")
+    __slots__ = ("_plan_once_made", "_real")
+
+    _real: re.Pattern[Any]
+    _plan_once_made: Plan | None
 
     __class_getitem__: Any = classmethod(GenericAlias)
 
@@ -41,14 +51,8 @@ class Pattern(metaclass=ABCMeta):
     def _of(cls, real: re.Pattern[Any]) -> Pattern:
         self = object.__new__(cls)
         self._real = real
-        self._cached_plan = None
-        self._to_end = None
+        self._plan_once_made = None
         return self
-
-    _real: re.Pattern[Any]
-    _cached_plan: Plan | None
-    _to_end: tuple[Marked | None] | None
-    """The plan of `fullmatch`, in a tuple since it may be None. None until it is made."""
 
     # -- attributes ------------------------------------------------------------------------------------------------
 
@@ -67,9 +71,6 @@ class Pattern(metaclass=ABCMeta):
     @property
     def groupindex(self) -> Mapping[str, int]:
         return self._real.groupindex
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, re.Pattern):
@@ -97,31 +98,31 @@ class Pattern(metaclass=ABCMeta):
         """The first match, or None; reads up to it."""
         if not isinstance(string, StrLike):
             return self._real.search(string, pos, endpos)
-        if pos == 0 and endpos == sys.maxsize and self._is_ruled_out(string):
-            return None
-        return next(self._iterate(string, pos, endpos), None)
+        return next(self._matches(string, pos, endpos), None)
 
     def match(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Any:
         """The match at `pos`, or None; reads as far as it takes to decide."""
         if not isinstance(string, StrLike):
             return self._real.match(string, pos, endpos)
-        low, high = self._bounds(string, pos, endpos)
-        if low > high:
-            return self._match_past_end(string, low, high, self._real.match)
-        found = match_at(self._plan, string.span, string._limit, low, high)
-        return make_match(*found, self._subject(string, low, high)) if found else None
+        return self._match_at(string, pos, endpos, full=False)
 
     def fullmatch(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Any:
-        """The match of the whole text from `pos` to `endpos`, or None; reads only while the text can still match."""
+        """The match of the whole text from `pos` to `endpos`, or None; reads as far as it takes to decide."""
         if not isinstance(string, StrLike):
             return self._real.fullmatch(string, pos, endpos)
-        low, high = self._bounds(string, pos, endpos)
-        if low > high:
-            return self._match_past_end(string, low, high, self._real.fullmatch)
-        if self._to_end is None:
-            self._to_end = (plan_to_end(self._real),)
-        found = fullmatch_at(self._plan, self._to_end[0], string.span, string._limit, low, high)
-        return make_match(*found, self._subject(string, low, high)) if found else None
+        return self._match_at(string, pos, endpos, full=True)
+
+    def _match_at(self, text: StrLike, pos: int, endpos: int, *, full: bool) -> Match | None:
+        low, high = self._bounds(text, pos, endpos)
+        if low > high:  # `re` still finds empty matches there
+            base = max(0, low - self._plan.left - 2)
+            window = text.span.read(base, min(low + 2, len(text)))
+            method = self._real.fullmatch if full else self._real.match
+            match = method(window, low - base, max(min(high, 1), high - base))
+            found = (match, base) if match else None
+        else:
+            found = match_at(self._plan, text.span, text._limit, low, high, full=full)
+        return make_match(*found, Subject(self, text, low, high)) if found else None
 
     # -- all matches -----------------------------------------------------------------------------------------------
 
@@ -129,133 +130,79 @@ class Pattern(metaclass=ABCMeta):
         """Matches in order; streams as the caller iterates."""
         if not isinstance(string, StrLike):
             return self._real.finditer(string, pos, endpos)
-        return self._iterate(string, pos, endpos)
+        return self._matches(string, pos, endpos)
+
+    def _matches(self, text: StrLike, pos: int, endpos: int) -> Iterator[Match]:
+        low, high = self._bounds(text, pos, endpos)
+        subject = Subject(self, text, low, high)
+        found = self._scan(text, text.span, low, high, narrow=True)  # of now: a `refresh` may move the text
+        return (make_match(match, base, subject) for match, base in found)
 
     def findall(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> list[Any]:
-        """The groups of all matches (or the matches, without groups) as a list; reads everything."""
+        """The groups of all matches (or the matches, without groups) as a list; reads all that may match."""
         if not isinstance(string, StrLike):
             return self._real.findall(string, pos, endpos)
-        if pos == 0 and endpos == sys.maxsize and self._is_ruled_out(string):
-            return []
         low, high = self._bounds(string, pos, endpos)
-        tally = Tally("findall", string, "iterate re.finditer(pattern, context), or search context[a:b]")
-        return collect(self._scan(string, low, high, narrow=True), self.groups, tally) if low <= high else []
+        items: list[Any] = []
+        room, groups, span = string._limit, self.groups, string.span
+        for match, base in self._scan(string, span, low, high, narrow=False):
+            item = (match[groups] or "") if groups < 2 else match.groups("")
+            room -= (len(item) if groups < 2 else sum(map(len, item))) or 1
+            if room < 0:
+                raise ContextTooLarge(
+                    f"re.findall: the result up to character {base + match.end():,} is above the limit of "
+                    f"{string._limit:,} (materialize_limit): iterate re.finditer(pattern, context), or search "
+                    "context[a:b]"
+                )
+            items.append(item)
+            if span.logs_received:
+                span.log_received(base + match.start(), base + match.end())
+        return items
 
-    def split(self, string: Any, maxsplit: int = 0) -> list[Any] | PatternSplit:
-        """Pieces between matches, and groups, as a list; reads everything. Above the limit a lazy list, which
-        reads as its items are used (with `maxsplit` a real one, where it fits)."""
+    def split(self, string: Any, maxsplit: int = 0) -> list[Any]:
+        """Pieces between matches, and groups, as a list; `ContextTooLarge` above the limit, except with `maxsplit`."""
         if not isinstance(string, StrLike):
             return self._real.split(string, maxsplit)
         low, high = self._bounds(string, 0, sys.maxsize)
         most = index(maxsplit)
-        if string._is_small:
-            tally = Tally("split", string, "iterate re.finditer(pattern, context) and slice between")
-            return split_matches(self._scan(string, low, high, most), high, self.groups, most, tally)
-        if most < 0:
-            return [string._part(0, high)]
-        parts = PatternSplit(Passes(self._plan, string), self.groups, most)
-        items = parts.to_list(string._limit) if most else None
-        return parts.with_recipe(self, "split", string._snapshot, most) if items is None else items
+        if most <= 0 or high <= string._limit:
+            whole = string._whole("re.split", "iterate re.finditer(pattern, context), and slice between the matches")
+            return self._real.split(whole, most)
+        items: list[Any] = []
+        for match, base in islice(self._scan(string, string.span, low, high, narrow=True), most):
+            items += [string._part(low, base + match.start()), *match.groups()]
+            low = base + match.end()
+        return [*items, string._part(low, high)]
 
     def sub(self, repl: Any, string: Any, count: int = 0) -> Any:
-        """The text with matches replaced; reads everything. Above the limit a lazy text, which reads as it is used;
-        a function is called for every match at once (one pass), and its results are kept."""
-        if not isinstance(string, StrLike):
-            return self._real.sub(replacement(repl), string, count)
-        return self._substitute(repl, string, count)[0]
+        """The text with matches replaced; `ContextTooLarge` above the limit."""
+        return self._real.sub(replacement(repl), self._real_text(string), count)
 
     def subn(self, repl: Any, string: Any, count: int = 0) -> Any:
-        """The result of `sub` and the number of replacements; counting costs a pass."""
-        if not isinstance(string, StrLike):
-            return self._real.subn(replacement(repl), string, count)
-        text, number = self._substitute(repl, string, count)
-        return text, number()
-
-    def _substitute(self, repl: Any, string: StrLike, count: Any) -> tuple[Any, Callable[[], int]]:
-        """The text with matches replaced, and a function that returns the number of replacements."""
-        low, high = self._bounds(string, 0, sys.maxsize)
-        replacement, most = self._replacer(repl, string, high), index(count)
-        if string._is_small:
-            tally = Tally("sub", string, "re.sub a part, context[a:b], or iterate context.lines and write out each")
-            text, number = substitute(self._scan(string, low, high, most), high, replacement, most, tally)
-            return text, lambda: number
-        if most < 0:
-            return string._part(0, high), lambda: 0
-        passes = Passes(self._plan, string)
-        derived_from = self, "sub", repl, string._snapshot, most
-        if callable(repl):
-            results = FunctionResults(passes, replacement, most)
-            lazy = string._over(Span(Derived(Substituted(passes, results, most)), 0, OPEN), derived_from)
-            return lazy, lambda: results.number
-        changes = Substituted(passes, lambda found, base, number: replacement(found, base), most)
-        lazy = string._over(Span(Derived(changes), 0, OPEN), derived_from)
-        return lazy, lambda: sum(1 for _ in islice(passes.matches(), most or None))
+        """The result of `sub` and the number of replacements."""
+        return self._real.subn(replacement(repl), self._real_text(string), count)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     @property
     def _plan(self) -> Plan:
-        if self._cached_plan is None:
-            self._cached_plan = plan(self._real)
-        return self._cached_plan
+        if self._plan_once_made is None:
+            self._plan_once_made = plan(self._real)
+        return self._plan_once_made
 
-    def _is_ruled_out(self, text: StrLike) -> bool:
-        """Whether search filters that are in memory tell that the text has no match (no GET)."""
-        plan = self._plan
-        return (
-            plan.query is not None
-            and type(self._real.pattern) is str
-            and text._holds_none(plan.query, plan.within_line)
-        )
-
-    def _subject(self, text: StrLike, low: int, high: int) -> Subject:
-        return Subject(self, text, low, high, self._plan.sees_outside)
+    def _scan(self, text: StrLike, span: Span, low: int, high: int, *, narrow: bool) -> Iterator[Found]:
+        return scan(self._plan, span, text._limit, low, high, narrow=narrow) if low <= high else iter(())
 
     def _bounds(self, text: StrLike, pos: int, endpos: int) -> tuple[int, int]:
-        if not isinstance(self._real.pattern, str) and self._real.pattern is not None:
+        if not isinstance(self._real.pattern, str):
             raise TypeError("cannot use a bytes pattern on a string-like object")
         size = len(text)
         return min(max(index(pos), 0), size), min(max(index(endpos), 0), size)
 
-    def _scan(self, text: StrLike, low: int, high: int, most: int = 0, *, narrow: bool = False) -> Scan:
-        """A pass over characters [low, high), of which the caller takes at most `most` matches; 0 for all."""
-        return Scan(self._plan, text.span, text._limit, low, high, eager=not most, narrow=narrow)
-
-    def _iterate(self, text: StrLike, pos: int, endpos: int) -> Iterator[Match]:
-        low, high = self._bounds(text, pos, endpos)
-        return self._matches(text, text.span, low, high)
-
-    def _matches(self, text: StrLike, span: Span, low: int, high: int) -> Iterator[Match]:
-        """The matches in characters [low, high) of a span. The span is that of the call to `finditer`, since a
-        `refresh` may move the text before the first match is read."""
-        if low > high:
-            return
-        scan = Scan(self._plan, span, text._limit, low, high, narrow=True)
-        subject = self._subject(text, low, high)
-        for found in scan.hits():
-            if found is not None:
-                yield make_match(found, scan.base, subject)
-
-    def _match_past_end(self, text: StrLike, low: int, high: int, match: Callable[..., re.Match[str] | None]) -> Any:
-        """`match` and `fullmatch` with `pos` after `endpos`, where `re` still finds empty matches."""
-        base = max(0, low - self._plan.left - 2)
-        found = match(text.span.read(base, min(low + 2, len(text))), low - base, max(min(high, 1), high - base))
-        return make_match(found, base, self._subject(text, low, high)) if found else None
-
-    def _template(self, repl: Any) -> list[str | int]:
-        """A replacement text as literals and group numbers."""
-        return template(materialize(repl), self._real)
-
-    def _replacer(self, repl: Any, text: StrLike, high: int) -> Callable[[re.Match[str], int], Any]:
-        """A function (match, base) that returns the replacement of a match in a window that begins at `base`."""
-        if callable(repl):
-            subject = self._subject(text, 0, high)
-            return lambda found, base: materialize(repl(make_match(found, base, subject)))
-        parts = self._template(repl)
-        if len(parts) <= 1 and all(isinstance(part, str) for part in parts):
-            literal = "".join(map(str, parts))
-            return lambda found, base: literal
-        return lambda found, base: "".join([part if isinstance(part, str) else found[part] or "" for part in parts])
+    def _real_text(self, text: Any) -> Any:
+        if not isinstance(text, StrLike):
+            return text
+        return text._whole("re.sub", "re.sub a part, context[a:b], or iterate context.lines and write out each")
 
 
 def _compiled(pattern: Any, flags: int) -> Pattern:

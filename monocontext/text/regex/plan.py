@@ -1,29 +1,43 @@
-"""Plan how to run a pattern over a text that is read in windows, from its parse tree."""
+r"""Tell from the parse tree of a pattern how far its matches reach, and which literals they need.
+
+Only this file uses the private `re._parser`, which knows the width of each part of a pattern. It is the same in CPython
+3.11 to 3.14. If it is missing, or a tree has an unknown opcode, the pattern runs on the whole text, up to the limit.
+"""
 
 from __future__ import annotations
 
+import importlib
 import re
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from monocontext.format.filters.query import Literal, Query, longest_literal
-from monocontext.text.regex import literals, tree, widths
-from monocontext.text.regex.rewrite import Marked, Unmarkable, mark
-from monocontext.text.regex.tree import Char, Group, Look, Seq
-from monocontext.text.regex.widths import Stops
+from monocontext.format.filters.query import INFINITE, All, Literal, Query, longest_literal
+from monocontext.format.filters.query import Any as AnyOf
+
+try:
+    _parser: Any = importlib.import_module("re._parser")
+    _op: Any = importlib.import_module("re._constants")
+except ImportError:  # pragma: no cover  (a Python later than those that this was written for)
+    _parser = _op = None
 
 BOUND = 1 << 16
-"""The most characters by which windows overlap, so that the plain pattern can run in each. If matches reach farther,
-the marked pattern is cheaper."""
-_LEAST_LITERAL = 2
-"""The fewest characters of a literal that is looked for first. For one character the engine is as fast."""
+"""The most characters that a match of a bounded pattern reaches: windows overlap by as many."""
+_UNROLLED = 8
+"""The most copies of a repeated literal that are joined."""
+_PARSER_FLAGS = int(re.I | re.M | re.S | re.X | re.A | re.U)
+_TYPE_FLAGS = int(re.A | re.L | re.U)
+
+_REPEATS = _parser and (_op.MAX_REPEAT, _op.MIN_REPEAT, _op.POSSESSIVE_REPEAT)
+
+Node = tuple[Any, Any]
+"""An opcode of `re`, and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to run one pattern. The defaults are those of a pattern that cannot be parsed.
-
-    The first of `reach`, `stops` and `marked` that is not None is used. With all three None the text must be one `str`.
-    """
+    """How to run one pattern. The defaults are those of a pattern that needs all of its text at once."""
 
     real: re.Pattern[str]
     left: int = 1
@@ -31,92 +45,210 @@ class Plan:
     the edge of a window for the beginning of the text."""
     reach: int | None = None
     """The most characters from the start of a match on that the engine reads; None if they are more than `BOUND`."""
-    stops: Stops | None = None
-    """The reach in stops (see `widths.Stops`). They decide most windows, and `marked` decides the others."""
-    marked: Marked | None = None
-    """The marked pattern (see `rewrite`). It works in every window, but may need a larger one."""
-    literal: Literal | None = None
-    """A literal that every match has."""
-    early_literal: Literal | None = None
-    """A literal that every match has within `marked.head` characters."""
-    begins_with_literal: bool = False
-    """Whether the pattern begins with `literal`. The engine then looks for the first character of it by itself."""
-    query: Query | None = None
-    """The literals that every match has, for search filters; None if unknown."""
     within_line: bool = False
     """Whether no match and no look-around goes over a newline."""
-    is_never_empty: bool = False
-    """Whether no match is empty."""
-    sees_outside: bool = True
-    """Whether groups may be outside the match, since one captures inside look-around."""
+    sees_one_line: bool = False
+    r"""Whether it matches a line among others as that line alone: within a line, and no position but `\b`."""
+    query: Query | None = None
+    """The literals that every match has, for search filters; None if unknown."""
+    literal: str = ""
+    """A literal that the window of every match has, in this case; empty if unknown."""
 
     @property
     def streams(self) -> bool:
         """Whether the pattern can run on less than the whole text."""
-        return self.reach is not None or self.stops is not None or self.marked is not None
+        return self.reach is not None or self.within_line
 
 
 def plan(real: re.Pattern[str]) -> Plan:
-    """Plan a pattern. Parses and compiles it a second time (no GET)."""
-    nodes = tree.parse(real)
-    if nodes is None:
+    """Plan a pattern. Parses it a second time (no GET)."""
+    if _parser is None or not isinstance(real.pattern, str):
         return Plan(real)
-    reach = widths.in_characters(nodes).of(nodes).reach
-    is_bounded = reach <= BOUND
-    marked = None if is_bounded else _try_mark(nodes, real)
-    query = literals.required(nodes)
-    literal = _keep_if_long(longest_literal(query))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first compilation has warned already
+        tree = _parser.parse(real.pattern, real.flags & _PARSER_FLAGS)
+    nodes = list(_walk(tree, tree.state.flags))
+    if not _known_opcodes().issuperset(op for (op, _), _ in nodes):
+        return Plan(real)
+    reach, left = tree.getwidth()[1] + 2, 1  # `$` looks at two characters
+    for (op, value), _ in nodes:
+        if op in (_op.ASSERT, _op.ASSERT_NOT):
+            width = value[1].getwidth()[1]
+            reach += width
+            left += width if value[0] < 0 else 0
+    within_line = not any(_may_match_newline(node, flags) for node, flags in nodes)
+    query = _required(tree)
+    literal = longest_literal(query)
     return Plan(
         real=real,
-        left=max(1, widths.left_reach(nodes)),
-        reach=reach if is_bounded else None,
-        stops=None if is_bounded else widths.stops(nodes),
-        marked=marked,
-        literal=literal,
-        early_literal=_keep_if_long(longest_literal(query, within=marked.head)) if marked else None,
-        begins_with_literal=literal is not None and literal.latest == 0 and _begins_with_character(nodes),
+        left=left,
+        reach=reach if reach <= BOUND else None,
+        within_line=within_line,
+        sees_one_line=within_line and all(value is _op.AT_BOUNDARY for (op, value), _ in nodes if op is _op.AT),
         query=query,
-        within_line=query is not None and not sees_newline(nodes),
-        is_never_empty=widths.least_width(nodes) > 0,
-        sees_outside=_sees_outside(nodes),
+        literal=literal.text if literal and not literal.flags else "",
     )
 
 
-def plan_to_end(real: re.Pattern[str]) -> Marked | None:
-    """The marked pattern for `fullmatch`; None if there is none."""
-    nodes = tree.parse(real)
-    return None if nodes is None else _try_mark(nodes, real, to_end=True)
+def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query | None:
+    """The literals that a text must contain for the pattern to match; None if unknown. Raises `re.error`."""
+    return plan(re.compile(pattern, flags)).query
 
 
-def _try_mark(nodes: Seq, real: re.Pattern[str], *, to_end: bool = False) -> Marked | None:
-    try:
-        return mark(nodes, real, to_end=to_end)
-    except (Unmarkable, re.error, OverflowError, RecursionError):  # the last three: the compiler refuses the tree
-        return None
+# -- the tree ----------------------------------------------------------------------------------------------------------
 
 
-def _keep_if_long(literal: Literal | None) -> Literal | None:
-    return literal if literal and len(literal.text) >= _LEAST_LITERAL else None
+def _known_opcodes() -> frozenset[Any]:
+    names = """ANY ASSERT ASSERT_NOT AT ATOMIC_GROUP BRANCH FAILURE GROUPREF GROUPREF_EXISTS IN LITERAL MAX_REPEAT
+        MIN_REPEAT NOT_LITERAL POSSESSIVE_REPEAT SUBPATTERN"""
+    return frozenset(getattr(_op, name) for name in names.split())
 
 
-def _begins_with_character(nodes: Seq) -> bool:
-    match nodes[:1]:
-        case (Char(_, literal, flags),):
-            return bool(literal) and not flags & re.I
-        case (Group(_, _, _, body),):
-            return _begins_with_character(body)
-    return False
+def _bodies(op: Any, value: Any) -> Iterable[Any]:
+    """The sequences that a node is made of."""
+    if op in _REPEATS:
+        return (value[2],)
+    if op is _op.SUBPATTERN:
+        return (value[3],)
+    if op is _op.BRANCH:
+        return tuple(value[1])
+    if op in (_op.ASSERT, _op.ASSERT_NOT):
+        return (value[1],)
+    if op is _op.ATOMIC_GROUP:
+        return (value,)
+    if op is _op.GROUPREF_EXISTS:
+        return tuple(body for body in value[1:] if body is not None)
+    return ()
 
 
-def sees_newline(nodes: Seq) -> bool:
-    """Whether any character of the pattern may be a newline."""
-    characters = {node.key: node for node in widths.walk(nodes) if isinstance(node, Char)}
-    return any(tree.build_plain((tree.with_own_flags(char),)).match("\n") for char in characters.values())
+def _inner_flags(op: Any, value: Any, flags: int) -> int:
+    """The flags that are in force inside a node."""
+    if op is not _op.SUBPATTERN:
+        return flags
+    _, add, drop, _ = value
+    return ((flags & ~_TYPE_FLAGS if add & _TYPE_FLAGS else flags) | int(add)) & ~int(drop)
 
 
-def _sees_outside(nodes: Seq) -> bool:
-    """Whether a group captures inside look-around."""
-    return any(
-        isinstance(node, Look) and any(isinstance(inner, Group) and inner.number for inner in widths.walk(node.body))
-        for node in widths.walk(nodes)
+def _walk(nodes: Iterable[Node], flags: int) -> Iterator[tuple[Node, int]]:
+    """All nodes of a tree, each with the flags that are in force there."""
+    for op, value in nodes:
+        yield (op, value), flags
+        for body in _bodies(op, value):
+            yield from _walk(body, _inner_flags(op, value, flags))
+
+
+def _may_match_newline(node: Node, flags: int) -> bool:
+    op, value = node
+    if op is _op.LITERAL:
+        return bool(value == ord("\n"))
+    if op is _op.NOT_LITERAL:
+        return bool(value != ord("\n"))
+    if op is _op.ANY:
+        return bool(flags & re.S)
+    return op is _op.IN and _holds_newline(value)
+
+
+def _holds_newline(items: list[Node]) -> bool:
+    """Whether a class such as `[^a-z]` has the newline."""
+    spaces = (_op.CATEGORY_SPACE, _op.CATEGORY_NOT_DIGIT, _op.CATEGORY_NOT_WORD)
+    holds = any(
+        (op is _op.LITERAL and value == ord("\n"))
+        or (op is _op.RANGE and value[0] <= ord("\n") <= value[1])
+        or (op is _op.CATEGORY and value in spaces)
+        for op, value in items
     )
+    return holds is not (items[0][0] is _op.NEGATE)
+
+
+# -- literals ----------------------------------------------------------------------------------------------------------
+
+
+def _required(tree: Any) -> Query | None:
+    """The literals that every match of a tree contains; None if unknown."""
+    collector = _Collector(tree.state)
+    collector.sequence(tree, tree.state.flags)
+    return collector.query()
+
+
+class _Collector:
+    """Walks a sequence of nodes and collects runs of adjacent literal characters."""
+
+    def __init__(self, state: Any, least: int = 0, most: int = 0):
+        self._queries: list[Query] = []
+        """The literals that were met. A match has all of them."""
+        self._state = state
+        self._least, self._most = least, most
+        """The fewest and the most characters from the start of a match to the next node."""
+        self._run: list[str] = []
+        """The characters of the current run. They are joined once, since a pattern may have a million."""
+        self._run_flags = 0
+        self._run_start = (0, 0)
+        """The fewest and the most characters from the start of a match to the run."""
+
+    def query(self) -> Query | None:
+        """All that was collected."""
+        self._end_run()
+        if not self._queries:
+            return None
+        return self._queries[0] if len(self._queries) == 1 else All(tuple(self._queries))
+
+    def sequence(self, nodes: Iterable[Node], flags: int) -> None:
+        for op, value in nodes:
+            self._node(op, value, flags)
+
+    def _node(self, op: Any, value: Any, flags: int) -> None:
+        if op is _op.LITERAL:
+            self._character(chr(value), flags & int(re.I | re.A) if flags & re.I else 0)
+        elif op in (_op.SUBPATTERN, _op.ATOMIC_GROUP):
+            for body in _bodies(op, value):
+                self.sequence(body, _inner_flags(op, value, flags))
+        elif op is _op.AT:
+            pass
+        elif op in (_op.ASSERT, _op.ASSERT_NOT):
+            if op is _op.ASSERT and value[0] > 0 and (query := self._collect(value[1], flags)):
+                self._queries.append(query)
+        elif op in _REPEATS and value[0]:
+            self._repeat(value, flags)
+        else:
+            self._end_run()
+            if op is _op.BRANCH:
+                options = [self._collect(option, flags) for option in value[1]]
+                if all(options):
+                    self._queries.append(AnyOf(tuple(query for query in options if query is not None)))
+            self._move(*_parser.SubPattern(self._state, [(op, value)]).getwidth())
+
+    def _repeat(self, repeat: tuple[int, int, Any], flags: int) -> None:
+        low, high, body = repeat
+        copies = low if low == high and low <= _UNROLLED else 1
+        for _ in range(copies):
+            self.sequence(body, flags)
+        if copies != high:
+            self._end_run()
+            least, most = body.getwidth()
+            more = INFINITE if high == _op.MAXREPEAT and most else most * (high - copies)
+            self._move(least * (low - copies), more)
+
+    def _character(self, literal: str, flags: int) -> None:
+        if self._run and flags != self._run_flags:
+            self._end_run()
+        if not self._run:
+            self._run_flags = flags
+            self._run_start = (self._least, self._most)
+        self._run.append(literal)
+        self._move(1, 1)
+
+    def _end_run(self) -> None:
+        if self._run:
+            self._queries.append(Literal("".join(self._run), self._run_flags, *self._run_start))
+        self._run = []
+
+    def _collect(self, body: Any, flags: int) -> Query | None:
+        """The literals of a body that begins at this place; None if there are none."""
+        inner = _Collector(self._state, self._least, self._most)
+        inner.sequence(body, flags)
+        return inner.query()
+
+    def _move(self, least: int, most: int) -> None:
+        """Go on to the next node. `re` counts widths up to `MAXREPEAT`, which stands for no limit."""
+        self._least += least
+        self._most = INFINITE if most >= _op.MAXREPEAT else min(self._most + most, INFINITE)

@@ -17,10 +17,9 @@ from monocontext.engine.candidates import Candidates
 from monocontext.errors import ContextTooLarge
 from monocontext.text import regex
 from monocontext.text.regex.linewise import Linewise
-from monocontext.text.regex.pattern import Pattern
-from monocontext.text.regex.plan import Plan, plan
-from monocontext.text.regex.results import materialize
-from monocontext.text.regex.stream import Scan
+from monocontext.text.regex.pattern import Pattern, materialize
+from monocontext.text.regex.plan import Plan
+from monocontext.text.regex.scan import scan
 from monocontext.text.search.hits import Hit, new_hit
 from monocontext.text.source import Span
 from monocontext.text.windows import Window
@@ -256,15 +255,11 @@ class _LinePass:
                 yield self._hit(start, number, line, match.start())
             return
         stop = self._at - (span.read(self._at - 1, self._at) == "\n")
-        found = [_match_start(plan, span.between(start, stop), self._limit) for plan in self._plans]
+        found = [_match_start(plan, span.between(start, stop), self._limit) for plan in self._linewise.plans]
         at = min((each for each in found if each is not None), default=None)
         if at is not None:
             self._check_size(stop - start, number, start + at)
             yield self._hit(start, number, span.read(start, stop), at)
-
-    @cached_property
-    def _plans(self) -> list[Plan]:
-        return [plan(pattern) for pattern in self._linewise.patterns]
 
     @cached_property
     def _lines_before(self) -> int:
@@ -297,5 +292,4 @@ class _LinePass:
 
 def _match_start(plan: Plan, line: Span, limit: int) -> int | None:
     """The character at which the first match in a line begins; searches the line as a stream."""
-    scan = Scan(plan, line, limit, 0, len(line), narrow=True)
-    return next((scan.base + match.start() for match in scan.hits() if match), None)
+    return next((base + match.start() for match, base in scan(plan, line, limit, 0, len(line), narrow=True)), None)

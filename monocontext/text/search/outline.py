@@ -43,8 +43,8 @@ class Heading(NamedTuple):
 class Outline:
     """A description of a text, from a few places in it. Prints as at most 70 lines of 150 characters."""
 
-    characters: int | None
-    """The length of the text; None if only a pass over it would tell."""
+    characters: int
+    """The length of the text."""
     lines: int | None
     """The number of lines; None if only a pass over the text would tell."""
     documents: int
@@ -60,9 +60,8 @@ class Outline:
     """The headings at the places, in the order of the text."""
 
     def __str__(self) -> str:
-        size = f"{self.characters:,} characters" if self.characters is not None else "a text of unknown length"
         lines = f" in {self.lines:,} lines" if self.lines is not None else ""
-        rows = [size + lines]
+        rows = [f"{self.characters:,} characters{lines}"]
         if self.kinds:
             rows[0] += f"; looks like {', '.join(self.kinds)} in {self.places} place{'s' * (self.places > 1)}"
         if self.documents:
@@ -104,8 +103,8 @@ def outline(span: Span, documents: DocumentsByPlace | None) -> Outline:
             headings.append(Heading(start + at, line, heading_kind, row))
     last = samples[-1] if samples else _Sample(0, 0, "")
     return Outline(
-        characters=len(span) if span.length_is_known else None,
-        lines=_lines(last) if span.length_is_known else None,
+        characters=len(span),
+        lines=_lines(last),
         documents=count,
         names=names,
         kinds=tuple(sorted(set(kinds), key=lambda kind: (-kinds.count(kind), kind))),
@@ -124,10 +123,6 @@ def _lines(last: _Sample) -> int | None:
 def _samples(span: Span) -> Iterator[_Sample]:
     """Pieces of the text at its head, at its tail and evenly spaced between, in order. Those of a stored text are read
     at once."""
-    if not span.length_is_known:  # other places would take a pass over the text
-        if text := next(span.texts(), ""):
-            yield _Sample(0, 0, text)
-        return
     if not len(span):
         return
     targets = [number * (len(span) - 1) // (PLACES - 1) for number in range(PLACES)]

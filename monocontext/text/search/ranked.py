@@ -9,31 +9,46 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 import time
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, pairwise
 
 from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
+from monocontext.format.filters.query import All, Any, FrequencyQuery
+from monocontext.format.filters.words import LEVELS
 from monocontext.globs import Globs
 from monocontext.text.search.by_place import DocumentsByPlace
-from monocontext.text.search.frame_order import FIRST_FRAMES, SMALL, FrameOrder, order_frames
 from monocontext.text.search.passages import Passage, Passages
-from monocontext.text.search.scoring import Scorer
-from monocontext.text.search.terms import parse
+from monocontext.text.search.scoring import Scorer, most_score, weigh
+from monocontext.text.search.terms import Term, Terms, parse
 from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
 MOST_BYTES = 64 << 20
 """The text that a search looks at by default: about 250 frames."""
+FIRST_FRAMES = 24
+"""The most frames of the first wave (6 MB of text); each later one has at most twice as many as the one before."""
 _MOST_FRAMES = 256
-"""The most frames of one wave. The first has `FIRST_FRAMES`, each later one twice as many as the one before."""
+"""The most frames of one wave."""
 _ALIKE = 0.6
 """A wave takes frames that may score at least this share of the best one. After it, the others may be ruled out."""
+_SMALL = 8 * RAW_FRAME_BYTES
+"""A text of at most this many characters and without filters is read to learn how rare words are."""
+_FEW_FRAMES = 8
+"""A word in at most this many frames is rare, however often it occurs there."""
+_PASSAGE_CHARACTERS = 440
+"""The average length of a passage in characters."""
+_PASSAGES = (1.3, 4, 11, 30, 120)
+"""How many passages of a frame hold a word that occurs in the frame `LEVELS[0]` times or more, and so on: means over 64
+MB each of code, prose and logs."""
+_SHARE_OF_SHORT = 0.02
+"""The assumed share of passages that hold a word unknown to the filters."""
 
 
 def search(
@@ -56,71 +71,182 @@ def search(
         raise ValueError("per_document= needs a text with documents, and this one has none")
     terms = parse(query)
     budget = _Budget(MOST_BYTES if max_bytes is None else max_bytes, max_seconds)
-    order = order_frames(span, terms, may_read=budget.left_bytes >= SMALL)
-    chosen = _ChosenDocuments(documents, terms.documents, between)
-    best = _BestPassages(span, Scorer(terms, order.weights), k, chosen, per_document=per_document)
-    unread, in_order = 0, False
-    seen: set[int] = set()
-    for wave in _waves(span, order, budget, best):
-        if best.rules_out(wave.most):
-            break
+    weights = _weights(span, terms, may_read=budget.left_bytes >= _SMALL)
+    order = _Order(span, terms, weights)
+    best = _BestPassages(span, Scorer(terms, weights), k, _Chosen(documents, terms.documents, between), per_document)
+    size, seen = FIRST_FRAMES, set[int]()
+    while left := order.left(best.worst, span.start):
         if budget.is_spent:
-            unread, in_order = wave.left, wave.in_order
-            break
-        in_order = wave.in_order
-        for window in wave.windows:
-            if window.start in seen:
-                continue
-            if in_order:
-                if best.rules_out(wave.most, window.start - span.start):
-                    break
-                if budget.is_spent:
-                    unread = 1
-                    break
+            return best.finish(f"{len(left):,} frames", len(left))
+        most, room = max(left)[0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)
+        wave = set(islice((number for score, number in left if score >= _ALIKE * most), min(size, room)))
+        for window in span.windows(eager=True, only=order.only(wave)):
             seen.add(window.start)
             best.add_window(window)
             budget.spend(len(window.data))
-    return best.finish(unread, in_order)
+        order.frames = [row for row in left if row[1] not in wave]
+        size = min(2 * size, _MOST_FRAMES)
+    rest = order.rest
+    for window in span.windows() if rest is not None and not best.rules_out(rest) else ():
+        if best.rules_out(rest or 0.0, window.start - span.start):
+            break
+        if budget.is_spent:
+            return best.finish("the text after it, which no search filters rule out", 1)
+        if window.start not in seen:
+            best.add_window(window)
+            budget.spend(len(window.data))
+    return best.finish()
 
 
 def scan(span: Span, queries: Sequence[str], k: int) -> list[Passages]:
     """The results of `search` for several queries without a budget, from one look at every passage, for comparison."""
-    terms = [parse(query) for query in queries]
-    found = [
-        _BestPassages(
-            span, Scorer(one, order_frames(span, one).weights), k, _ChosenDocuments(None, (), True), skips=False
-        )
-        for one in terms
-    ]
+    found = []
+    for query in queries:
+        terms = parse(query)
+        scorer = Scorer(terms, _weights(span, terms, may_read=True))
+        found.append(_BestPassages(span, scorer, k, _Chosen(None, (), True), False))
     for window in span.windows(eager=True):
         for best in found:
             best.add_window(window)
-    return [best.finish(0, False) for best in found]
+    return [best.finish() for best in found]
+
+
+# -- how rare the words are --------------------------------------------------------------------------------------------
+
+
+def _weights(span: Span, terms: Terms, *, may_read: bool) -> dict[Term, float]:
+    """The weight of each word, from the number of passages of the stored text that hold it, as far as filters know (2
+    waves of GETs; 1 if few frames may hold any of the words). With `may_read`, a small text without filters is read."""
+    known = span.frequency(terms.any_of)
+    if known is None:
+        if may_read and len(terms.scoring) > 1 and len(span) <= _SMALL:
+            return _count_weights(span, terms)
+        return dict.fromkeys(terms.scoring, 1.0)
+    asked = _often(terms.scoring) if known[1] > _FEW_FRAMES else {}
+    if asked:
+        span.frequency(Any(tuple(chain.from_iterable(asked.values()))))  # all at once
+    passages = max(span.source.characters / _PASSAGE_CHARACTERS, 1.0)
+    weights = {}
+    for term in terms.scoring:
+        queries = [term.query, *(All((term.query, often)) for often in asked.get(term, ()))]
+        frames = [found[1] if (found := span.frequency(query)) else 0 for query in queries]
+        levels = zip(_PASSAGES, pairwise([*frames, 0]), strict=False)
+        held = sum(each * (at_least - more) for each, (at_least, more) in levels)
+        if not term.words:  # a word of two letters, for example: no filter knows it, and it may be common
+            held = max(held, _SHARE_OF_SHORT * passages)
+        weights[term] = weigh(passages, min(held, passages))
+    return weights
+
+
+def _often(terms: Sequence[Term]) -> dict[Term, list[FrequencyQuery]]:
+    """The queries that tell how often each word occurs in frames; none for words that filters do not count."""
+    return {term: [FrequencyQuery(term.words, level) for level in range(len(LEVELS))] for term in terms if term.words}
+
+
+def _count_weights(span: Span, terms: Terms) -> dict[Term, float]:
+    """The weight of each word, from all of a text."""
+    scorer = Scorer(Terms(terms.scoring, (), (), ()), dict.fromkeys(terms.scoring, 1.0))
+    holding = defaultdict[int, int](int)
+    for window in span.windows(eager=True):
+        for scored in scorer.score(window.text):
+            for number in {number for _, number in scored.places}:
+                holding[number] += 1
+    passages = max(len(span) / _PASSAGE_CHARACTERS, *holding.values(), 1.0)
+    return {term: weigh(passages, holding[number]) for number, term in enumerate(terms.scoring)}
+
+
+# -- the order of the frames -------------------------------------------------------------------------------------------
+
+
+class _Order:
+    """The frames to read, and their order."""
+
+    frames: list[tuple[float, int]]
+    """The highest possible score of each frame, and the number of the frame; the most promising come first."""
+    rest: float | None = None
+    """The highest possible score in all other frames, which are read in the order of the text; None if there are
+    none."""
+
+    def __init__(self, span: Span, terms: Terms, weights: dict[Term, float]):
+        union = span.holding(terms.any_of)
+        look_up = span.candidates if union is None else span.holding
+        union = union or look_up(terms.any_of)
+        holding = {term: look_up(term.query) for term in terms.scoring}
+        if union is not None:
+            chosen = set(_numbers(union))
+        else:
+            # Very many frames hold one of the words, or the filters cannot say: frames with a rarer word come first.
+            known = {term: one for term, one in holding.items() if one is not None}
+            union = None if terms.phrases else next(iter(known.values()), None)
+            common = [weights[term] for term in holding if term not in known]
+            self.rest = most_score(common if union is not None and common else [*weights.values()])
+            chosen = {number for one in known.values() for number in _numbers(one)} if union is not None else set()
+        self._candidates = union
+        # The words that each frame may hold, as bits. There are few different masks, so few scores to compute.
+        masks = dict.fromkeys(sorted(chosen), 0)
+        for bit, candidates in enumerate(holding.values()):
+            for number in _numbers(candidates) if candidates is not None else chosen:
+                if number in masks:
+                    masks[number] |= 1 << bit
+        values = [*weights.values()]
+        scores = {
+            mask: most_score([weight for bit, weight in enumerate(values) if mask >> bit & 1])
+            for mask in {*masks.values()}
+        }
+        self.frames = sorted(((scores[mask], number) for number, mask in masks.items()), key=lambda row: -row[0])
+        if len(self.frames) > FIRST_FRAMES:
+            promise = _promise(span, weights, holding)
+            self.frames.sort(key=lambda row: -promise.get(row[1], 0.0))
+
+    def left(self, worst: tuple[float, int] | None, start: int) -> list[tuple[float, int]]:
+        """The frames that may hold a passage that is better than the worst of the best, by its score and character. Of
+        equal scores the earlier passage is better. `start`: the first character of the span."""
+        if worst is None or not self.frames:
+            return self.frames
+        assert self._candidates is not None
+        least, last = worst[0], self._candidates.number_at(start + worst[1])
+        return [row for row in self.frames if row[0] > least or (row[0] == least and row[1] <= last)]
+
+    def only(self, numbers: set[int]) -> Candidates:
+        """Candidates of these frames alone."""
+        found = copy(self._candidates)
+        assert found is not None
+        found.runs = [(number, number + 1) for number in sorted(numbers)]
+        return found
+
+
+def _promise(span: Span, weights: dict[Term, float], holding: dict[Term, Candidates | None]) -> dict[int, float]:
+    """A score for the order of the frames: the weight of the words that each may hold, by how often they occur in it.
+    Frames unknown to the filters have none."""
+    promise, asked = defaultdict[int, float](float), _often([*holding])
+    for term, candidates in holding.items():
+        counts = dict.fromkeys(_numbers(candidates), 1) if candidates is not None else {}
+        for often in asked.get(term, ()):
+            held = span.holding(often)
+            for number in _numbers(held) if held is not None else ():
+                if candidates is None or number in counts:
+                    counts[number] = LEVELS[often.level]
+        for number, count in counts.items():
+            promise[number] += weights[term] * math.log2(1 + count)
+    return promise
+
+
+def _numbers(candidates: Candidates) -> Iterator[int]:
+    return (number for first, stop in candidates.runs for number in range(first, stop))
+
+
+# -- the best passages -------------------------------------------------------------------------------------------------
 
 
 class _BestPassages:
     """The best `k` passages of the windows so far. Among equal scores the earlier passage is the better one."""
 
-    def __init__(
-        self,
-        span: Span,
-        scorer: Scorer,
-        k: int,
-        documents: _ChosenDocuments,
-        *,
-        per_document: bool = False,
-        skips: bool = True,
-    ):
-        """`skips`: leave out passages that cannot be among the best, without a look at all of their words."""
-        self._span = span
-        self._scorer = scorer
-        self._k = k
-        self._documents = documents
-        self._per_document = per_document
-        self._skips = skips
+    def __init__(self, span: Span, scorer: Scorer, k: int, chosen: _Chosen, per_document: bool):
+        self._span, self._scorer, self._k, self._chosen, self._per_document = span, scorer, k, chosen, per_document
         self._heap: list[tuple[float, int, Passage]] = []
         """Each passage with its score and minus its first character; the worst one comes first."""
 
+    @property
     def worst(self) -> tuple[float, int] | None:
         """The score and first character of the last among the best; None while there are fewer than `k`."""
         return (self._heap[0][0], -self._heap[0][1]) if len(self._heap) == self._k else None
@@ -130,38 +256,30 @@ class _BestPassages:
         return len(self._heap) == self._k and (score, -character) < self._heap[0][:2]
 
     def add_window(self, window: Window) -> None:
-        """Score the passages of a window. Where a word may cross an end of the window, the characters there are read: 1
-        GET if that frame is not in memory."""
-        span, scorer = self._span, self._scorer
-        data, start = window.data, window.start - span.start
-        if self._skips:
-            scorer.least = self._least_score(start)
-            if isinstance(data, bytes) and scorer.rules_out(data):
-                return
-        text = inner = window.text
-        stop = start + len(inner)
-        before = span.read(start - 1, start) if start and scorer.may_begin(inner) else ""
-        end = min(stop + scorer.reach, len(span)) if scorer.may_go_on(inner) else stop
-        if before or stop < end or isinstance(data, str):
-            text, data = f"{before}{inner}{span.read(stop, end) if stop < end else ''}", None
-        start -= len(before)
-        cuts = self._documents.cuts(start, len(text))
-        for one in scorer.score(text, cuts, len(before), stop - start, data):
+        """Score the passages of a window. Where its last line goes on after it, or it may begin inside a word, the
+        characters there are read: 1 GET if that frame is not in memory."""
+        span, text, start = self._span, window.text, window.start - self._span.start
+        size = len(text)
+        if self._scorer.has_phrases or not text.endswith("\n"):
+            text += span.read(start + size, min(start + size + self._scorer.reach, len(span)))
+        least = self._heap[0][0] if len(self._heap) == self._k else 0.0
+        cuts = self._chosen.cuts(start, size)
+        scored = self._scorer.score(
+            text, cuts, least, size, lambda: start > 0 and re.match(r"\w", span.read(start - 1, start)) is not None
+        )
+        for one in scored:
             at = start + one.start
             if self._make_room(one.score, at):
-                found = Passage(at, at + one.stop - one.start, 0, None, one.score, text[one.start : one.stop])
-                heapq.heappush(self._heap, (one.score, -at, found))
-            if self._skips:
-                scorer.least = self._least_score(at + 1)
+                passage = Passage(at, start + one.stop, 0, None, one.score, text[one.start : one.stop])
+                heapq.heappush(self._heap, (one.score, -at, passage))
 
     def _make_room(self, score: float, character: int) -> bool:
         """Whether a passage is one of the best. If so, the passage that it replaces is removed."""
-        row = score, -character
-        is_full = len(self._heap) == self._k
-        if (is_full and row <= self._heap[0][:2]) or not self._documents.allows(character):
+        row, is_full = (score, -character), len(self._heap) == self._k
+        if (is_full and row <= self._heap[0][:2]) or not self._chosen.allows(character):
             return False
         if self._per_document:
-            rival = next((each for each in self._heap if self._documents.share(each[2].start, character)), None)
+            rival = next((each for each in self._heap if self._chosen.share(each[2].start, character)), None)
             if rival is not None:
                 if row <= rival[:2]:
                     return False
@@ -172,81 +290,18 @@ class _BestPassages:
             heapq.heappop(self._heap)
         return True
 
-    def _least_score(self, character: int) -> float:
-        """The least score that a passage from this character on needs to be among the best."""
-        worst = self.worst()
-        if worst is None:
-            return 0.0
-        score, start = worst
-        return score if character <= start else math.nextafter(score, math.inf)
-
-    def finish(self, unread: int, in_order: bool) -> Passages:
-        """The passages with their lines and documents. `unread` frames were left out, with `in_order` the last ones."""
-        span = self._span
+    def finish(self, left: str = "", frames: int = 0) -> Passages:
+        """The passages with their lines and documents. `left`: what was left unread, and how many frames that is."""
         found = Passages(
-            self._documents.name(passage._replace(line=span.line_of(passage.start) + 1))
+            self._chosen.name(passage._replace(line=self._span.line_of(passage.start) + 1))
             for *_, passage in sorted(self._heap, reverse=True)
         )
-        found.unread_frames = unread
-        if unread:
-            left = "the text after it, which no search filters rule out" if in_order else f"{unread:,} frames"
-            found.note = f"the budget ended before {left}: max_bytes= and max_seconds= allow more"
+        found.unread_frames = frames
+        found.note = f"the budget ended before {left}: max_bytes= and max_seconds= allow more" if left else ""
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Wave:
-    """Windows to look at together."""
-
-    windows: Iterator[Window]
-    left: int
-    """The number of frames that are unread before this wave; 1 stands for any number."""
-    most: float
-    """The highest possible score of one of these frames."""
-    in_order: bool = False
-    """Whether the wave follows the order of the text."""
-
-
-def _waves(span: Span, order: FrameOrder, budget: _Budget, best: _BestPassages) -> Iterator[_Wave]:
-    left, size = order.frames, FIRST_FRAMES
-    while left := _frames_that_may_enter(left, order.candidates, span, best):
-        most, room = max(left)[0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)
-        wave = set(islice((number for score, number in left if score >= _ALIKE * most), min(size, room)))
-        candidates = copy(order.candidates)
-        assert candidates is not None
-        candidates.runs = _runs(sorted(wave))
-        yield _Wave(span.windows(eager=True, only=candidates), len(left), most)
-        left = [row for row in left if row[1] not in wave]
-        size = min(2 * size, _MOST_FRAMES)
-    if order.rest is not None:
-        yield _Wave(span.windows(), 1, order.rest, in_order=True)
-
-
-def _frames_that_may_enter(
-    frames: list[tuple[float, int]], candidates: Candidates | None, span: Span, best: _BestPassages
-) -> list[tuple[float, int]]:
-    """The frames that may hold a passage that is better than the worst of the best."""
-    worst = best.worst()
-    if not frames or worst is None:
-        return frames
-    least, start = worst
-    assert candidates is not None
-    last = candidates.number_at(span.start + start)
-    return [row for row in frames if row[0] > least or (row[0] == least and row[1] <= last)]
-
-
-def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    """Rising numbers as half-open runs of neighbours."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number:
-            runs[-1] = runs[-1][0], number + 1
-        else:
-            runs.append((number, number + 1))
-    return runs
-
-
-class _ChosenDocuments:
+class _Chosen:
     """The documents of the text, and the choice that a query makes among them."""
 
     def __init__(self, documents: DocumentsByPlace | None, globs: tuple[str, ...], between: bool):

@@ -17,7 +17,7 @@ from monocontext.engine.frame import FrameText
 from monocontext.engine.remote import ReaderServer, ServedReader, wire
 from monocontext.engine.remote.frame_cache import FrameCache
 from monocontext.engine.remote.server import _ServedPass
-from monocontext.errors import ContextClosed, NotPicklable
+from monocontext.errors import ContextClosed
 from monocontext.format.filters.query import Any as AnyOf
 from monocontext.format.filters.query import FrequencyQuery, Literal
 from monocontext.text import served_text
@@ -68,7 +68,7 @@ OPERATIONS: dict[str, Callable[[Any], object]] = {
     "partition": lambda t: [len(p) for p in t.partition("needle500")],
     "replace": lambda t: t.replace("needle", "x").count("x9"),
     "strip": lambda t: len(t.strip()),
-    "starts": lambda t: (t.startswith("line"), t.endswith("words\r\n"), t.isascii(), t.islower()),
+    "starts": lambda t: (t.startswith("line"), t.endswith("words\r\n")),
     "iterate": lambda t: sum(1 for _ in zip(t, range(20_000), strict=False)),
     "equal": lambda t: (t == TEXT, t != TEXT[:-1]),
 }
@@ -130,8 +130,6 @@ def test_a_derived_text_is_derived_there(stored: Monocontext) -> None:
         text = served_text(Wire(derived.serve()))  # type: ignore[attr-defined]
         assert len(text) == len(expected)
         assert "".join(text.chunks(3000)) == expected
-    with pytest.raises(NotPicklable):
-        (stored + "x").serve()  # type: ignore[attr-defined]
 
 
 def test_what_is_at_hand_costs_no_request(served: Monocontext, stored: Monocontext) -> None:
@@ -226,7 +224,7 @@ def test_statistics_are_the_hosts(stored: Monocontext, served: Monocontext) -> N
 
 def test_texts_made_real_in_the_worker_count_at_the_host(stored: Monocontext, served: Monocontext) -> None:
     before = stored.stats.real.texts
-    assert served.view(0, 100)._materialize() == TEXT[:100]
+    assert str(served.view(0, 100)) == TEXT[:100]
     assert served.stats.real.texts == stored.stats.real.texts == before + 1
     assert stored.stats.real.bytes == len(TEXT[:100].encode())
 

@@ -29,10 +29,6 @@ BLOCKS = {
         "def flatten(x):\n    if isinstance(x, str): return [x]\n    return [y for item in x for y in flatten(item)]\n"
         "print(len(flatten([context, ['a', [context]]])))"
     ),
-    "match on the type": (
-        "match context:\n    case [first, *rest]: print('sequence', first)\n    case dict(): print('dict')\n"
-        "    case str() as s if len(s) > 10: print('text', len(s))\n    case _: print('other')"
-    ),
     "hasattr": "print(hasattr(context, 'split'), hasattr(context, 'keys'), hasattr(context, '__len__'))",
     # -- lines
     "split lines": 'lines = context.split("\\n")\nprint(len(lines), lines[0], lines[-1], lines[10:13])',

@@ -11,8 +11,7 @@ from typing import Any
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import ContextTooLarge
 from monocontext.stores.memory import forget
-from monocontext.text.lazy_lists import LazyList
-from monocontext.text.regex import plan, rewrite, stream, widths
+from monocontext.text.regex import plan, scan
 
 Patterned = Callable[[Any, Any], Any]
 
@@ -37,29 +36,15 @@ def alarm(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def windows(size: int, first: int | None = None) -> Iterator[None]:
-    """Let a window have this many characters."""
-    names = ("WINDOW", "FIRST_WINDOW", "FIRST_MATCH_WINDOW")
-    before = [getattr(stream, name) for name in names]
-    for name in names:
-        setattr(stream, name, size if name == "WINDOW" or first is None else first)
-    try:
-        yield
-    finally:
-        for name, value in zip(names, before, strict=True):
-            setattr(stream, name, value)
-
-
-@contextmanager
-def forced_marks(bounded: int) -> Iterator[None]:
-    """Run every pattern by its rewritten form, with stretches of so many characters left whole (2 at least)."""
-    before = plan.BOUND, widths.stops, rewrite.BOUNDED
-    plan.BOUND, widths.stops, rewrite.BOUNDED = -1, lambda nodes: None, bounded  # type: ignore[assignment]
+def windows(size: int, bound: int = plan.BOUND) -> Iterator[None]:
+    """Let a window have this many characters, and streams by overlap only patterns that reach at most `bound`."""
+    before = scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND
+    scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND = size, min(size, 3), bound
     regex.purge()
     try:
         yield
     finally:
-        plan.BOUND, widths.stops, rewrite.BOUNDED = before  # type: ignore[assignment]
+        scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND = before
         regex.purge()
 
 
@@ -115,17 +100,9 @@ def calls(pos: int, endpos: int, maximum: int) -> dict[str, Patterned]:
     }
 
 
-def read(found: Any) -> Any:
-    """A result with what is lazy in it read: what is read later may be refused later."""
-    if isinstance(found, LazyList | list | tuple):
-        items = map(read, found)
-        return tuple(items) if isinstance(found, tuple) else list(items)
-    return "".join(found) if isinstance(found, Monocontext) else found
-
-
 def outcome(call: Patterned, pattern: Any, subject: Any) -> Any:
     try:
-        return read(call(pattern, subject))
+        return call(pattern, subject)
     except Exception as error:
         return type(error)
 

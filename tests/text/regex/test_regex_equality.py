@@ -13,9 +13,12 @@ import regex_cases
 import regex_grammar
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from regex_equality import Slow, alarm, context_of, differences, forced_marks, windows
+from regex_equality import Slow, alarm, context_of, differences, windows
 
-from monocontext import Monocontext
+from monocontext import Monocontext, regex
+from monocontext.errors import ContextTooLarge
+from monocontext.format.filters.query import All, Literal, Query
+from monocontext.format.filters.query import Any as AnyOf
 from tests.budget import examples
 
 SIZES = [1, 2, 3, 5, 7, 16, 100, 1000]
@@ -42,13 +45,10 @@ def test_there_are_120_patterns() -> None:
 def test_as_re(pattern: str, contexts: list[tuple[str, Monocontext]]) -> None:
     rng = random.Random(zlib.crc32(pattern.encode()))
     for flags in regex_cases.FLAGS:
-        for marks in (False, True):
+        for bound in (0, 1000):  # with 0 no pattern streams by overlap, but by lines
             text, context = rng.choice(contexts)
             pos, endpos = rng.randrange(-1, len(text) + 2), rng.randrange(-1, len(text) + 2)
-            with ExitStack() as stack:
-                stack.enter_context(windows(rng.choice(SIZES), rng.choice([None, 1])))
-                if marks:
-                    stack.enter_context(forced_marks(rng.choice([2, 4, 1000])))
+            with windows(rng.choice(SIZES), bound):
                 _, refused, wrong = differences(pattern, flags, text, context, pos, endpos, rng.randrange(-1, 4))
             assert not wrong, wrong[0]
             assert not refused  # the limit is above the text
@@ -61,9 +61,9 @@ def test_as_re(pattern: str, contexts: list[tuple[str, Monocontext]]) -> None:
     size=st.sampled_from(SIZES),
     frame_bytes=st.integers(1, 20),
     flags=st.sampled_from(regex_cases.FLAGS),
-    marks=st.booleans(),
+    bound=st.sampled_from([0, 1000]),
 )
-def test_grammar_as_re(seed: int, pieces: list[str], size: int, frame_bytes: int, flags: int, marks: bool) -> None:
+def test_grammar_as_re(seed: int, pieces: list[str], size: int, frame_bytes: int, flags: int, bound: int) -> None:
     rng = random.Random(seed)
     pattern = regex_grammar.pattern(rng, depth=2)
     try:
@@ -78,10 +78,95 @@ def test_grammar_as_re(seed: int, pieces: list[str], size: int, frame_bytes: int
         assume(False)
     with ExitStack() as stack:
         context = stack.enter_context(context_of(text, frame_bytes))
-        stack.enter_context(windows(size))
-        if marks:
-            stack.enter_context(forced_marks(2))
+        stack.enter_context(windows(size, bound))
         pos, endpos = rng.randrange(-1, len(text) + 2), rng.randrange(-1, len(text) + 2)
         _, refused, wrong = differences(pattern, flags, text, context, pos, endpos, rng.randrange(-1, 4))
     assert not wrong, wrong[0]
     assert not refused
+
+
+LINE = "2024-05-01 host-7 INFO 12 ms (ok) label: x\n"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "streams"),
+    [
+        (r"host-(\d+) INFO", 0, True), (r".{0,300}label.{0,300}", re.S, True), (r"label:[ \t]*(.+)", 0, True),
+        (r"^2024.*$", re.M, True), (r"(?<=label: )\w+$", re.M, True), (r"(\w+)-\1", 0, True),
+        (r"\(([^)\n]+)\)", 0, True),
+        (r"\s+", 0, False), (r"\([^)]+\)", 0, False), (r"label:\s*(.+)", 0, False), (r"host(.*?)label", re.S, False),
+    ],
+)  # fmt: skip
+def test_above_the_limit_a_pattern_streams_or_says_what_to_write(pattern: str, flags: int, streams: bool) -> None:
+    text = LINE * 3000
+    with windows(1000), context_of(text, 700, limit=5000) as context:
+        found = regex.finditer(pattern, context, flags)
+        if streams:
+            assert [match.span() for match in found] == [match.span() for match in re.finditer(pattern, text, flags)]
+        else:
+            with pytest.raises(ContextTooLarge, match=r"bound its repeats, .* or search a part, such as context\["):
+                next(found)
+            part = list(regex.finditer(pattern, context.view(0, 4000), flags))
+            assert [match.span() for match in part] == [m.span() for m in re.finditer(pattern, text[:4000], flags)]
+        for call in (lambda: regex.sub(pattern, "", context), lambda: regex.split(pattern, context)):
+            with pytest.raises(ContextTooLarge, match=r"re\.(sub|split)"):
+                call()
+
+
+def test_a_search_reads_as_far_as_it_takes() -> None:
+    text = LINE * 30_000
+    with context_of(text, 5000, limit=len(text) // 2) as context:
+        assert regex.search(r"host-\d+ INFO", context).start() == 11
+        assert regex.match(r"[^\n]+", context).end() == len(LINE) - 1
+        assert regex.match(r"\d+-.*label", context).end() == len(LINE) - 4
+        assert regex.fullmatch(r".+", context) is None
+        head, tail = regex.split(r"INFO ", context, maxsplit=1)
+        assert (head, tail[:5], len(tail)) == ("2024-05-01 host-7 ", "12 ms", len(text) - 23)
+        assert [m.start() for m in regex.compile(r"(?<=-)7").finditer(context, 90_000, 90_100)]
+        assert context.stats.bytes_fetched < len(text) // 4
+        with pytest.raises(ContextTooLarge, match=r"findall: the result .*finditer"):
+            regex.findall(r"\S", context)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "literals"),
+    [
+        ("error", 0, ["error"]), (r"\berr(or)+x?s", 0, ["error", "s"]), (r".{0,30}word.*", 0, ["word"]),
+        (r"a|bc", 0, []), (r"(?i)Kb", 0, ["Kb"]), (r"(?:ab){2}c", 0, ["ababc"]), (r"x?", 0, []),
+        (r"foo(?=bar)(?!baz)", 0, ["bar", "foo"]), (r"(?<=foo)bar", 0, ["bar"]), (r"(a)?(?(1)b|c)d", 0, ["d"]),
+        ("a b", re.X, ["ab"]),
+    ],
+)  # fmt: skip
+def test_required_literals(pattern: str, flags: int, literals: list[str]) -> None:
+    query = regex.required_literals(pattern, flags)
+    parts = query.queries if isinstance(query, All) else (query,)
+    assert sorted(one.text for one in parts if isinstance(one, Literal)) == sorted(literals)
+
+
+def may_match(query: Query | None, text: str) -> bool:
+    """Whether the text has the literals of a query, as `re` compares them."""
+    if query is None:
+        return True
+    if isinstance(query, Literal):
+        return bool(re.search(re.escape(query.text), text, query.flags))
+    assert isinstance(query, All | AnyOf)
+    return (all if isinstance(query, All) else any)(may_match(one, text) for one in query.queries)
+
+
+@pytest.mark.slow
+def test_literals_are_never_false_negative() -> None:
+    rng = random.Random(3)
+    tried = 0
+    for number in range(1500):
+        pattern = regex_grammar.pattern(rng, 2) if number % 2 else rng.choice(regex_cases.PATTERNS)
+        flags = rng.choice(regex_cases.FLAGS)
+        text = regex_cases.text(number, 12)
+        try:
+            with alarm(0.3):
+                found = re.search(pattern, text, flags)
+        except (re.error, OverflowError, RuntimeError, Slow):
+            continue
+        if found:
+            tried += 1
+            assert may_match(regex.required_literals(pattern, flags), text), (pattern, flags, text)
+    assert tried > 500

@@ -72,7 +72,7 @@ def run(seed: int, greps: int, counts: Counter[str]) -> None:
 
 def _one(random: Random, text: str, context: Monocontext, story: str, counts: Counter[str]) -> None:
     low, high = sorted(random.randrange(len(text) + 1) for _ in range(2))
-    kind = random.choice(["whole", "whole", "whole", "view", "lower", "upper", "replaced", "joined", "lower view"])
+    kind = random.choice(["whole", "whole", "whole", "view", "lower", "upper", "replaced", "lower view"])
     if kind == "view":
         text, context = text[low:high], context.view(low, high)
     elif kind == "lower view":
@@ -81,8 +81,6 @@ def _one(random: Random, text: str, context: Monocontext, story: str, counts: Co
         text, context = getattr(text, kind)(), getattr(context, kind)()
     elif kind == "replaced":
         text, context = text.replace("a", "\nbb"), context.replace("a", "\nbb")  # type: ignore[assignment]
-    elif kind == "joined":
-        text, context = "and\nx" + text[low:] + text, "and\nx" + context.view(low) + context  # type: ignore[operator]
     if isinstance(context, str) or not text:
         return
     asked = [a_pattern(random, text) for _ in range(random.choice([1, 1, 1, 2, 3]))]

@@ -176,7 +176,7 @@ def _ordered(operator: str) -> list[tuple[str, Maker]]:
 FORMS: Mapping[str, list[tuple[str, Maker]]] = {
     "__add__": [("t + a[0]", _of(needle)), ("a[0] + t", _of(needle)), ("t + t", _none), ("t + a[0]", _of(_wrong))],
     "__contains__": [("a[0] in t", _of(needle)), ("a[0] not in t", _of(needle)), ("a[0] in t", _of(_wrong))],
-    "__eq__": [*_ordered("=="), ("t == (t + 'a')[:len(t)]", _none)],
+    "__eq__": [*_ordered("=="), ("t == t[:len(t)]", _none)],
     "__ne__": _ordered("!="),
     "__lt__": [*_ordered("<"), ("t < t[1:]", _none)],
     "__le__": _ordered("<="),
@@ -286,15 +286,13 @@ NOT_COMPARED = {
 }
 """Attributes of `str` that no form stands for, and why."""
 
-LOUD = {
-    *("__str__", "__hash__", "__format__", "__mod__", "encode", "format", "format_map", "join"),
-    *("__mul__", "__getitem__", "center", "ljust", "rjust", "zfill", "maketrans"),
+NEVER_LOUD = {
+    *("__contains__", "__eq__", "__ge__", "__gt__", "__iter__", "__le__", "__len__", "__lt__", "__ne__", "casefold"),
+    *("count", "endswith", "find", "index", "lower", "lstrip", "partition", "removeprefix", "removesuffix", "rfind"),
+    *("rindex", "rpartition", "rstrip", "splitlines", "startswith", "strip", "upper"),
 }
-"""Operations that may raise `ContextTooLarge` where `str` gives a value; all others are lazy or stream.
-
-- the first line needs the whole text as one `str`;
-- the second makes something as large as its argument says: `*`, a step, padding, an argument of a method.
-"""
+"""Operations that are lazy or stream at any size. Any other is the `str`'s own, and may raise `ContextTooLarge`."""
+LOUD = set(FORMS) - NEVER_LOUD
 
 NAMES = sorted(FORMS)
 _LAZY = [
@@ -304,9 +302,6 @@ _LAZY = [
     "__getitem__",
     "split",
     "strip",
-    "__add__",
-    "title",
-    "translate",
     "splitlines",
     "upper",
 ]

@@ -1,7 +1,7 @@
 """One case: a chain of three operations on a `str` and on the context that stands for it, each with a verdict.
 
 - **same**: equal values of equal kinds, or errors of one type
-- **loud**: `ContextTooLarge`, from an operation of the reviewed list (`cases.LOUD`)
+- **loud**: `ContextTooLarge`, from an operation that is the `str`'s own (`cases.LOUD`)
 - **WRONG**: anything else
 """
 
@@ -18,7 +18,7 @@ from monocontext.errors import ContextTooLarge
 from monocontext.text.monocontext import MATERIALIZE_LIMIT
 
 from .cases import LOUD, NAMES, Operation, chain, operation, text
-from .subject import Inconsistent, joined, read, small_pieces, stored
+from .subject import Inconsistent, read, small_pieces, stored
 
 
 @dataclass
@@ -78,10 +78,6 @@ def run_case(random: Random, counts: Counts, names: Sequence[str] = NAMES) -> No
     story = f"{right!r} in frames of {frame_bytes}, limit {limit}"
     with small_pieces(random):
         context: Any = stored(right, frame_bytes, limit, cache_bytes)
-        if not random.randrange(4):  # as parts that end anywhere, between CR and LF too
-            cuts = sorted([*(random.randrange(len(right) + 1) for _ in range(3)), right.find("\r\n") + 1])
-            context = joined(right, cuts, frame_bytes, limit)
-            story = f"{story}, joined at {cuts}"
         low, high = (random.randrange(len(right) + 1) for _ in range(2))
         for number in range(5):
             here, mine, so_far = right, context, story

@@ -6,7 +6,6 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -16,43 +15,28 @@ from monocontext import Monocontext, publish
 from monocontext.engine import reader
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import SimulatedWorkers
-from monocontext.text import derived, rope, splitting
+from monocontext.text import derived, splitting
 from monocontext.text import lazy_lists as splits
 from monocontext.text import windows as search
 from monocontext.text.lazy_lists import LazyList
 from monocontext.text.monocontext import MATERIALIZE_LIMIT
-from monocontext.text.rope import Rope, literal
-from monocontext.text.source import Span
 
-_SURROGATES = re.compile("([\ud800-\udfff]+)")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-def stored(text: str, frame_bytes: int = 3, limit: int = MATERIALIZE_LIMIT, cache_bytes: int = 1 << 20) -> Monocontext:
+def stored(text: str, frame_bytes: int = 3, limit: int = MATERIALIZE_LIMIT, cache_bytes: int = 1 << 20) -> Any:
     """The text in memory, in frames of so many bytes; no thread has a part in reading it.
 
-    Lone surrogates have no UTF-8 form, so no store holds them: they come in as the literals of a rope.
+    Lone surrogates have no UTF-8 form, so no store holds them: such a text stays a `str`.
     """
     if _SURROGATES.search(text):
-        parts = [
-            literal(part) if number % 2 else stored(part, frame_bytes, limit, cache_bytes).span
-            for number, part in enumerate(_SURROGATES.split(text))
-        ]
-        joined = Rope(parts)
-        return Monocontext._of(Span(joined, 0, joined.characters), limit)
+        return text
     name = uuid.uuid4().hex
     store = MemoryStore(name)
     publish(text, store, frame_bytes=frame_bytes, segment_bytes=3 * frame_bytes, codec="raw")
     forget(name)
     workers = SimulatedWorkers(lambda request: 0.0)
     return Monocontext.open(store, materialize_limit=limit, cache_bytes=cache_bytes, workers=workers)
-
-
-def joined(text: str, cuts: Sequence[int], frame_bytes: int, limit: int) -> Monocontext:
-    """The text as contexts one after another, cut at `cuts`."""
-    edges = [0, *cuts, len(text)]
-    parts = [stored(text[low:high], frame_bytes, limit).span for low, high in pairwise(edges)]
-    whole = Rope(parts)
-    return Monocontext._of(Span(whole, 0, whole.characters), limit)
 
 
 @contextmanager
@@ -62,10 +46,8 @@ def small_pieces(random: Random) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(splits, "CHECKPOINT_EVERY", random.choice((1, 2, 3, 4096)))
         patch.setattr(splits, "CHECKPOINT_CHARACTERS", apart.choice((1, 5, 1 << 18)))
-        patch.setattr(splits, "DENSE", apart.choice((0, 2, 1 << 30)))
         patch.setattr(splitting, "MAX_WAIT_CHARACTERS", random.choice((0, 1, 2, 5, 8 << 20)))
-        patch.setattr(derived, "PIECE_CHARACTERS", random.choice((1, 2, 3, 1 << 18)))
-        patch.setattr(rope, "FLAT_CHARACTERS", random.choice((0, 1, 4, 1 << 16)))
+        patch.setattr(derived, "SEGMENT_CHARACTERS", random.choice((1, 2, 3, 1 << 18)))
         patch.setattr(search, "SHORT_NEEDLE", apart.choice((1, 2, 1 << 12)))
         patch.setattr(search, "FEW", apart.choice((0, 1, 100)))
         patch.setattr(reader, "FIRST_BATCH_BYTES", random.choice((1, 7, 1 << 20)))

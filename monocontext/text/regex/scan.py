@@ -1,0 +1,175 @@
+r"""Find the matches of a pattern in a text that is read in windows. They equal those of `re` on the whole text.
+
+There are three ways, and the first that applies is taken:
+- Matches have a bounded reach: windows overlap by it, and a window decides the matches that begin before the overlap.
+- No match goes over a newline: a window ends with a line, and decides all matches in its lines.
+- Otherwise the text must be one `str`, up to the limit.
+
+A window also has the characters before it that the engine looks at, so it never takes an edge for the beginning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from monocontext.engine.candidates import Candidates
+from monocontext.errors import ContextTooLarge
+from monocontext.text.regex.plan import Plan
+from monocontext.text.source import Span
+from monocontext.text.windows import Window
+
+WINDOW = 1 << 20
+"""Characters that are searched at once. At this size neither the edges of a window nor its memory cost much."""
+FIRST_WINDOW = 1 << 15
+"""Characters of the first window: `search` often succeeds near its start."""
+
+Found = tuple[re.Match[str], int]
+"""A match in a window, and the character of the text at which the window begins."""
+
+
+def scan(plan: Plan, span: Span, limit: int, pos: int, end: int, *, narrow: bool) -> Iterator[Found]:
+    """The matches from character `pos` on, as if the text ended at `end`, in order.
+
+    `narrow`: the caller may stop early, so read no more ahead than it takes. Raises `ContextTooLarge` for a window
+    above the limit. GETs: those of the frames in which a match may begin, and of their neighbours.
+    """
+    candidates = span.candidates(plan.query, pos, end, plan.within_line)
+    if candidates is not None and not candidates.runs:
+        return
+    if not plan.streams:
+        yield from _scan_whole(plan, span, limit, pos, end)
+        return
+    text = _Text(span, max(0, pos - plan.left), end, plan, candidates, eager=not narrow)
+    if candidates is None:
+        yield from _scan_region(plan, text, limit, pos, end)
+        return
+    reached = pos
+    for region in candidates.regions():
+        start, stop = max(region.start - span.start, reached), region.stop - span.start
+        candidates.looked_at(region.frames)
+        if region.begins_line and 0 < start == region.start - span.start and plan.left == 1:
+            text.assume_newline(start - 1)  # saves a read of the frame before
+        for found, base in _scan_region(plan, text, limit, start, stop):
+            candidates.found(span.start + base + found.start())
+            reached = base + found.end()
+            yield found, base
+        reached = max(reached, stop)
+
+
+def _scan_whole(plan: Plan, span: Span, limit: int, pos: int, end: int) -> Iterator[Found]:
+    base = max(0, pos - plan.left)
+    if end - pos > limit:
+        raise _too_large(plan, pos, limit)
+    return ((match, base) for match in plan.real.finditer(span.read(base, end), pos - base))
+
+
+def _scan_region(plan: Plan, text: _Text, limit: int, at: int, stop: int) -> Iterator[Found]:
+    """The matches that begin in [at, stop). All that begin before `at` are known."""
+    size, most = min(FIRST_WINDOW, WINDOW), stop
+    # Candidates often end with a line: then the frame after them is not needed.
+    reach = None if text.has_gaps and plan.within_line else plan.reach
+    while at < stop or stop == text.stop:
+        base, high = max(0, at - plan.left), min(at + size, most)
+        window = text.read(base, high + (reach or 0))
+        decided, is_last = high - base, base + len(window) >= text.stop
+        if is_last:
+            decided = len(window) + 1
+        elif reach is None:
+            decided = window.rfind("\n", at - base) + 1
+            if not decided:  # the line is longer, and may go on after the region
+                reach = plan.reach
+                if reach is None and size >= max(limit, WINDOW):
+                    raise _too_large(plan, at, limit)
+                if reach is None:
+                    size *= 2
+                    most = max(stop, at + size)
+                continue
+            window = window[:decided] + "\n"  # in place of the next character, which no match depends on
+        if plan.literal in window:
+            for match in plan.real.finditer(window, at - base):
+                if match.start() >= decided:
+                    break
+                yield match, base
+                at = base + match.end()
+        if is_last:
+            return
+        at = max(at, base + decided)
+        size, most = min(2 * size, WINDOW), stop
+
+
+def match_at(plan: Plan, span: Span, limit: int, pos: int, end: int, *, full: bool) -> Found | None:
+    """The match at `pos`, or with `full` the match of all of [pos, end), or None; reads as far as it takes to decide.
+
+    Raises `ContextTooLarge` where that is above the limit.
+    """
+    base, stop = max(0, pos - plan.left), end
+    is_in_line = plan.reach is None and plan.within_line
+    if is_in_line and (newline := span.find("\n", pos, end)) >= 0:
+        stop = newline + 1
+    elif plan.reach is not None:
+        stop = min(pos + plan.reach, end)
+    if full and stop < end:
+        return None  # a match does not go on after `stop`
+    if stop - pos > max(limit, WINDOW):
+        raise _too_large(plan, pos, limit)
+    window = span.read(base, stop) + ("\n" if is_in_line and stop < end else "")
+    found = (plan.real.fullmatch if full else plan.real.match)(window, pos - base)
+    return (found, base) if found else None
+
+
+class _Text:
+    """Characters [start, stop) of a span, as windows that move forward. It keeps the characters of the last window,
+    which the next one may need again."""
+
+    def __init__(self, span: Span, start: int, stop: int, plan: Plan, candidates: Candidates | None, *, eager: bool):
+        self._span = span
+        self.stop = stop
+        self.has_gaps = candidates is not None
+        only = candidates.with_neighbours(plan.within_line) if candidates is not None else None
+        needles = None if eager else (plan.literal,) if plan.literal else ()
+        self._pieces = span.windows(start, stop, eager=eager, only=only, needles=needles)
+        """The text, in pieces of about a frame. Candidates leave some out."""
+        self._piece: Window | None = None
+        self._piece_text = ""
+        self._kept, self._start = "", start
+        """The last window, and its first character."""
+
+    def read(self, start: int, stop: int) -> str:
+        """Characters [start, stop), fewer at the end of the text. `start` must not decrease from call to call."""
+        stop = min(stop, self.stop)
+        parts = [self._kept[start - self._start : stop - self._start]]
+        at = start + len(parts[0])
+        while at < stop:
+            parts.append(self._read_some(at, stop))
+            at += len(parts[-1])
+        if len(parts) > 1:
+            self._kept, self._start = "".join(parts), start
+        return self._kept if len(parts) > 1 else parts[0]
+
+    def assume_newline(self, character: int) -> None:
+        """Take a newline for this character, just before the next window, instead of reading it."""
+        self._kept, self._start = "\n", character
+
+    def _read_some(self, at: int, stop: int) -> str:
+        """Some characters from `at` on, not beyond `stop`."""
+        first = self._span.start
+        while self._piece is None or self._piece.stop - first <= at:
+            self._piece = next(self._pieces, None)
+            if self._piece is None:
+                return self._span.read(at, stop)
+            self._piece_text = self._piece.text
+        start = self._piece.start - first
+        if start > at:  # a match reaches into a frame that the pieces leave out
+            return self._span.read(at, min(start, stop))
+        return self._piece_text[at - start : stop - start]
+
+
+def _too_large(plan: Plan, at: int, limit: int) -> ContextTooLarge:
+    """The error of a pattern that needs more text at once than the limit, with what to write instead."""
+    cause = "has a line of" if plan.streams else "may match over lines, and needs"
+    return ContextTooLarge(
+        f"re: the pattern {plan.real.pattern!r:.1000} {cause} more than {limit:,} characters (materialize_limit) from "
+        f"character {at:,} on: bound its repeats, such as .{{0,10000}}? for .*?, let it match within lines, such as "
+        f"[ \\t]* for \\s*, or search a part, such as context[{at}:{at + limit}]"
+    )

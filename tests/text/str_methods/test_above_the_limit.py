@@ -1,0 +1,129 @@
+"""Every method of `str` once above the limit: lazy and equal, or `ContextTooLarge`. Makes the table of the page.
+
+`python -m tests.text.str_methods.test_above_the_limit` writes the table into docs/semantics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext
+from monocontext.errors import ContextTooLarge
+from monocontext.text.lazy_lists import LazyList
+
+from .subject import read, stored
+
+PAGE = Path(__file__).parents[3] / "docs" / "semantics.md"
+BEGIN, END = "<!-- made by tests/text/str_methods/test_above_the_limit.py -->\n", "\n<!-- end -->"
+TEXT = "  Ab İ\tab é.\nab Σ x\n" * 40 + "tail "
+LIMIT = 100
+
+CALLS: dict[str, str] = {
+    "__add__": "t + 'x'", "__contains__": "'tail' in t", "__eq__": "t == t[:]", "__format__": "f'{t}'", "__ge__": "t >= 'x'",
+    "__getitem__": "t[3:]", "__gt__": "t > 'x'", "__hash__": "hash(t)", "__iter__": "list(t)", "__le__": "t <= 'x'",
+    "__len__": "len(t)", "__lt__": "t < 'x'", "__mod__": "t % ()", "__mul__": "t * 2", "__ne__": "t != 'x'",
+    "__rmul__": "2 * t", "__str__": "str(t)", "capitalize": "t.capitalize()", "casefold": "t.casefold()",
+    "center": "t.center(9999)", "count": "t.count('ab')", "encode": "t.encode()", "endswith": "t.endswith('tail ')",
+    "expandtabs": "t.expandtabs()", "find": "t.find('tail')", "format": "t.format()", "format_map": "t.format_map({})",
+    "index": "t.index('tail')", "join": "t.join(['a', 'b'])", "ljust": "t.ljust(9999)", "lower": "t.lower()",
+    "lstrip": "t.lstrip()", "partition": "t.partition('tail')", "removeprefix": "t.removeprefix(' ')",
+    "removesuffix": "t.removesuffix(' ')", "replace": "t.replace('ab', 'x')", "rfind": "t.rfind('Ab')",
+    "rindex": "t.rindex('Ab')", "rjust": "t.rjust(9999)", "rpartition": "t.rpartition('tail')", "rsplit": "t.rsplit()",
+    "rstrip": "t.rstrip()", "split": "t.split('\\n')", "splitlines": "t.splitlines()", "startswith": "t.startswith('  A')",
+    "strip": "t.strip()", "swapcase": "t.swapcase()", "title": "t.title()", "translate": "t.translate({97: 'b'})",
+    "upper": "t.upper()", "zfill": "t.zfill(9999)",
+    **{name: f"t.{name}()" for name in dir(str) if name.startswith("is")},
+}  # fmt: skip
+"""For each attribute of `str` an expression over a text `t`."""
+MORE = (
+    "t[::2]", "t.split()", "t.split('ab')", "t.split('ab', 2)", "t.split('\\n')[-1]", "t.splitlines()[1:3]",
+    "t.replace('a', 'b')", "t.replace('a', 'b', 1)", "t.lower().find('tail')", "f'{t:.20}'", "'-'.join(t)",
+    "t.lines[3]", "next(t.chunks(9))", "t.upper().replace('AB', '').count('X')", "t.lower().split('ab')[5:9]",
+)  # fmt: skip
+"""Forms that go another way; compared where a `str` has them."""
+LEFT_OUT = {
+    "__repr__": "one short line",
+    "__getnewargs__": "pickles",
+    "__sizeof__": "memory",
+    "__rmod__": "",
+    "maketrans": "",
+}
+KINDS = ("real", "lazy", "refused")
+
+
+def kind_of(code: str) -> str:
+    """How an expression ends above the limit, after its value was compared with that of the `str`."""
+    names: dict[str, Any] = {"t": stored(TEXT, 50, LIMIT)}
+    try:
+        found = eval(code, names)
+    except ContextTooLarge as error:
+        found = error
+    if isinstance(found, ContextTooLarge):
+        assert str(found).partition(": ")[2], found  # it says what to write
+        return "refused"
+    if "t.lines" not in code and "t.chunks" not in code:
+        assert read(found) == read(eval(code, {"t": TEXT})), code
+    parts = found if isinstance(found, tuple | list) else [found]
+    return "lazy" if any(isinstance(part, Monocontext | LazyList) for part in parts) else "real"
+
+
+def table() -> str:
+    """The expressions of each kind."""
+    kinds: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for code in (*CALLS.values(), *MORE):
+        kinds[kind_of(code)].append(code.replace("|", "\\|"))
+    rows = [f"| {kind} | {', '.join(f'`{code}`' for code in sorted(codes))} |" for kind, codes in kinds.items()]
+    return "\n".join(["| above the limit | |", "|---|---|", *rows])
+
+
+def test_every_attribute_of_str_is_tried() -> None:
+    own = {name for name in dir(str) if getattr(str, name) is not getattr(object, name, None)}
+    own -= {"__new__", "__doc__", "__getattribute__", "__init_subclass__", "__subclasshook__"}
+    assert own == {*CALLS, *LEFT_OUT}
+
+
+@pytest.mark.parametrize("code", [*CALLS.values(), *MORE])
+def test_below_the_limit_it_is_the_strs_own(code: str) -> None:
+    if "t.lines" not in code and "t.chunks" not in code:
+        found, expected = (eval(code, {"t": text}) for text in (stored(TEXT, 50), TEXT))
+        assert (type(found), found) == (type(expected), expected)
+
+
+def test_the_page_has_the_table() -> None:
+    """Each expression is evaluated above the limit and compared; the page says how it ends."""
+    assert PAGE.read_text().partition(BEGIN)[2].partition(END)[0] == table()
+    assert len(PAGE.read_text().replace(table(), "").split()) <= 1000
+
+
+REFUSED_ON_STR: list[Callable[[Any], Any]] = [
+    lambda t: t.find(3), lambda t: t.split(""), lambda t: t.index("absent"), lambda t: t[10**9], lambda t: t["a"],
+    lambda t: t.startswith(3), lambda t: t + 3, lambda t: t.partition(""), lambda t: 3 in t, lambda t: t.split(",", "x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [LIMIT, 1 << 20])
+def test_errors_are_those_of_str(limit: int) -> None:
+    for call in REFUSED_ON_STR:
+        with pytest.raises(Exception) as expected:  # noqa: PT011
+            call(TEXT)
+        with pytest.raises(expected.type):
+            call(stored(TEXT, 50, limit))
+
+
+def test_a_text_is_no_file() -> None:
+    text = stored(TEXT, 50, LIMIT)
+    assert not hasattr(text, "read")
+    assert text.substring(2, 9) == TEXT[2:9]
+    with pytest.raises(ContextTooLarge):
+        text.substring(0, LIMIT + 1)
+
+
+if __name__ == "__main__":
+    page = PAGE.read_text()
+    before, _, rest = page.partition(BEGIN)
+    assert END in rest
+    PAGE.write_text(f"{before}{BEGIN}{table()}{END}{rest.partition(END)[2]}")
