@@ -117,9 +117,10 @@ def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str
             begin = at = _skip_gap(text, closing.end()) if closing else len(text)
     said = "".join(answer) + text[begin:]
     said = _without_end_tokens(said.lstrip("\n") if thinking else said)
+    thinking = [_without_end_tokens(part.strip()) for part in thinking]
     if box := _BOX.match(said):
         said = said[box.end() :]
-    return said, "\n\n".join(filter(None, (_without_end_tokens(part.strip()) for part in thinking)))
+    return said, "\n\n".join(filter(None, thinking))
 
 
 class AnswerStream:
@@ -234,6 +235,8 @@ def _skip_gap(text: str, at: int) -> int:
 
 def _without_end_tokens(text: str) -> str:
     kept = text.rstrip()
+    if not kept.endswith(_END_TOKENS):
+        return text
     while end := next((each for each in _END_TOKENS if kept.endswith(each)), None):
         rest = kept.removesuffix(end)
         if rest[-1:] in (" ", "\t") or (end == "</s>" and (not rest or "<s>" in rest)):

@@ -163,7 +163,7 @@ def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
     name = ""
     for line in _read_lines(pieces):
         if not line:
-            if data:
+            if data or name == "error":
                 yield Event("\n".join(data), name)
             data, name = [], ""
         elif line.startswith(":"):
@@ -179,7 +179,7 @@ def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
                 yield Event(value, "error")
             elif field not in ("id", "retry") and line.strip():
                 data, name = [line] if name != "error" else [*data, line], "error"
-    if data:
+    if data or name == "error":
         yield Event("\n".join(data), name)
 
 

@@ -303,6 +303,7 @@ for _name, _line, _words in (
     ("`event: error` with `{}`", "event: error\ndata: {}", "an error without words"),
     ("`event: error` with null", "event: error\ndata: null", "an error without words"),
     ("`event: error` with words", "event: error\ndata: fell over", "fell over"),
+    ("`event: error` alone", "event: error", "without words"),
     ("`event: error` without data", "event: error\ndata:", "without words"),
     ("a line of JSON", '{"error": {"message": "fell over", "code": 500}}', "fell over"),
     ("JSON in several lines", '{\n  "error": {\n    "message": "fell over"\n  }\n}', "fell over"),
