@@ -72,6 +72,8 @@ class TextFinal:
     """Whether no other parenthesis may close it."""
     ends_line: bool = field(default=True, compare=False)
     """Whether nothing stands behind it on its line."""
+    beside_code: bool = field(default=False, compare=False)
+    """Whether something that looks like code stands in its reply."""
 
 
 def call_of(inside: str) -> ast.Call | None:
@@ -167,8 +169,17 @@ def may_be_code(final: TextFinal) -> bool:
     return bool(final.call) or _BROKEN.match(final.text) is not None or _FIELD.search(final.text) is not None
 
 
+def holds_code(text: str, final: TextFinal) -> bool:
+    """Whether text beside an answer changes something, or does something with a name in the answer."""
+    names = "|".join(re.findall(r"[A-Za-z_]\w*", final.text)[:10]) or "=="
+    return (
+        re.search(rf"(?<![=!<>])[=＝](?!=)|<-|\bdel\b|\b(?:{names})\b\s*(?:\.\w+\(|\[|[-+*/%]\s*\d)", text) is not None
+    )
+
+
 def judge(final: TextFinal, variables: Collection[str], assigned: Collection[str]) -> bool | None:
-    """Whether an answer in words is code to run; None for one that is neither code nor an answer.
+    """Whether an answer in words is code to run; None for one that is neither code nor an answer, or that stands
+    beside code that did not run.
 
     `assigned`: names that code of the run assigns, in cells that failed, say. Running it shows the model what lacks.
     """
@@ -179,9 +190,12 @@ def judge(final: TextFinal, variables: Collection[str], assigned: Collection[str
         broken = _BROKEN.match(final.text)
         is_code = broken is not None and broken[1] in known | HELPERS and not _PROSE.search(_STRING.sub("", final.text))
         return None if is_code else False
-    nodes = list(ast.walk(parse(final.call)))[3:]  # without the call itself and its function
-    loaded = _loaded(final.call)
-    for node in nodes:
+    return (None if final.beside_code else True) if _is_code(final.call, known) else False
+
+
+def _is_code(call: str, known: Collection[str]) -> bool:
+    """Whether the arguments of a call can only be code, or are an expression over known names."""
+    for node in list(ast.walk(parse(call)))[3:]:  # without the call itself and its function
         match node:
             case ast.JoinedStr() | ast.Slice() | ast.Call(func=ast.Attribute(value=ast.Constant(value=str()))):
                 return True
@@ -191,11 +205,12 @@ def judge(final: TextFinal, variables: Collection[str], assigned: Collection[str
                 return True
             case ast.Call(func=ast.Name(id=name), args=[ast.Constant(), *_]) if hasattr(builtins, name):
                 return True
-            case ast.Subscript() | ast.Call() | ast.Attribute() if known & {
+            case ast.Subscript() | ast.Call() | ast.Attribute() if set(known) & {
                 each.id for each in ast.walk(node) if isinstance(each, ast.Name)
             }:
                 return True
-    return bool(loaded & known) and loaded <= known | set(dir(builtins))
+    loaded = _loaded(call)
+    return bool(loaded & set(known)) and loaded <= {*known, *dir(builtins)}
 
 
 def _loaded(call: str) -> set[str]:

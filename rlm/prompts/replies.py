@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from textwrap import dedent
 from typing import Any
@@ -147,7 +147,12 @@ def _parse(text: str, *, drafts: bool) -> ParsedReply:
             found += map(CodeBlock, _codes_of_json(part.code))
     if found and not (finals and faults.stands_alone(finals[-1], "\n".join(block.code for block in found))):
         return ParsedReply(tuple(found), None, words, own_text)
-    return ParsedReply((), finals[-1] if finals else None, words, own_text, faults.explain(own_text, hidden, finals))
+    fault = faults.explain(own_text, hidden, finals)
+    if not finals:
+        return ParsedReply((), None, words, own_text, fault)
+    start, stop = finals[-1].span
+    beside_code = faults.holds_code(f"{own_text[:start]}\n{own_text[stop:]}", finals[-1])
+    return ParsedReply((), replace(finals[-1], beside_code=beside_code), words, own_text, fault)
 
 
 def _read_parts(lines: list[str], drafts: bool) -> Iterator[_Part]:

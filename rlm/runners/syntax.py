@@ -28,17 +28,21 @@ def acts(code: str) -> bool:
     """Whether code compiles and does something: assigns, imports, loops, defines, calls a method, a known function or
     one written as code is, or reads a part of `context`.
 
-    A reply of `FINAL(...)` alone does not: it is text.
+    A reply of `FINAL(...)` alone does not, nor one with statements behind it: it is text.
     """
     try:
-        body = [statement for statement in parse(code).body if not _is_final(statement)]
+        body = parse(code).body
     except SyntaxError:
+        return False
+    while body and _is_final(body[-1]):
+        body.pop()
+    if any(map(_is_final, body)):
         return False
     for node in (node for statement in body for node in ast.walk(statement)):
         match node:
             case ast.Assign() | ast.AugAssign() | ast.NamedExpr() | ast.For() | ast.With() | ast.FunctionDef():
                 return True
-            case ast.Import() | ast.ImportFrom() | ast.AnnAssign(value=ast.expr()) | ast.Call(func=ast.Attribute()):
+            case ast.Import() | ast.ImportFrom() | ast.Call(func=ast.Attribute()):
                 return True
             case ast.Call(func=ast.Name(id=name)) if name in _KNOWN or _is_written_as_code(code, node):
                 return True
