@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,9 +33,6 @@ class Setting:
     about: str
     variables: tuple[str, ...] = ()
     """Variables of the environment that override the file."""
-    kind: type[str | int | float] = str
-    least: int = 0
-    """The minimum of a number, as for its flag."""
 
     @property
     def is_url(self) -> bool:
@@ -61,18 +57,9 @@ SETTINGS = {
         ),
         Setting("sessions.url", "the archive of sessions", ("MONOCONTEXT_URL",)),
         Setting("volumes.url", "the URL of volumes", ("MONOCONTEXT_VOLUMES",)),
-        Setting("models.model", "the root model of `rlm`, as MAKER:NAME or NAME"),
-        Setting("models.sub_model", "the model of sub-calls"),
-        Setting("models.cache_dir", "folder that keeps answers of sub-calls"),
-        Setting("openai.base_url", "endpoint of OpenAI's models", ("OPENAI_BASE_URL",)),
-        Setting("anthropic.base_url", "endpoint of Anthropic's models", ("ANTHROPIC_BASE_URL",)),
-        Setting("limits.max_calls", "calls of models in a run", kind=int, least=1),
-        Setting("limits.max_tokens", "tokens in a run, in and out", kind=int, least=1),
-        Setting("limits.max_dollars", "dollars of a run", kind=float),
-        Setting("limits.max_seconds", "wall clock of a question", kind=float),
     )
 }
-"""All settings by key, including those of `rlm`: both programs read one file."""
+"""All settings by key. What models cost and where they are is told by arguments and variables alone."""
 
 _SECRET = re.compile(r"(?!max_).*(key|token|secret|password|credential|authorization)", re.IGNORECASE)
 """Names of settings that look like credentials; `max_tokens` does not."""
@@ -132,7 +119,7 @@ def _parse(path: Path, data: bytes) -> Mapping[str, Any]:
         for name, value in values.items() if isinstance(values, dict) else [("", values)]:
             key = f"{table}.{name}" if name else table
             _check_setting(path, key, value)
-            found[key] = SETTINGS[key].kind(value)
+            found[key] = value
     return found
 
 
@@ -149,21 +136,16 @@ def _check_setting(path: Path, key: str, value: object) -> None:
         )
         raise MonocontextError(f"{path}: unknown setting {key}{near}")
     setting = SETTINGS[key]
-    kinds: tuple[type, ...] = (int, float) if setting.kind is float else (setting.kind,)
-    if not isinstance(value, kinds) or isinstance(value, bool):
-        wanted = {str: "a text in quotes", int: "a whole number", float: "a number"}[setting.kind]
-        raise MonocontextError(f"{path}: {key} must be {wanted}, not {type(value).__name__}")
-    if isinstance(value, str):
-        if not value:
-            raise MonocontextError(f"{path}: {key} is empty")
-        if setting.is_url and (_LOGIN_IN_URL.match(value) or "?" in value):
-            raise MonocontextError(
-                f"{path}: {key}: a URL in this file must not contain a password or a query (?...); see "
-                f"`monocontext help credentials`"
-            )
-        try:
-            urlsplit(value if setting.is_url else "")
-        except ValueError as error:
-            raise MonocontextError(f"{path}: {key} is not a URL: {error}") from None
-    elif isinstance(value, int | float) and not setting.least <= value <= sys.float_info.max:
-        raise MonocontextError(f"{path}: {key} must be a finite number of at least {setting.least}")
+    if not isinstance(value, str):
+        raise MonocontextError(f"{path}: {key} must be a text in quotes, not {type(value).__name__}")
+    if not value:
+        raise MonocontextError(f"{path}: {key} is empty")
+    if setting.is_url and (_LOGIN_IN_URL.match(value) or "?" in value):
+        raise MonocontextError(
+            f"{path}: {key}: a URL in this file must not contain a password or a query (?...); see "
+            f"`monocontext help credentials`"
+        )
+    try:
+        urlsplit(value if setting.is_url else "")
+    except ValueError as error:
+        raise MonocontextError(f"{path}: {key} is not a URL: {error}") from None

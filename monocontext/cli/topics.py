@@ -27,7 +27,7 @@ Keys come from the environment and from the files of their makers, never from `c
 - Models: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, or what another maker's SDK reads."""
 
 _CONFIG = """\
-`config.toml` holds defaults of the commands `monocontext` and `rlm`. A flag overrides a variable of the environment,
+`config.toml` holds defaults for where texts are. A flag overrides a variable of the environment,
 the variable overrides the file, and the file overrides built-in defaults, which for S3 include the AWS configuration.
 The library for Python never reads the file.
 
@@ -39,20 +39,12 @@ repository that you cloned could send your text and your keys elsewhere.
     [s3]
     endpoint = "https://s3.example.com"
 
-    [models]
-    model = "anthropic:claude-sonnet-5-5"
-
-    [limits]
-    max_dollars = 2.50
-
 It may hold these settings, but no keys (see `help credentials`):
 
 {settings}
 
-The model and the sub-model belong together: `--preset`, `--base-url`, or a flag that names another maker, overrides
-both. A `base_url` is for the models of its maker alone. `rlm demo` reads no file, nor do the uploads of hooks:
-`hooks install` writes what it finds into their settings. `rlm compile`, which hooks with `--compile` start, reads
-it."""
+Uploads of hooks read no file: `hooks install` writes what it finds into their settings. Models and limits of `rlm` are
+told by arguments and by variables of the environment alone."""
 
 _VARIABLES = {
     "AWS_...": "keys, profile, region and endpoint, as boto3 reads them",

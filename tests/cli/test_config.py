@@ -93,7 +93,7 @@ def test_archive_and_volumes(cli: Cli, home: Path) -> None:
 
 
 def test_show_says_where_each_value_comes_from(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    write('[s3]\nregion = "eu-west-1"\nprofile = "mine"\n[limits]\nmax_dollars = 2\n')
+    write('[s3]\nregion = "eu-west-1"\nprofile = "mine"\n')
     monkeypatch.setenv("AWS_ENDPOINT_URL", "https://user:hunter2@s3.example.com/?token=hunter3")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAHUNTER4")
     told = cli("config", "show", "--json").fine().out
@@ -101,11 +101,10 @@ def test_show_says_where_each_value_comes_from(cli: Cli, monkeypatch: pytest.Mon
     assert list(rows) == list(SETTINGS)
     file = str(config_path())
     assert rows["s3.region"] == {"key": "s3.region", "value": "eu-west-1", "from": file}
-    assert rows["limits.max_dollars"] == {"key": "limits.max_dollars", "value": 2.0, "from": file}
     assert rows["s3.endpoint"]["from"] == "AWS_ENDPOINT_URL"
     assert rows["s3.endpoint"]["value"] == "https://s3.example.com/"
     assert rows["s3.profile"] == {"key": "s3.profile", "value": None, "from": "AWS_ACCESS_KEY_ID"}
-    assert rows["models.model"] == {"key": "models.model", "value": None, "from": None}
+    assert rows["volumes.url"] == {"key": "volumes.url", "value": None, "from": None}
     plain = cli("config", "show").fine().out
     assert not re.search("hunter", told + plain, re.IGNORECASE)
     assert f"eu-west-1  ({file})" in plain
@@ -119,34 +118,24 @@ def test_show_says_where_each_value_comes_from(cli: Cli, monkeypatch: pytest.Mon
         ('[s3]\naws_secret_access_key = "hunter2"\n', ["this file must not contain API keys"]),
         ('[mcp]\ntoken = "hunter2"\n', ["this file must not contain API keys"]),
         (
-            '[openai]\nbase_url = "https://me:hunter2@x/v1"\n',
-            ["openai.base_url: a URL in this file must not contain a password"],
+            '[sessions]\nurl = "https://me:hunter2@x/v1"\n',
+            ["sessions.url: a URL in this file must not contain a password"],
         ),
         (
-            '[openai]\nbase_url = "me:hunter2@x/v1"\n',
-            ["openai.base_url: a URL in this file must not contain a password"],
+            '[sessions]\nurl = "me:hunter2@x/v1"\n',
+            ["sessions.url: a URL in this file must not contain a password"],
         ),
         (
             '[s3]\nendpoint = "https://x/?token=hunter2"\n',
             ["s3.endpoint: a URL in this file must not contain a password"],
         ),
-        ('[openai]\nbase_url = "http://[::1"\n', ["openai.base_url is not a URL: Invalid IPv6 URL"]),
+        ('[sessions]\nurl = "http://[::1"\n', ["sessions.url is not a URL: Invalid IPv6 URL"]),
         ('[s3]\nendpoint = ["hunter2"]\n', ["s3.endpoint must be a text in quotes, not list"]),
         ('[s3]\nendpiont = "x"\n', ["unknown setting s3.endpiont: did you mean s3.endpoint?"]),
         ('endpoint = "x"\n', ["unknown setting endpoint: did you mean s3.endpoint?"]),
-        ("[limit]\nmax_dollars = 1\n", ["unknown setting limit.max_dollars: did you mean limits.max_dollars?"]),
         ('[colours]\nshade = "x"\n', ["unknown setting colours.shade: settings are s3.endpoint, "]),
-        ('[limits]\nmax_dollars = "2"\n', ["limits.max_dollars must be a number, not str"]),
-        ("[limits]\nmax_calls = 2.5\n", ["limits.max_calls must be a whole number, not float"]),
-        ("[limits]\nmax_calls = true\n", ["limits.max_calls must be a whole number, not bool"]),
-        ("[limits]\nmax_dollars = -1\n", ["limits.max_dollars must be a finite number of at least 0"]),
         ("[s3]\nregion = 1\n", ["s3.region must be a text in quotes, not int"]),
         ('[s3]\nregion = ""\n', ["s3.region is empty"]),
-        ("[limits]\nmax_calls = 0\n", ["limits.max_calls must be a finite number of at least 1"]),
-        ("[limits]\nmax_tokens = 0\n", ["limits.max_tokens must be a finite number of at least 1"]),
-        ("[limits]\nmax_dollars = inf\n", ["limits.max_dollars must be a finite number of at least 0"]),
-        ("[limits]\nmax_seconds = nan\n", ["limits.max_seconds must be a finite number of at least 0"]),
-        (f"[limits]\nmax_dollars = {'1' * 400}\n", ["limits.max_dollars must be a finite number of at least 0"]),
         ("[s3\n", ["is not TOML"]),
     ],
 )
