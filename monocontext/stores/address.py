@@ -15,6 +15,16 @@ Scheme = str
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _MISTAKE = re.compile(r"(?:(?P<scheme>s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):")
 """The start of a common mistake: `s3:bucket/key`, or the ARN of a bucket."""
+_CHAINED = re.compile(r"[A-Za-z][\w+.-]*:[^/]*://")
+"""The start of what is a URL, but of no known form: fsspec's `simplecache::http://host`."""
+_LOGIN = re.compile(r"(:/+)(?:[^/@:]*:.*|[^/@]*)@", re.DOTALL)
+"""A user, a password or a token before a host; a password may contain `/` and `@`."""
+_SECRET_PARAMETER = re.compile(
+    r"((?<=[?&;#])(?:sig|signature|code|pwd|auth|x-(?:amz|goog|ms|oss)-[\w-]+|awsaccesskeyid|googleaccessid"
+    r"|[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|credentials?|api-?_?key|access-?_?key|signature))=)[^&;#\s]+",
+    re.IGNORECASE,
+)
+"""A parameter of a URL whose value lets its bearer in, such as those of a signed URL."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 """The start of a Windows path: a drive letter, or a network share."""
 _PLACES = {
@@ -27,7 +37,7 @@ _PLACES = {
 _PLACES["http"] = _PLACES["https"]
 _FSSPEC = re.compile(r"fsspec\+[a-z0-9.-]+|hf")
 _FSSPEC_PLACE = r"(?:[^@:]+@)?[^@]*"
-"""A host with an optional user, a bucket, or nothing. A URL with a password is refused."""
+"""A host with an optional user, a bucket, or nothing."""
 _ALIASES: dict[str, Scheme] = {"gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
 _FORMS = (
     "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, https://host/path, file:///directory, "
@@ -54,17 +64,24 @@ class Address:
 
 
 def parse(url: str | os.PathLike[str]) -> Address:
-    """Parse the URL or the path of a place. Raises `InvalidUrl`, whose message names the valid forms."""
+    """Parse the URL or the path of a place. Raises `InvalidUrl`, whose message names the valid forms.
+
+    A URL with a password or a secret parameter is refused, and no message shows it: what is not in an address can
+    neither be printed nor stored with it.
+    """
     text = os.fspath(url)
     if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidUrl(f"not a URL or a path: {text!r}; expected {_FORMS}")
+        raise InvalidUrl(f"not a URL or a path: {without_secrets(str(text))!r}; expected {_FORMS}")
     if _WINDOWS.match(text):
         return _windows_directory(text, text)
     found = None if isinstance(url, os.PathLike) else _SCHEME.match(text)  # a path object is never a URL
     if found is None:
         if isinstance(url, str) and (mistake := _MISTAKE.match(text)):
             meant = f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}"
-            raise InvalidUrl(f"not a URL or a path: {text!r}; did you mean {meant}?")
+            shown, meant = without_secrets(text), without_secrets(meant)
+            raise InvalidUrl(f"not a URL or a path: {shown!r}; did you mean {meant}?")
+        if isinstance(url, str) and _CHAINED.match(text):
+            raise InvalidUrl(f"not a URL: {without_secrets(text)!r}; expected {_FORMS}")
         return _directory(os.path.expanduser(text))
     scheme, rest = found[1].lower(), text[found.end() - 1 :]
     if scheme == "file":
@@ -72,37 +89,40 @@ def parse(url: str | os.PathLike[str]) -> Address:
     name = _ALIASES.get(scheme, scheme)
     is_fsspec = _FSSPEC.fullmatch(name) is not None
     if not is_fsspec and name not in _PLACES:
-        raise InvalidUrl(f"unknown scheme in the URL {_without_login(text)!r}; expected {_FORMS}")
+        raise InvalidUrl(f"unknown scheme in the URL {without_secrets(text)!r}; expected {_FORMS}")
     if not rest.startswith("//"):
-        shown, meant = _without_login(text), _without_login(f"{scheme}:/{rest}")
+        shown, meant = without_secrets(text), without_secrets(f"{scheme}:/{rest}")
         raise InvalidUrl(f"not a URL or a path: {shown!r}; did you mean {meant}?")
     place, _, path = rest[2:].partition("/")
     what, valid = ("place", _FSSPEC_PLACE) if is_fsspec else _PLACES[name]
     if not place and not is_fsspec:
-        raise InvalidUrl(f"no {what} in {_without_login(text)!r}; expected {_FORMS}")
+        raise InvalidUrl(f"no {what} in {without_secrets(text)!r}; expected {_FORMS}")
     if not re.fullmatch(valid, place):
-        shown = _without_login(text)
+        shown = without_secrets(text)
         if is_fsspec and shown != text:
             raise InvalidUrl("the URL must not contain a password: give it to fsspec in its own configuration")
         if "@" in place and name in ("http", "https"):
             raise InvalidUrl("the URL must not contain a user or a password")
         raise InvalidUrl(f"not a {what} name: " + (repr(shown) if shown != text else f"{place!r} in {text!r}"))
+    query = re.search("[?#]", rest) if name != "memory" else None
+    if query and (secret := _SECRET_PARAMETER.search(rest, query.start())):
+        raise InvalidUrl(f"the URL must not contain credentials ({secret[1]}***): give them in options")
     path = path.removesuffix("/")
     if path:
         check_key(path)
     return Address(name, place, path)
 
 
-def _without_login(url: str) -> str:
-    """A URL for a message, without a user and a password. The password may contain `/` and `@`."""
-    return re.sub(r"(:/+)[^/@:]*:.*@", r"\1***@", url, flags=re.DOTALL)
+def without_secrets(url: str) -> str:
+    """A URL for a message: without user and password, and without the values of secret parameters."""
+    return _SECRET_PARAMETER.sub(r"\1***", _LOGIN.sub(r"\1***@", url))
 
 
 def _file_url(text: str, rest: str) -> Address:
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
         if host not in ("", "localhost") or not slash:
-            raise InvalidUrl(f"a file URL must not name a host: {_without_login(text)!r}; write file:///directory")
+            raise InvalidUrl(f"a file URL must not name a host: {without_secrets(text)!r}; write file:///directory")
         rest = "/" + path
     from urllib.parse import unquote_to_bytes
 

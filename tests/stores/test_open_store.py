@@ -12,6 +12,7 @@ import pytest
 
 from monocontext.errors import InvalidUrl, NotFound, NotPicklable
 from monocontext.stores import is_within, open_store, split_object
+from monocontext.stores.address import parse
 from monocontext.stores.memory import MemoryStore, forget
 
 
@@ -146,12 +147,44 @@ def test_split_object(url: str, root: str, key: str) -> None:
         "s3://me:secret@bucket/x",
         "ftp://me:secret@host/x",
         "file://me:secret@host/x",
+        "https://host/x?sig=secret",
+        "https://host/x?a=1&X-Amz-Signature=secret&b=2",
+        "https://host/x?token=secret",
+        "https://host/x?access_token=secret#y",
+        "https://host/x?y=1;refresh_token=secret",
+        "s3://bucket/x?X-Amz-Security-Token=secret",
+        "gs://bucket/x?GoogleAccessId=secret",
+        "az://container/x?sv=1&sig=secret",
+        "fsspec+https://host/x?apikey=secret",
+        "ftp://host/x?password=secret",
+        "https:/host/x?sig=secret",
+        "s3:bucket/x?sig=secret",
+        "gs://secret@bucket/x",
+        "s3://secret@bucket/x",
+        "fsspec+simplecache::http://bob:secret@host/x",
+        "fsspec+simplecache::http://host/x?token=secret",
+        "simplecache::s3://secret@host/x",
+        "https://host/\0?sig=secret",
     ],
 )
 def test_no_message_shows_a_password(url: str) -> None:
     with pytest.raises(InvalidUrl) as caught:
         open_store(url)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://host/x?page=2", "s3://bucket/x?versionId=3", "gs://buck/token=x", "s3://bucket/a&sig=b"]
+)
+def test_a_url_without_a_secret_is_valid(url: str) -> None:
+    assert str(parse(url)) == url
+
+
+def test_a_chained_url_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidUrl, match=r"^not a URL: 'fsspec\+simplecache::http://\*\*\*@host/x'; expected"):
+        open_store("fsspec+simplecache::http://bob:secret@host/x").put("a", b"x")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_url_with_a_password_is_named_as_such() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from monocontext.errors import InvalidUrl
 from monocontext.records import dataclass
+from monocontext.stores.address import without_secrets
 
 TRANSPORTS = ("own", "boto3")
 
@@ -31,7 +32,8 @@ class S3Options:
         if self.transport not in TRANSPORTS:
             raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
         if self.endpoint is not None and not _is_url(self.endpoint):
-            raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {self.endpoint!r}")
+            shown = without_secrets(self.endpoint)
+            raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {shown!r}")
         if self.region is not None and not (self.region.isascii() and self.region.isprintable()):
             raise InvalidUrl(f"region must be a name such as eu-west-1, not {self.region!r}")
 
