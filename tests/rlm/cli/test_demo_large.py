@@ -1,9 +1,9 @@
-"""The second act of the demo: 10 GB, of which a few megabytes are read."""
+"""The first act of the demo: 10 GB, of which a few megabytes are read."""
 
 from __future__ import annotations
 
 from monocontext.testing import SlowStore
-from rlm.cli import demo, demo_large
+from rlm.cli import demo_large
 from rlm.models.scripted import ScriptedLM
 from rlm.rlm import RLM
 
@@ -16,7 +16,3 @@ def test_a_log_of_ten_gigabytes_is_asked_for_a_few_megabytes() -> None:
     assert everything.bytes_read > 9.99e9
     assert lazy.gets <= 60
     assert lazy.bytes_read <= 4e6
-
-
-def test_the_log_has_its_full_size_unless_the_runner_is_wasm() -> None:
-    assert demo._log_bytes("local") == demo_large.SIZE_BYTES

@@ -269,7 +269,7 @@ def test_a_demo_whose_runner_is_not_here_says_so_before_it_stores_anything(
 ) -> None:
     monkeypatch.setattr("rlm.runners.process._working_way", {})
     monkeypatch.setattr("rlm.runners.process._start_worker", _refuse)
-    monkeypatch.setattr("rlm.cli.demo._server", lambda: pytest.fail("a server was started"))
+    monkeypatch.setattr("rlm.cli.demo.SeaweedServer", lambda: pytest.fail("a server was started"))
     result = cli.invoke(app, ["demo", "--runner", runner])
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
