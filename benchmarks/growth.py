@@ -16,6 +16,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.gc import gc
 
 Row = tuple[str, str, str, bool]
 """What was measured, its limit, the figure, and whether it is within the limit."""
@@ -46,55 +47,47 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def rows() -> Iterator[Row]:
-    """Appends that keep old generations, then appends that drop them."""
-    yield from _grow(None)
-    yield from _grow(0.0)
-
-
-def _grow(drop_older_than_seconds: float | None) -> Iterator[Row]:
+    """Appends, and `gc` after them."""
     random = Random(1)
     words = ["".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randrange(2, 10))) for _ in range(5000)]
     name = uuid.uuid4().hex
     store = CountingStore(MemoryStore(name, "context"))
-    root, largest, seconds = _append(store, random, words, APPENDS, drop_older_than_seconds)
+    root, largest, seconds = _append(store, random, words, APPENDS)
     text, stored = root.text_bytes, sum(info.size_bytes for info in store.list())
     times = f"{stored / text:.1f} x text of {text / 1e6:.1f} MB"
-    if drop_older_than_seconds is not None:
-        yield "stored, old generations dropped", "3 x + 5 MB", times, stored <= 3 * text + 5e6
-        yield _slowest("old generations dropped", seconds)
-    else:
-        tenth = min(_around(_fresh(random, words), 9) for _ in range(TIMES))
-        last = min(_around(seconds, APPENDS - 1 - 2 * NEAR * number) for number in range(TIMES))
-        yield (
-            "processor time of the last append",
-            "3 x the 10th",
-            f"{last / tenth:.1f} x ({last * 1e3:.2f} ms)",
-            last <= 3 * tenth,
-        )
-        yield _slowest("old generations kept", seconds)
-        yield "root without copies of text, largest", "8 KB", f"{largest:,} bytes", largest <= 8 << 10
-        yield "stored, old generations kept", "40 x", times, stored <= 40 * text
-        store.reset()
-        with Monocontext.open(store, cache_bytes=0) as context:
-            opened = len(store.log)
-            yield "open", "1 GET", f"{opened}", opened == 1
-            read = sum(len(piece) for piece in context.chunks())
-            gets = len(store.log) - opened
-            yield "a scan", "60 GETs", f"{gets}", gets <= 60 and read == root.characters
+    tenth = min(_around(_fresh(random, words), 9) for _ in range(TIMES))
+    last = min(_around(seconds, APPENDS - 1 - 2 * NEAR * number) for number in range(TIMES))
+    yield (
+        "processor time of the last append",
+        "3 x the 10th",
+        f"{last / tenth:.1f} x ({last * 1e3:.2f} ms)",
+        last <= 3 * tenth,
+    )
+    yield _slowest("appends", seconds)
+    yield "root without copies of text, largest", "8 KB", f"{largest:,} bytes", largest <= 8 << 10
+    yield "stored, all generations", "40 x", times, stored <= 40 * text
+    store.reset()
+    with Monocontext.open(store, cache_bytes=0) as context:
+        opened = len(store.log)
+        yield "open", "1 GET", f"{opened}", opened == 1
+        read = sum(len(piece) for piece in context.chunks())
+        gets = len(store.log) - opened
+        yield "a scan", "60 GETs", f"{gets}", gets <= 60 and read == root.characters
+    gc(store, older_than_seconds=0)
+    stored = sum(info.size_bytes for info in store.list())
+    yield "stored, after gc", "3 x + 5 MB", f"{stored / text:.1f} x", stored <= 3 * text + 5e6
     forget(name)
 
 
 def _fresh(random: Random, words: list[str]) -> list[float]:
     """The seconds of the first appends to a new text."""
     name = uuid.uuid4().hex
-    *_, seconds = _append(CountingStore(MemoryStore(name, "context")), random, words, 10 + NEAR, None)
+    *_, seconds = _append(CountingStore(MemoryStore(name, "context")), random, words, 10 + NEAR)
     forget(name)
     return seconds
 
 
-def _append(
-    store: CountingStore, random: Random, words: list[str], count: int, drop_older_than_seconds: float | None
-) -> tuple[Manifest, int, list[float]]:
+def _append(store: CountingStore, random: Random, words: list[str], count: int) -> tuple[Manifest, int, list[float]]:
     """Publish a piece and append `count` more.
 
     Returns the last root, the size of the largest root without its copies of text, and the seconds of each append.
@@ -103,7 +96,7 @@ def _append(
     for _ in range(count):
         piece = _piece(random, words)
         began = time.process_time()
-        root = append(piece, store, drop_older_than_seconds=drop_older_than_seconds)
+        root = append(piece, store)
         seconds.append(time.process_time() - began)
         store.reset()
         largest = max(largest, len(dataclasses.replace(root, text=b"", head="", tail="").to_bytes()))

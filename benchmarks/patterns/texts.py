@@ -23,7 +23,7 @@ from monocontext.format.index import FRAMES_PER_PAGE, FrameRun, encode_page, pag
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import PageRef
 from monocontext.testing import VirtualStore, virtual_context
-from monocontext.writing.reuse import segment_key
+from monocontext.writing.segments import segment_key
 
 FRAME_BYTES = 256 << 10
 WIDTH = 128

@@ -210,7 +210,7 @@ def cite(
 
 
 def _check_forgotten(url: str, texts: list[str], options: StoreOptions) -> None:
-    from monocontext.writing.upkeep.leftovers import find_leftovers
+    from monocontext.writing.upkeep.forget import find_leftovers
 
     left = find_leftovers(url, texts, store_options=options)
     for key in left:

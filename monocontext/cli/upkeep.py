@@ -6,7 +6,6 @@ import json
 from dataclasses import asdict
 from typing import Annotated
 
-from monocontext.cli.cluster import Dask
 from monocontext.cli.options import S3, Allow, AsJson, existing_options, parse_bytes, parse_seconds
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row
@@ -25,7 +24,6 @@ def compact(
     frame_bytes: FrameBytes = None,
     no_filters: NoFilters = False,
     allow: Allow = None,
-    dask: Dask = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -34,7 +32,7 @@ def compact(
     from monocontext.writing.upkeep.compact import compact as compact_context
 
     options = existing_options(url, s3)
-    with storing("compact", dask) as work:
+    with storing("compact", None) as work:
         manifest = compact_context(
             url,
             segment_bytes=segment_bytes,
@@ -42,7 +40,7 @@ def compact(
             filters=not no_filters,
             allow=allow or (),
             store_options=options,
-            **work,
+            progress=work["progress"],
         )
     print_root(manifest, url, as_json)
 

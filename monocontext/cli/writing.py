@@ -20,7 +20,6 @@ from monocontext.cli.options import (
     one_of,
     options_of,
     parse_bytes,
-    parse_seconds,
     stored_options,
     with_options,
 )
@@ -158,14 +157,6 @@ def append(
     places: Places,
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
     no_filters: NoFilters = False,
-    drop_older_than: Annotated[
-        float | None,
-        Option(
-            parser=parse_seconds,
-            metavar="DURATION",
-            help="Also remove some versions that were superseded so long ago, for example 7d.",
-        ),
-    ] = None,
     dask: Dask = None,
     *,
     inputs: Inputs,
@@ -182,7 +173,6 @@ def append(
             url,
             segment_bytes=segment_bytes,
             filters=not no_filters,
-            drop_older_than_seconds=drop_older_than,
             store_options=options,
             **inputs.reading,
             **work,
@@ -213,14 +203,20 @@ def index(
     With --filters and no SRC: add the search filters that the context at DEST lacks. Its text stays as it is.
     """
     from monocontext.writing.index_in_place import index as index_objects
-    from monocontext.writing.upkeep.add_filters import add_filters
+    from monocontext.writing.upkeep.compact import add_filters
 
     if filters and len(places) == 1:
         if replace:
             raise click.BadParameter("--replace needs sources: --filters alone does not change the text")
         options = options_of(places[0], s3)
-        with storing("index --filters", dask) as work:
-            manifest = add_filters(places[0], rebuild=rebuild, allow=allow or (), store_options=options, **work)
+        with storing("index --filters", None) as work:
+            manifest = add_filters(
+                places[0],
+                rebuild=rebuild,
+                allow=allow or (),
+                store_options=options,
+                progress=work["progress"],
+            )
         print_root(manifest, places[0], as_json)
         return
     sources, url, options = split_places(places, s3)

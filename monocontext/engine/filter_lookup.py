@@ -31,6 +31,8 @@ FEW_CANDIDATES = 4
 once."""
 MOST_BY_CHANCE = 0.1
 """It stops only if at most this many candidates are expected by chance: a round trip costs as much as half a frame."""
+WHOLE_BYTES = 512 << 10
+"""The rows of a filter of up to this size are fetched by one request. Edits leave such filters."""
 PAGES_WITH_ROWS = 16
 """The most index pages that a search requests with its rows: 1.4 MB, the pages of 16 GB of text. Of more pages, the
 rows say which are needed."""
@@ -60,10 +62,18 @@ class FilterHits:
 class _Section:
     """Neighbouring filters that are looked up together: all filters of a text, or those that a directory names."""
 
-    def __init__(self, first: int, stop: int, directory: FilterDirectory | None, planner: Planner | None):
+    def __init__(
+        self,
+        first: int,
+        stop: int,
+        directory: FilterDirectory | None,
+        planner: Planner | None,
+        others: Sequence[FilterRef] = (),
+    ):
         self.first, self.stop = first, stop
         """The frames that the filters cover."""
-        self.directory, self.planner = directory, planner
+        self.directory, self.planner, self.others = directory, planner, others
+        """`others`: filters in the root that may also have columns of these frames."""
         self.parts: list[_Section] = []
         """The sections that a directory of directories names."""
 
@@ -83,10 +93,10 @@ class _Section:
 
             entries = filters_in(directory, bytes(body))
             if directory.level > 1:
-                self.parts = _sections(entries, self.first, self.stop, frames)
+                self.parts = _sections([*entries, *self.others], self.first, self.stop, frames)
             else:
                 refs = [ref for ref in entries if isinstance(ref, FilterRef)]
-                self.planner = _planner(refs, frames, self.first, self.stop)
+                self.planner = _planner([*refs, *self.others], frames, self.first, self.stop)
             return CachedBytes(b"", 200)
 
         size = directory.size_bytes
@@ -109,17 +119,21 @@ def _planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> P
 
 
 def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int) -> list[_Section]:
-    """The sections that cover frames [first, stop): one for each directory, and one for the filters after them."""
+    """The sections that cover frames [first, stop): one for each directory, and one for the frames after them.
+
+    Filters beside directories may have columns of any frames.
+    """
     directories = [entry for entry in entries if isinstance(entry, FilterDirectory)]
     refs = [entry for entry in entries if isinstance(entry, FilterRef)]
     starts = [first, *(entry.first_frame for entry in directories[1:])]
-    if directories and refs:
+    if directories and directories[-1].stop_frame < stop:
         starts.append(directories[-1].stop_frame)
     stops = [*starts[1:], stop]
     found = [
-        _Section(low, high, directory, None) for low, high, directory in zip(starts, stops, directories, strict=False)
+        _Section(low, high, directory, None, refs)
+        for low, high, directory in zip(starts, stops, directories, strict=False)
     ]
-    if refs or not directories:
+    if len(starts) > len(directories):
         found.append(_Section(starts[-1], stop, None, _planner(refs, frames, starts[-1], stop)))
     return found
 
@@ -318,6 +332,8 @@ class FilterLookup:
         if query is None:
             return "it has no text that every match holds"
         if not self._has_filters and self.elsewhere is None:
+            if self._table.manifest.has_earlier_filters:
+                return "its search filters are of an earlier version: `monocontext index --filters URL` renews them"
             return "the context has no search filters"
         if frames < LEAST_FRAMES:
             return f"filters are asked where a text has {LEAST_FRAMES} frames or more"
@@ -446,7 +462,8 @@ def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> Fetc
     def decode(body: memoryview) -> CachedBytes:
         return CachedBytes(layout.check(bytes(body), block), size + 200)
 
-    return FetchItem((key, block), key, offset, size, size, decode, gap_bytes=FILTER_GAP_BYTES)
+    gap_bytes = layout.size_bytes if layout.size_bytes <= WHOLE_BYTES else FILTER_GAP_BYTES
+    return FetchItem((key, block), key, offset, size, size, decode, gap_bytes=gap_bytes)
 
 
 def _runs(frames: Any, first: int) -> Runs:

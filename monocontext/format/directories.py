@@ -19,6 +19,7 @@ from monocontext.format.refs import (
     FilterRef,
     PageDirectory,
     PageRef,
+    check_filter_directories,
     check_filters,
     check_pages,
     filter_directories,
@@ -59,14 +60,16 @@ def pages_in(ref: PageDirectory, data: bytes, before: PageRef | None) -> tuple[P
 
 
 def filters_in(ref: FilterDirectory, data: bytes, before: object = None) -> tuple[FilterRef | FilterDirectory, ...]:
-    """The entries of a directory of filters, without those of unknown kinds. Unlike pages, they do not depend on the
+    """The entries of a directory of filters, without those of other kinds. Unlike pages, they do not depend on the
     entry `before` them. Raises `DamagedData`."""
     parse: Callable[[Any], Any] = filter_directories if ref.level > 1 else filter_refs
     entries: tuple[FilterRef | FilterDirectory, ...] = entries_in(ref, data, parse)
     try:
         check_levels(ref, entries)
-        if check_filters(entries, ref.first_frame) > ref.stop_frame:
-            raise ValueError(f"filters of frames after {ref.stop_frame}, the end of the directory")
+        check_filters([entry for entry in entries if isinstance(entry, FilterRef)], ref.stop_frame)
+        check_filter_directories([entry for entry in entries if isinstance(entry, FilterDirectory)], ref.first_frame)
+        if any(entry.first_frame < ref.first_frame or entry.stop_frame > ref.stop_frame for entry in entries):
+            raise ValueError(f"filters of frames outside of {ref.first_frame} to {ref.stop_frame}")
     except ValueError as error:
         raise DamagedData(f"{ref.key}: {error}") from None
     return entries

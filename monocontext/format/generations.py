@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeVar
 
 from monocontext.errors import DamagedData, NotAContext, NotFound, UnsupportedFormat
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
@@ -12,7 +10,6 @@ from monocontext.options import check_int
 from monocontext.records import NamedTuple
 from monocontext.stores.protocol import Store, get_bounded
 
-_Result = TypeVar("_Result")
 _ROOT = re.compile(r"generations/(\d{20})\.json")
 
 
@@ -90,46 +87,16 @@ def _read_newest_listed(store: Store) -> Root | None:
     return _read_root(store, generation_key(numbers[-1]), numbers[-1]) if numbers else None
 
 
-def newer_root(store: Store, base: Manifest | None) -> Manifest | None:
-    """Read the newest root; `None` unless it is newer than `base`. Then other writers may have removed objects of
-    `base`."""
-    newest = None if base is None else read_newest(store)
-    return newest if base and newest and newest.generation > base.generation else None
-
-
-def on_newest(
-    store: Store, base: Manifest | None, build: Callable[[Manifest | None], _Result]
-) -> tuple[Manifest | None, _Result]:
-    """Call `build` with a root, and again with the newest one if an object of `base` was removed meanwhile.
-
-    Returns the root and the result.
-    """
-    while True:
-        try:
-            return base, build(base)
-        except NotFound:
-            base = newer_root(store, base)
-            if base is None:
-                raise
-
-
-def fence_seconds(store: Store, base: Manifest | None) -> float:
-    """The time at which the fence of a root was stored, by the store's clock (at most 1 request).
-
-    0 for a root without a fence, and infinite if the fence was removed.
-    """
-    if base is None or not base.history.fence:
-        return 0.0
-    try:
-        return store.head(generation_key(base.history.fence)).modified_seconds
-    except NotFound:
-        return float("inf")
-
-
 def listed_generations(store: Store) -> list[int]:
     """The numbers of the stored roots, rising (1 LIST for each thousand). Other objects there are not roots."""
-    names = (_ROOT.fullmatch(info.key) for info in store.list("generations/"))
-    return sorted(int(name[1]) for name in names if name)
+    numbers = (generation_in(info.key) for info in store.list("generations/"))
+    return sorted(number for number in numbers if number is not None)
+
+
+def generation_in(key: str) -> int | None:
+    """The number in the key of a root; None for another key."""
+    name = _ROOT.fullmatch(key)
+    return int(name[1]) if name else None
 
 
 def _read_root(store: Store, key: str, generation: int | None = None) -> Root:

@@ -5,7 +5,7 @@ Invariants, which `Manifest.check` asserts:
 - counts never fall from one page to the next, and the last page's counts are those of the whole text
 - each page has at least one frame, and each frame at least one character
 - bytes >= characters >= newlines; an empty text has no page
-- filters are in the order of the text, and cover each frame at most once
+- each frame has a column in at most one of the filters that the root names
 - directories come before the entries that they do not name; the last entry of pages is a page
 - documents are in order and within the text; their tables of names cover the first of them, each once
 - ids are hexadecimal, so no id leads out of the context's place
@@ -29,6 +29,7 @@ from monocontext.format.refs import (
     PageDirectory,
     PageRef,
     as_object,
+    check_filter_directories,
     check_filters,
     check_pages,
     count_of,
@@ -67,9 +68,6 @@ _ID_DIGITS = 8
 class History:
     """The record of earlier roots in a root."""
 
-    lineage: str = ""
-    """A random name, given by the text's first root. Within a lineage, each text begins with the text before it. Empty
-    if an older version wrote the root."""
     ancestors: tuple[str, ...] = ()
     """The first 8 digits of the `write_id` of the previous generations, the latest last."""
     floor: int = 0
@@ -77,8 +75,6 @@ class History:
     fence: int = 0
     """The newest generation that `gc` committed before it removed objects younger than its safe grace period. A writer
     must not rely on an object that it stored, or found, before that."""
-    replaced: tuple[str, ...] = ()
-    """Keys of objects that the previous generation names and this one does not, and that are never stored again."""
 
     def after(self, write_id: str, before: History) -> History:
         """This history for a root that follows the root `write_id` with the history `before`."""
@@ -111,13 +107,7 @@ class History:
         floor, fence = row.get("floor", 0), row.get("fence", 0)
         if not (isinstance(floor, int) and isinstance(fence, int) and floor >= 0 and fence >= 0):
             raise ValueError(f"history: floor and fence must be generations, found {floor!r} and {fence!r}")
-        return cls(
-            str(row.get("lineage", "")),
-            tuple(map(str, row.get("ancestors", ()))),
-            floor,
-            fence,
-            tuple(map(str, row.get("replaced", ()))),
-        )
+        return cls(tuple(map(str, row.get("ancestors", ()))), floor, fence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +143,12 @@ class Manifest:
     sources: tuple[str, ...] = ()
     """Places outside the context that have virtual segments."""
     filters: tuple[FilterRef, ...] = ()
-    """In the order of the text. Frames without a filter may contain anything."""
+    """In the order in which they were made."""
     filter_directories: tuple[FilterDirectory, ...] = ()
-    """Directories of the filters that precede `filters` in a large text."""
+    """Directories of further filters of a large text, in its order."""
+    has_earlier_filters: bool = field(default=False, compare=False)
+    """Whether the root names filters of an earlier version, which are read as absent."""
     documents: DocumentsRef | None = None
-    open_frames: int = 0
-    """The number of frames at the end that the next append may merge into fewer. They are in the last page."""
     history: History = field(default_factory=History)
     extra: dict[str, Any] = field(default_factory=dict, compare=False)
     """Unknown fields of the JSON object."""
@@ -195,10 +185,6 @@ class Manifest:
         first_pages = (*self.pages[:1], *document_pages[:1])
         return bool(self.filter_directories) or any(hasattr(page, "level") for page in first_pages)
 
-    def with_floor(self, floor: int) -> Manifest:
-        """The root with another `History.floor`: it announces the removal of all earlier generations."""
-        return replace(self, history=replace(self.history, floor=floor))
-
     def check(self) -> None:
         """Assert the invariants listed at the top of this file. Raises `DamagedData`."""
         try:
@@ -211,20 +197,20 @@ class Manifest:
         require(self.codec in CODECS, f"codec {self.codec!r} is unknown")
         require(1 <= self.frame_bytes <= MAX_FRAME_BYTES, f"frame_bytes {self.frame_bytes} is out of range")
         check_pages(self.pages)
-        covered = check_filters(self.filters, check_filters(self.filter_directories, 0))
+        check_filters(self.filters, self.frames)
+        covered = check_filter_directories(self.filter_directories)
         last = self.pages[-1] if self.pages else None
         require(not isinstance(last, PageDirectory), "the last page is a directory")
         if self.documents:
             self.documents.check(self.text_bytes, self.characters, self.newlines)
         require(self.text_bytes < LIMIT and self.stored_bytes < LIMIT, "counts are out of range")
-        require(covered <= self.frames, f"filters cover more than {self.frames} frames")
+        require(covered <= self.frames, f"directories of filters cover more than {self.frames} frames")
         copy = self.last_page
         fits = copy is None or (last is not None and len(copy) == last.size_bytes)
         require(fits, "last_page and the last page differ in length")
         is_whole = copy is not None and len(self.pages) == 1 and len(self.text) == -(-self.stored_bytes // 3) * 4
         require(not self.text or is_whole, "text is not that of its one page")
         require(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
-        require(self.open_frames <= self.frames, f"{self.open_frames} open frames of {self.frames}")
 
     def to_bytes(self) -> bytes:
         """The JSON form: one line for each page; the last field is a checksum of all others."""
@@ -237,7 +223,6 @@ class Manifest:
             "filter_directories": [as_object(ref) for ref in self.filter_directories],
             "filters": [as_object(ref) for ref in self.filters],
             "documents": self.documents.as_object() if self.documents else None,
-            "open_frames": self.open_frames,
             "history": self.history.as_object(),
         }
         root: dict[str, Any] = {
@@ -305,16 +290,18 @@ class Manifest:
     @classmethod
     def _from_object(cls, root: dict[str, Any]) -> Manifest:
         known = {"format", "min_reader", "requires", "characters", "bytes", "newlines", "frames", "crc32c"}
-        known |= set(cls.__match_args__)
+        known |= {*cls.__match_args__, "open_frames"}
+        filters = filter_refs(root.get("filters", ()))
+        is_earlier = len(filters) < len(root.get("filters", ()))  # then directories of filters are earlier, too
         manifest = cls(
             generation=count_of(root["generation"]),
             pages=page_refs(root["pages"]),
             stored_bytes=count_of(root["stored_bytes"]),
             frame_bytes=count_of(root["frame_bytes"]),
-            open_frames=count_of(root.get("open_frames", 0)),
             flags=count_of(root.get("flags", 0)),
-            filters=filter_refs(root.get("filters", ())),
-            filter_directories=filter_directories(root.get("filter_directories", ())),
+            filters=filters,
+            has_earlier_filters=is_earlier,
+            filter_directories=() if is_earlier else filter_directories(root.get("filter_directories", ())),
             write_id=str(root["write_id"]),
             created=str(root["created"]),
             final_newline=bool(root["final_newline"]),

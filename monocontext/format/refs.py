@@ -13,22 +13,12 @@ CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
 """The largest frame that a reader accepts."""
 
-FILTER_KIND = "grams-5"
-"""The kind of search filter that writers make."""
-FILTER_KINDS = ("grams-1", "grams-2", "grams-3", "grams-4", FILTER_KIND)
-"""The kinds that readers use; they skip others.
-
-Checksums of `grams-1` do not cover the place of a block, `grams-2` has no rows of words, grams of `grams-3` have 5
-bytes, and `grams-4` has no grams of 3 bytes and more spans (`filters/grams.py`).
-"""
-LONGEST_GRAM = dict.fromkeys(FILTER_KINDS[:3], 5) | dict.fromkeys(FILTER_KINDS[3:], 8)
-"""The length of the longest gram of each kind, in bytes."""
-EDITED = "edited "
-"""The prefix of the kind of a filter with `columns`: readers of older versions skip such a filter."""
-UNKNOWN = -1
-"""The column of frames that may contain anything."""
-MOST_COLUMN_RUNS = 4096
-"""The most entries of `columns`."""
+FILTER_KIND = "grams-6"
+"""The kind of search filter that writers make and readers use. Other kinds are read as absent."""
+LONGEST_GRAM = 8
+"""The length of the longest gram, in bytes."""
+MOST_FILTER_RUNS = 4096
+"""The most entries of `FilterRef.runs`."""
 FILTER_BITS = range(8, 19)
 """The allowed values of `bits`: a filter has 2 ** bits rows of grams."""
 MOST_PAGE_BYTES = 64 << 20
@@ -43,6 +33,10 @@ LIMIT = 1 << 62
 def fresh_id() -> str:
     """A random id, so that no new object has the name of one that `gc` may be about to remove."""
     return os.urandom(16).hex()
+
+
+def index_key(id: str) -> str:
+    return f"index/{id}.idx"
 
 
 def directory_key(id: str) -> str:
@@ -68,7 +62,7 @@ class PageRef:
 
     @property
     def key(self) -> str:
-        return f"index/{self.id}.idx"
+        return index_key(self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,48 +83,49 @@ class PageDirectory(PageRef):
 
 @dataclass(frozen=True, slots=True)
 class FilterRef:
-    """A search filter over neighbouring frames (`filters`)."""
+    """A search filter: a table of bits with a row for each hash value, and a column for each of some frames.
+
+    A frame has a column in at most one filter of a text; a frame without one may contain anything. An edit changes
+    `runs`, never the stored columns: those of frames that are gone belong to no run.
+    """
 
     kind: str
-    """One of `FILTER_KINDS`: how rows are computed and stored."""
+    """`FILTER_KIND`: how rows are computed and stored."""
     fold: str
     """The tables by which case was folded (`filters.case_folding.TABLES`)."""
-    first_frame: int
-    frames: int
     bits: int
     """The filter has 2 ** bits rows of grams."""
     overlap_bytes: int
     """The length of the folded text after each frame that the frame's column covers too."""
-    tail_frames: int
-    """The number of last frames in which a match can begin that ends after the filter's frames."""
-    border_frames: int
-    """The number of frames before the first that the border column covers; 0 if there is no border column."""
+    width: int
+    """The number of stored columns."""
+    runs: tuple[tuple[int, int, int], ...]
+    """The frames of the columns: runs of (first frame of the text, first column, number of frames), which rise in
+    both."""
     parts: tuple[str, ...]
     """The ids of the objects, in order: the truncated SHA-256 of each."""
-    seed: int | None = None
-    """A part of each block's checksum, so that a block of another filter is refused; `None` in `grams-1`."""
-    columns: tuple[tuple[int, int], ...] | None = None
-    """The columns of the frames, if documents were replaced or deleted since the filter was made; else column i belongs
-    to frame i.
+    seed: int
+    """A part of each block's checksum, so that a block of another filter is refused."""
 
-    In the order of the frames, as pairs of a first column, or `UNKNOWN`, and a number of frames.
-    """
-    width: int | None = None
-    """The number of stored columns, the border column included; only with `columns`."""
+    @property
+    def first_frame(self) -> int:
+        return self.runs[0][0]
 
     @property
     def stop_frame(self) -> int:
-        return self.first_frame + self.frames
+        """The number after its last frame. Frames before it may belong to other filters, or to none."""
+        first, _, frames = self.runs[-1]
+        return first + frames
+
+    @property
+    def frames(self) -> int:
+        """The number of frames with a column here."""
+        return sum(frames for _, _, frames in self.runs)
 
     @property
     def reach_bytes(self) -> int:
         """The number of folded bytes after a frame from which its column is computed."""
-        return self.overlap_bytes + LONGEST_GRAM[self.kind] - 1
-
-    @property
-    def has_words(self) -> bool:
-        """Whether rows of words follow those of grams."""
-        return self.kind in FILTER_KINDS[2:]
+        return self.overlap_bytes + LONGEST_GRAM - 1
 
     def key(self, part: int) -> str:
         return filter_key(self.parts[part])
@@ -149,7 +144,8 @@ class FilterDirectory:
     crc32c: int
     first_frame: int
     frames: int
-    """The number of frames from the first one of its first filter to the last one of its last."""
+    """The number of frames from the first one of its first filter to the last one of its last. No other directory has
+    filters of these; filters in the root may."""
     entries: int
     level: int
 
@@ -176,8 +172,8 @@ def page_refs(rows: Sequence[dict[str, Any]]) -> tuple[PageRef, ...]:
 
 
 def filter_refs(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
-    """The entries of `filters`, without those of unknown kinds."""
-    return tuple(_filter_ref(row) for row in rows if row["kind"].removeprefix(EDITED) in FILTER_KINDS)
+    """The entries of `filters`, without those of other kinds."""
+    return tuple(_filter_ref(row) for row in rows if row["kind"] == FILTER_KIND)
 
 
 def filter_directories(rows: Sequence[dict[str, Any]]) -> tuple[FilterDirectory, ...]:
@@ -186,27 +182,20 @@ def filter_directories(rows: Sequence[dict[str, Any]]) -> tuple[FilterDirectory,
 
 
 def _filter_ref(row: dict[str, Any]) -> FilterRef:
-    kind = str(row["kind"]).removeprefix(EDITED)
-    is_edited = kind != row["kind"]
     return FilterRef(
-        kind=kind,
-        fold=str(row["fold"]),
-        first_frame=count_of(row["first_frame"]),
-        frames=count_of(row["frames"]),
-        bits=count_of(row["bits"]),
-        overlap_bytes=count_of(row["overlap_bytes"]),
-        tail_frames=count_of(row["tail_frames"]),
-        border_frames=count_of(row["border_frames"]),
-        parts=tuple(str(part) for part in row["parts"]),
-        seed=count_of(row["seed"]) if kind != FILTER_KINDS[0] else None,
-        columns=tuple(map(_column_run, row["columns"])) if is_edited else None,
-        width=count_of(row["width"]) if is_edited else None,
+        FILTER_KIND,
+        str(row["fold"]),
+        count_of(row["bits"]),
+        count_of(row["overlap_bytes"]),
+        count_of(row["width"]),
+        tuple(_filter_run(*run) for run in row["runs"]),
+        tuple(str(part) for part in row["parts"]),
+        count_of(row["seed"]),
     )
 
 
-def _column_run(row: Sequence[object]) -> tuple[int, int]:
-    first, frames = row
-    return UNKNOWN if first == UNKNOWN else count_of(first), count_of(frames)
+def _filter_run(first: object, column: object, frames: object) -> tuple[int, int, int]:
+    return count_of(first), count_of(column), count_of(frames)
 
 
 def count_of(value: object) -> int:
@@ -241,42 +230,39 @@ def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None
         before = page
 
 
-def check_filters(refs: Sequence[FilterRef | FilterDirectory], covered: int) -> int:
-    """Raise `ValueError` unless these filters can follow each other and filters of the first `covered` frames.
-
-    Returns the number of frames up to the end of the last filter.
-    """
+def check_filters(refs: Sequence[FilterRef], frames: int) -> None:
+    """Raise `ValueError` unless these can be filters of a text of so many frames, each frame in one of them at most."""
     for number, ref in enumerate(refs):
         where = f"filter {number}"
+        possible = ref.bits in FILTER_BITS and 0 < ref.overlap_bytes < 1 << 32 and ref.seed < 1 << 32
+        require(possible and 0 < len(ref.runs) <= MOST_FILTER_RUNS, f"{where}: impossible record")
+        column = 0
+        for _, first, count in ref.runs:
+            require(column <= first and count > 0, f"{where}: columns do not rise")
+            column = first + count
+        require(column <= ref.width < 1 << 32, f"{where}: {column} columns of {ref.width}")
+        if not ref.parts or not all(ID.fullmatch(part) for part in ref.parts):
+            raise ValueError(f"{where}: parts without a name")
+    stop = 0
+    for first, _, count in sorted(run for ref in refs for run in ref.runs):
+        require(stop <= first, f"filters: frame {first} has two columns")
+        stop = first + count
+    require(stop <= frames, f"filters cover more than {frames} frames")
+
+
+def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) -> int:
+    """Raise `ValueError` unless these directories can follow each other and filters of the first `covered` frames.
+
+    Returns the number of frames up to the end of the last one.
+    """
+    for number, ref in enumerate(refs):
+        where = f"filter directory {number}"
         if not (covered <= ref.first_frame and ref.frames > 0):
             raise ValueError(f"{where}: frames {ref.first_frame} to {ref.stop_frame}, after {covered}")
-        if isinstance(ref, FilterDirectory):
-            check_object(where, ref.id, ref.size_bytes)
-            check_directory(where, ref, refs[number - 1] if number else None)
-        else:
-            possible = ref.tail_frames <= ref.frames and ref.border_frames <= ref.first_frame and ref.overlap_bytes > 0
-            require(possible and ref.bits in FILTER_BITS and _has_possible_columns(ref), f"{where}: impossible record")
-            if not ref.parts or not all(ID.fullmatch(part) for part in ref.parts):
-                raise ValueError(f"{where}: parts without a name")
+        check_object(where, ref.id, ref.size_bytes)
+        check_directory(where, ref, refs[number - 1] if number else None)
         covered = ref.stop_frame
     return covered
-
-
-def _has_possible_columns(ref: FilterRef) -> bool:
-    """Whether `columns` rise, are stored, and cover all frames of the filter."""
-    if ref.columns is None or ref.width is None:
-        return ref.columns is None and ref.width is None
-    stored = ref.width - (1 if ref.border_frames else 0)
-    free = 0
-    for first, frames in ref.columns:
-        if first != UNKNOWN:
-            if first < free or first + frames > stored:
-                return False
-            free = first + frames
-        if not frames:
-            return False
-    counts = len(ref.columns) <= MOST_COLUMN_RUNS and sum(frames for _, frames in ref.columns) == ref.frames
-    return counts and ref.width <= LIMIT
 
 
 def check_object(where: str, id: str, size_bytes: int) -> None:
@@ -300,7 +286,4 @@ def level_of(entry: object) -> int:
 
 def as_object(ref: Any) -> dict[str, Any]:
     """The JSON form of an entry, without fields that are `None`."""
-    found = {name: value for name in ref.__match_args__ if (value := getattr(ref, name)) is not None}
-    if "columns" in found:
-        found["kind"] = EDITED + found["kind"]
-    return found
+    return {name: value for name in ref.__match_args__ if (value := getattr(ref, name)) is not None}

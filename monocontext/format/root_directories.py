@@ -173,7 +173,8 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
         return DocumentDirectory(*_store(entries, put), *counts, len(entries), level + 1)
 
     pages = _move_entries(root.pages, level, kept_pages, PAGES, page_directory, pages_in, get)
-    refs: tuple[FilterRef | FilterDirectory, ...] = (*root.filter_directories, *root.filters)
+    rows, others = _in_a_row(root.filters, root.filter_directories)
+    refs: tuple[FilterRef | FilterDirectory, ...] = (*root.filter_directories, *rows)
     filters = _move_entries(refs, level, kept_filters, FILTERS, filter_directory, filters_in, get)
     documents = root.documents
     if documents:
@@ -183,9 +184,27 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
         root,
         pages=pages,
         filter_directories=tuple(ref for ref in filters if isinstance(ref, FilterDirectory)),
-        filters=tuple(ref for ref in filters if isinstance(ref, FilterRef)),
+        filters=(*(ref for ref in filters if isinstance(ref, FilterRef)), *others),
         documents=documents,
     )
+
+
+def _in_a_row(
+    refs: Sequence[FilterRef], directories: Sequence[FilterDirectory]
+) -> tuple[list[FilterRef], list[FilterRef]]:
+    """The filters of dense parts of the text that follow each other and the directories, which directories may name,
+    and the others: those of edits, whose frames lie between the frames of others."""
+    stop = directories[-1].stop_frame if directories else 0
+    rows: list[FilterRef] = []
+    others: list[FilterRef] = []
+    for ref in sorted(refs, key=lambda ref: ref.first_frame):
+        is_dense = 2 * ref.frames >= ref.stop_frame - ref.first_frame
+        if is_dense and ref.first_frame >= stop:
+            rows.append(ref)
+            stop = ref.stop_frame
+        else:
+            others.append(ref)
+    return rows, others
 
 
 def _move_entries(

@@ -17,10 +17,10 @@ from monocontext.format.root_directories import Directory, use_directories
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing.stores import VirtualStore
 from monocontext.testing.virtual_filters import virtual_filters
+from monocontext.writing.document_table import join_documents
 from monocontext.writing.documents import DocumentRows
-from monocontext.writing.joined_documents import join_documents
 from monocontext.writing.pages import moved_page
-from monocontext.writing.reuse import segment_key
+from monocontext.writing.segments import segment_key
 
 FRAMES_PER_SEGMENT = 64
 

@@ -30,14 +30,14 @@ Objects = dict[str, tuple[int, Callable[[int, int], bytes]]]
 
 def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: Objects) -> tuple[FilterRef, ...]:
     """The filters of `frames` frames with the text `plain` or a planted one. Adds their parts to `objects`."""
-    reach = OVERLAP_BYTES + LONGEST_GRAM[FILTER_KIND] - 1
+    reach = OVERLAP_BYTES + LONGEST_GRAM - 1
 
     def column_of(number: int) -> NDArray[np.uint8]:
         following = (planted.get(n, plain) for n in range(number + 1, min(frames, number + 1 + reach)))
         column = compute_column(planted.get(number, plain), fold_head(following, reach))
-        return shrink_rows(column.rows, height(BITS), axis=0)
+        return shrink_rows(column, height(BITS), axis=0)
 
-    usual = shrink_rows(compute_column(plain, fold_head([plain] * reach, reach)).rows, height(BITS), axis=0)
+    usual = shrink_rows(compute_column(plain, fold_head([plain] * reach, reach)), height(BITS), axis=0)
     near = -(-reach // len(plain))
     changed = {n for number in planted for n in range(max(number - near, 0), number + 1)}
     changed |= set(range(max(frames - near, 0), frames))  # these have no frame after them
@@ -47,7 +47,7 @@ def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], obj
         size = min(GROUP_FRAMES, frames - first)
         here = {number - first: special[number] for number in special if first <= number < first + size}
         seed = google_crc32c.value(f"{first} {size}".encode())
-        ref = FilterRef(FILTER_KIND, TABLES, first, size, BITS, OVERLAP_BYTES, 0, 0, (), seed)
+        ref = FilterRef(FILTER_KIND, TABLES, BITS, OVERLAP_BYTES, size, ((first, 0, size),), (), seed)
         refs.append(_add(ref, usual, here, objects))
     return tuple(refs)
 

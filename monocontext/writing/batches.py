@@ -12,7 +12,7 @@ from typing import Any
 
 from monocontext.format.codec import encode
 from monocontext.format.filters.building import Columns
-from monocontext.format.filters.frame_column import Column, compute_column, fold_head
+from monocontext.format.filters.frame_column import compute_column, fold_head
 from monocontext.format.filters.grams import HIGHEST
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered
@@ -21,7 +21,6 @@ from monocontext.records import dataclass, field
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing.place import open_store_at
-from monocontext.writing.reuse import ReusableSegments
 from monocontext.writing.segments import Progress, SegmentBuilder, SegmentLayout, Written, cut_frames
 
 BATCH_BYTES = 32 << 20
@@ -47,11 +46,9 @@ class StoredBatch:
 
     runs: list[FrameRun] = field(default_factory=list)
     records: list[FrameRecord] = field(default_factory=list)
-    columns: list[tuple[bytes, int]] = field(default_factory=list)
-    """The filter column of each frame: its rows, eight to a byte, and the length of the folded text."""
+    columns: list[bytes] = field(default_factory=list)
+    """The rows of the filter column of each frame, eight to a byte."""
     final_newline: bool = False
-    reused: int = 0
-    """Segments that the store already held."""
     gathered: Gathered = field(default_factory=Gathered)
 
 
@@ -64,18 +61,13 @@ def write_batches(
     progress: Callable[[Progress], None] | None = None,
     frames_before: int = 0,
 ) -> Written:
-    """Store a text as `segments.write_segments` does, but on the workers of an executor (1 PUT per segment, 1 LIST per
-    thousand).
+    """Store a text as `segments.write_segments` does, but on the workers of an executor (1 PUT per segment).
 
     Holds about 8 batches of text in memory. Workers in threads can use any store; those in other processes need a URL.
     """
     gathering = Gathering(layout, progress, frames_before)
     columns = gathering.written.columns
-    with open_store_at(url, options) as store:
-        reusable = ReusableSegments(store, layout.reuse_after_seconds)
-    work = partial(
-        store_batch, url=url, options=options, layout=layout, reusable=reusable, reach=columns.reach if columns else 0
-    )
+    work = partial(store_batch, url=url, options=options, layout=layout, reach=columns.reach if columns else 0)
     for stored_batch in in_order(executor, work, _cut_batches(cut_frames(pieces, layout.frame_bytes), columns)):
         gathering.add(stored_batch)
     return gathering.finish()
@@ -100,13 +92,12 @@ class Gathering:
             written.final_newline = stored_batch.final_newline
         written.gathered.extend(stored_batch.gathered)
         if written.columns:
-            for rows, folded_bytes in stored_batch.columns:
-                written.columns.add(Column(unpack_rows(rows), folded_bytes))
+            for rows in stored_batch.columns:
+                written.columns.add(unpack_rows(rows))
         self._done = Progress(
             done.text_bytes + sum(record.bytes for record in stored_batch.records),
             done.stored_bytes + sum(record.stored_bytes for record in stored_batch.records),
             done.segments + len(stored_batch.runs),
-            done.reused + stored_batch.reused,
         )
         if self._progress:
             self._progress(self._done)
@@ -130,8 +121,6 @@ def _cut_batches(frames: Iterable[bytes], columns: Columns | None) -> Iterator[B
         return fold_head((frame for frames in waiting[1:] for frame in frames), reach)
 
     for frame in frames:
-        if columns and len(columns.head) < reach:
-            columns.head += fold_head([frame], reach - len(columns.head))
         if waiting[-1] and sum(map(len, waiting[-1])) + len(frame) > BATCH_BYTES:
             waiting.append([])
         waiting[-1].append(frame)
@@ -148,7 +137,6 @@ def store_batch(
     url: str | Store,
     options: StoreOptions,
     layout: SegmentLayout,
-    reusable: ReusableSegments,
     reach: int,
 ) -> StoredBatch:
     """Encode a batch and store its segments. Runs in any thread or process."""
@@ -157,12 +145,8 @@ def store_batch(
     with open_store_at(url, options) as store:
 
         def seal() -> None:
-            found = reusable.find(store, segment.digest, segment.stored_bytes)
-            key = found or reusable.name(segment.digest, segment.stored_bytes)
-            if found:
-                stored_batch.reused += 1
-            else:
-                store.put(key, segment.body(reusable.salt))
+            key, body = segment.seal()
+            store.put(key, body)
             stored_batch.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
             stored_batch.records.extend(segment.records)
 
@@ -179,14 +163,14 @@ def store_batch(
     return stored_batch
 
 
-def compute_columns(batch: Batch, reach: int) -> Iterator[tuple[bytes, int]]:
+def compute_columns(batch: Batch, reach: int) -> Iterator[bytes]:
     """Yield the filter column of each frame, as in `StoredBatch.columns`. Each covers `reach` bytes after its frame."""
     import numpy as np
 
     for number, frame in enumerate(batch.frames):
         text_after = fold_head(batch.frames[number + 1 :], reach)
-        made = compute_column(frame, (text_after + batch.text_after)[:reach])
-        yield np.packbits(made.rows, bitorder="little").tobytes(), made.folded_bytes
+        column = compute_column(frame, (text_after + batch.text_after)[:reach])
+        yield np.packbits(column, bitorder="little").tobytes()
 
 
 def unpack_rows(rows: bytes) -> Any:

@@ -39,13 +39,9 @@ _COPY_ATTEMPTS = 20
 _LONGEST_PAUSE_SECONDS = 0.2
 """Writers that lost pause for a random time, up to this one."""
 
-Change = Callable[[Manifest | None, Store], Manifest | None]
-"""Makes the next root from the newest one, which is None where there is no context; None to change nothing. It stores
-what that root names through the store that it is given. `commit` sets its number, name, time and ancestors."""
-
 
 class Staged:
-    """A store that remembers the objects which one writer has put and no root names yet."""
+    """A store that remembers the objects that one writer has put and that no committed root names yet."""
 
     def __init__(self, store: Store):
         self.store = store
@@ -75,14 +71,19 @@ class Staged:
         """Does nothing: whoever opened the store below closes it."""
 
     def discard(self, root: Manifest | None) -> None:
-        """Remove what was put, except what a committed root names (1 DELETE each, and 1 GET for each index page of the
-        root). An object that cannot be removed stays until `gc` removes it."""
+        """Remove what was put, except what a root names (1 DELETE each, and 1 GET for each index page of the root). An
+        object that cannot be removed stays until `gc` removes it."""
         with suppress(MonocontextError):
             named = named_objects(self.store, root) if root is not None else set()
             for key in sorted(self.keys):
                 if key.partition("/")[2].partition(".")[0] not in named:
                     self.store.delete(key)
-        self.keys.clear()
+                    self.keys.remove(key)
+
+
+Change = Callable[[Manifest | None, Staged], Manifest | None]
+"""Makes the next root from the newest one, which is None where there is no context; None to change nothing. It stores
+what that root names through the store that it is given. `commit` sets its number, name, time and ancestors."""
 
 
 def commit(store: Store, change: Change) -> Manifest | None:
@@ -126,7 +127,8 @@ def commit(store: Store, change: Change) -> Manifest | None:
             if attempt:
                 staged.discard(root)
             return root
-        log.note(log.INFO, "%s: someone else wrote generation %d; starting again", store.url, root.generation)
+        event = "%s: someone else wrote generation %d; starting again from %d"
+        log.note(log.INFO, event, store.url, root.generation, lost.generation)
         base = lost
     staged.discard(None)
     newest_number = base.generation if base else 0

@@ -37,7 +37,6 @@ from monocontext.writing.decoding import HEAD_BYTES, PIECE_BYTES, Decoder, NotTe
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.input_options import InputOptions
 from monocontext.writing.place import open_store_at
-from monocontext.writing.reuse import ReusableSegments
 from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames
 from monocontext.writing.sources import Source, describe, find_files, may_be_cut, note_left_out, read_source
 from monocontext.writing.stored_columns import make_filters, store_columns
@@ -118,7 +117,6 @@ def can_read_apart(sources: object, reading: InputOptions) -> bool:
 def write_parts(
     url: str | Store,
     options: StoreOptions,
-    reusable: ReusableSegments,
     sources: Any,
     reading: InputOptions,
     rows: DocumentRows,
@@ -135,7 +133,7 @@ def write_parts(
     reach = columns.reach if columns else 0
     keys: list[str] = []
     work = partial(
-        read_and_store, url=url, options=options, layout=layout, reusable=reusable, reach=reach,
+        read_and_store, url=url, options=options, layout=layout, reach=reach,
         reading=replace(reading, note=_no_note),
     )  # fmt: skip
     paths = [Path(each) for each in (sources if isinstance(sources, list | tuple) else [sources])]
@@ -269,7 +267,6 @@ def read_and_store(
     url: str | Store,
     options: StoreOptions,
     layout: SegmentLayout,
-    reusable: ReusableSegments,
     reach: int,
     reading: InputOptions,
     is_driver: bool = False,
@@ -298,9 +295,7 @@ def read_and_store(
         return None
     stored_batch = StoredBatch()
     if frames:
-        stored_batch = store_batch(
-            Batch(frames, text_after), url=url, options=options, layout=layout, reusable=reusable, reach=reach
-        )
+        stored_batch = store_batch(Batch(frames, text_after), url=url, options=options, layout=layout, reach=reach)
     if task.following or not task.begins:
         stored_batch.gathered.stored = (
             None  # a text of several batches is not part of its root: do not send it to the driver

@@ -70,12 +70,13 @@ def index(
         ]
         reader = _ObjectReader(portable_place(url), options, stores, executor, note, progress)
 
-        def write(_: float) -> Written:
+        def write(_: Store) -> Written:
             written = reader.read(found, layout)
+            written.layout = layout
             written.sources = tuple(dict.fromkeys(_absolute_url(name) for name in names))
             return written
 
-        return publish_written(store, write, layout, replace)
+        return publish_written(store, write, replace)
 
 
 class _ObjectReader:

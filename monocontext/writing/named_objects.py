@@ -14,6 +14,15 @@ from monocontext.records import NamedTuple
 from monocontext.stores.protocol import Store, get_bounded
 
 ID = re.compile(r"[0-9a-f]{32}")
+OBJECT = re.compile(
+    r"segments/[0-9a-f]{32}\.seg|index/[0-9a-f]{32}\.(?:idx|dir)|filters/[0-9a-f]{32}\.flt|documents/[0-9a-f]{32}\.doc"
+)
+"""The keys of all objects that roots name."""
+
+
+def id_in(key: str) -> str:
+    """The id in the key of an object."""
+    return key.partition("/")[2][:32]
 
 
 class PageToRead(NamedTuple):

@@ -1,22 +1,14 @@
-"""Store and load index pages, and keep their number small in a text that grows by appends."""
+"""Store index pages, and turn their frames into runs and records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from monocontext.errors import ForeignObject
-from monocontext.format.codec import decode
-from monocontext.format.directories import pages_in
 from monocontext.format.index import FRAMES_PER_PAGE, Frame, FrameRecord, FrameRun, Page, encode_page, page_ref
 from monocontext.format.manifest import INLINE_PAGE_BYTES
-from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory, PageRef, fresh_id
+from monocontext.format.refs import MOST_PAGE_BYTES, PageRef, fresh_id
 from monocontext.records import replace
 from monocontext.stores.protocol import Store, get_bounded
-from monocontext.writing.merge_policy import merged
-
-LEAST_FRAMES = 64
-"""Pages of up to this many frames count as equally small to `merge_policy`."""
-
 
 _NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
 
@@ -37,55 +29,6 @@ def write_pages(
         pages.append(ref)
         last_page = data if len(data) <= INLINE_PAGE_BYTES else None
     return tuple(pages), last_page
-
-
-def add_pages(
-    store: Store, kept: tuple[PageRef, ...], runs: list[FrameRun], records: list[FrameRecord]
-) -> tuple[PageRef, ...]:
-    """Store pages of frames that follow those of `kept`, merged with short pages before them (1 GET for each of these).
-
-    Returns the pages of the whole text.
-    """
-    sizes: list[int] = []
-    whole = sum(isinstance(page, PageDirectory) for page in kept)  # directories stay as they are
-    while len(sizes) < len(kept) - whole and 2 * (size := frames_in_page(kept, -1 - len(sizes))) < FRAMES_PER_PAGE:
-        sizes.insert(0, size)
-    first = len(kept) - merged(sizes, len(records), LEAST_FRAMES)
-    short = [load_page(store, kept, number) for number in range(first, len(kept))]
-    pages, _ = write_pages(
-        store.put,
-        kept[:first],
-        [*(run for page in short for run in page.runs), *runs],
-        [*(record for page in short for record in page.records()), *records],
-    )
-    return pages
-
-
-def frames_backwards(store: Store, pages: tuple[PageRef, ...], stop: int) -> Iterator[bytes]:
-    """Yield the text of the frames before frame `stop`, the last one first (1 GET each).
-
-    Raises `ForeignObject` for a frame in an object outside the context.
-    """
-    for number in range(len(pages) - 1, -1, -1):
-        ref, before = pages[number], pages[number - 1] if number else None
-        if stop <= (before.frames if before else 0):
-            continue
-        if isinstance(ref, PageDirectory):
-            entries = pages_in(ref, store.get(ref.key).data, before)
-            yield from frames_backwards(store, (*pages[:number], *entries), stop)
-            return
-        page = load_page(store, pages, number)
-        for i in range(min(len(page), stop - page.first_frame) - 1, -1, -1):
-            frame = page[i]
-            if "://" in frame.object:
-                raise ForeignObject(f"{frame.object} lies outside the context")
-            yield decode(store.get_range(frame.object, frame.offset, frame.stored_bytes).data, frame)
-
-
-def frames_in_page(pages: tuple[PageRef, ...], number: int) -> int:
-    """The number of frames in a page. A negative `number` counts pages from the end."""
-    number %= len(pages)
-    return pages[number].frames - (pages[number - 1].frames if number else 0)
 
 
 def load_page(store: Store, pages: tuple[PageRef, ...], number: int) -> Page:

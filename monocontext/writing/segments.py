@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -21,11 +22,13 @@ from monocontext.options import check_int
 from monocontext.records import dataclass, field
 from monocontext.stores.protocol import Store
 from monocontext.writing.documents import DocumentRows
-from monocontext.writing.reuse import ReusableSegments
 
 FRAME_BYTES = 256 << 10
 """A frame of 256 KiB compresses 4-5 % worse than one of 1 MiB, and a small read fetches a quarter of the bytes."""
 SEGMENT_BYTES = 16 << 20
+SALT_BYTES = 16
+"""The random end of a segment, so that no name is stored twice, and `gc` never removes a new object under an old name.
+It is a line of text, so that raw segments stay plain text."""
 ENCODERS = 2
 """The threads that compress frames."""
 UPLOADS = 4
@@ -48,8 +51,6 @@ class SegmentLayout:
     """`zstd`, or `raw`: then segments are plain text, with a line of 16 random characters at the end."""
     filters: bool = True
     """Whether to make search filters, where frames are large enough for them."""
-    reuse_after_seconds: float = 0.0
-    """Segments stored up to this time, by the store's clock, are stored again: `gc` may be removing them."""
 
     def columns(self, frames_before: int = 0) -> Columns | None:
         """A collector of filter columns for frames that follow `frames_before` others, or None for no filters."""
@@ -73,13 +74,11 @@ class Progress:
     stored_bytes: int = 0
     """Size of the frames in these segments."""
     segments: int = 0
-    reused: int = 0
-    """The number of these segments that were in the store already."""
 
 
 @dataclass(slots=True)
 class Written:
-    """Frames that are stored but not committed."""
+    """A text that is stored but not committed."""
 
     runs: list[FrameRun] = field(default_factory=list)
     records: list[FrameRecord] = field(default_factory=list)
@@ -88,8 +87,12 @@ class Written:
     columns: Columns | None = None
     """The filter columns of these frames, or None for no filters."""
     filters: tuple[FilterRef, ...] | None = None
-    """The filters of these frames, if workers have stored them already. The text then has no other frames."""
+    """The filters of these frames, numbered from 0, if workers have stored them already."""
+    text: bytes | None = None
+    """The text, if it is too short to have been stored: an append stores it together with the end of the context."""
     documents: DocumentRows | None = None
+    layout: SegmentLayout = field(default_factory=SegmentLayout)
+    """The layout of these frames, or in which `text` is to be stored."""
     gathered: Gathered = field(default_factory=Gathered)
     """The text of these frames that may be copied into the root, without text in foreign objects."""
 
@@ -102,12 +105,10 @@ def write_segments(
     frames_before: int = 0,
     counted: Callable[[int, int], None] = lambda stop, newlines: None,
 ) -> Written:
-    """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment, 1 LIST a thousand).
+    """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment).
 
-    Segments of the same text in the same layout that an earlier run has just stored are not sent again (`reuse`).
     `counted` is called after each frame with the bytes of text so far and the newlines in them.
     """
-    reusable = ReusableSegments(store, layout.reuse_after_seconds)
     written = Written()
     done = Progress()
     segment = SegmentBuilder()
@@ -117,20 +118,14 @@ def write_segments(
 
         def seal() -> None:
             nonlocal done, segment
-            size = segment.stored_bytes
-            found = reusable.find(store, segment.digest, size)
-            key = found or reusable.name(segment.digest, size)
-            if not found:
-                while len(pending) >= UPLOADS:
-                    pending.popleft().result()
-                body = segment.body(reusable.salt)
-                pending.append(uploads.call(lambda: store.put(key, body)))
+            size, text_bytes = segment.stored_bytes, sum(record.bytes for record in segment.records)
+            while len(pending) >= UPLOADS:
+                pending.popleft().result()
+            key, body = segment.seal()
+            pending.append(uploads.call(lambda: store.put(key, body)))
             written.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
             written.records.extend(segment.records)
-            text_bytes = sum(record.bytes for record in segment.records)
-            done = Progress(
-                done.text_bytes + text_bytes, done.stored_bytes + size, done.segments + 1, done.reused + bool(found)
-            )
+            done = Progress(done.text_bytes + text_bytes, done.stored_bytes + size, done.segments + 1)
             segment = SegmentBuilder()
             if done.segments % _SEGMENTS_PER_TRIM == 0:
                 give_back_memory()
@@ -181,6 +176,11 @@ def _encode_ahead(
         yield (first, *encoded.result())
 
 
+def segment_key(sha256: str) -> str:
+    """The key of a segment, from the SHA-256 of its bytes in hex."""
+    return f"segments/{sha256[:32]}.seg"
+
+
 class SegmentBuilder:
     """Collects the encoded frames of one segment, and their SHA-256."""
 
@@ -188,15 +188,44 @@ class SegmentBuilder:
         self.records: list[FrameRecord] = []
         self.stored_bytes = 0
         self._body = BytesIO()  # one block, so that frames are freed one by one in the heaps of the threads that encode
-        self.digest = hashlib.sha256()
+        self._digest = hashlib.sha256()
 
     def add(self, stored: bytes, record: FrameRecord) -> None:
         self._body.write(stored)
-        self.digest.update(stored)
+        self._digest.update(stored)
         self.records.append(record)
         self.stored_bytes += len(stored)
 
-    def body(self, salt: bytes) -> bytes:
-        """The bytes of the segment. No frame may be added afterwards."""
+    def seal(self) -> tuple[str, bytes]:
+        """The key and the bytes of the segment. No frame may be added afterwards."""
+        salt = f"{secrets.token_urlsafe(11)}\n".encode()
         self._body.write(salt)
-        return self._body.getvalue()
+        self._digest.update(salt)
+        return segment_key(self._digest.hexdigest()), self._body.getvalue()
+
+
+class Segments:
+    """Stores frames that are encoded already in new segments (1 PUT each)."""
+
+    def __init__(self, store: Store, layout: SegmentLayout):
+        self.runs: list[FrameRun] = []
+        self.records: list[FrameRecord] = []
+        self._store, self._layout, self._codec = store, layout, layout.codec
+        self._segment = SegmentBuilder()
+
+    def add(self, stored: bytes, record: FrameRecord, codec: str | None = None) -> None:
+        """Add a frame. `codec` is that of the layout unless given."""
+        codec = codec or self._layout.codec
+        if self._segment.stored_bytes + len(stored) > self._layout.segment_bytes or codec != self._codec:
+            self.finish()
+        self._codec = codec
+        self._segment.add(stored, record)
+        self.records.append(record)
+
+    def finish(self) -> None:
+        """Store the frames that were added since the last segment."""
+        if self._segment.records:
+            key, body = self._segment.seal()
+            self._store.put(key, body)
+            self.runs.append(FrameRun(key, 0, len(self._segment.records), self._codec))
+            self._segment = SegmentBuilder()

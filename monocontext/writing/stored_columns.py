@@ -1,7 +1,7 @@
 """Keep the filter columns of many workers in the store until one worker makes search filters from all of them.
 
-A filter column holds the bits of one frame; the folded length is that of its folded text, in bytes. The fullest frames
-decide the number of rows of a filter, so no worker can make one from its own frames alone.
+A filter column holds the bits of one frame. The fullest frames decide the number of rows of a filter, so no worker can
+make one from its own frames alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import partial
 
 from monocontext.errors import AccessDenied
 from monocontext.format.filters.building import Columns
-from monocontext.format.filters.frame_column import Column
 from monocontext.format.refs import FilterRef, filter_key, fresh_id
 from monocontext.options import StoreOptions
 from monocontext.stores.protocol import Store
@@ -23,8 +22,8 @@ from monocontext.writing.place import open_store_at
 from monocontext.writing.segments import SegmentLayout
 
 
-def store_columns(store: Store, columns: Sequence[tuple[bytes, int]]) -> str:
-    """Store the filter columns of some frames (1 PUT), each as rows and length of folded text, and return the key."""
+def store_columns(store: Store, columns: Sequence[bytes]) -> str:
+    """Store the filter columns of some frames (1 PUT), and return the key."""
     key = filter_key(fresh_id())
     store.put(key, _encode(columns))
     return key
@@ -33,8 +32,8 @@ def store_columns(store: Store, columns: Sequence[tuple[bytes, int]]) -> str:
 def load_columns(store: Store, keys: Sequence[str], columns: Columns) -> None:
     """Add the columns stored under `keys` to `columns`, in order, and finish these (1 GET each)."""
     for key in keys:
-        for rows, folded_bytes in _decode(store.get(key).data):
-            columns.add(Column(unpack_rows(rows), folded_bytes))
+        for rows in _decode(store.get(key).data):
+            columns.add(unpack_rows(rows))
     columns.finish()
 
 
@@ -65,24 +64,16 @@ def _make_filters_here(
         load_columns(store, keys, columns)
         if columns.frames < columns.least_frames:
             return ()
-        # A whole text: nothing precedes it.
-        return columns.store(
-            put=store.put, get=lambda key: store.get(key).data, base=None, last_frames=lambda: iter(())
-        )
+        return columns.store(store.put)
 
 
-def _encode(columns: Sequence[tuple[bytes, int]]) -> bytes:
-    """Encode columns: their number and the folded length of each (4 bytes each, big endian), then their rows;
-    compressed."""
-    counts = b"".join(count.to_bytes(4, "big") for count in (len(columns), *(folded for _, folded in columns)))
-    return zlib.compress(counts + b"".join(rows for rows, _ in columns), 1)
+def _encode(columns: Sequence[bytes]) -> bytes:
+    """Encode columns: their number (4 bytes, big endian), then their rows; compressed."""
+    return zlib.compress(len(columns).to_bytes(4, "big") + b"".join(columns), 1)
 
 
-def _decode(data: bytes) -> Iterator[tuple[bytes, int]]:
+def _decode(data: bytes) -> Iterator[bytes]:
     data = zlib.decompress(data)
     count = int.from_bytes(data[:4], "big")
-    begin = 4 * (count + 1)
-    size = (len(data) - begin) // count
-    for number in range(count):
-        folded = int.from_bytes(data[4 * number + 4 : 4 * number + 8], "big")
-        yield data[begin + number * size : begin + (number + 1) * size], folded
+    size = (len(data) - 4) // count
+    return (data[4 + number * size : 4 + (number + 1) * size] for number in range(count))

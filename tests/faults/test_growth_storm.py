@@ -70,8 +70,7 @@ def storm(store: Store, appends: int, seed: int) -> None:
         for turn in range(appends):
             line = f"<writer {number}, append {turn}, {'x' * random.choice([1, 30, 30, 300, 20_000])}>\n"
             try:
-                drop = random.choice([None, 0.0])
-                append(line, Dying(store, random, 60), drop_older_than_seconds=drop, segment_bytes=4096)
+                append(line, Dying(store, random, 60), segment_bytes=4096)
                 with lock:
                     acknowledged.append(line)
             except (Crash, MonocontextError) as error:

@@ -10,7 +10,7 @@ from monocontext.format.codec import describe, encode
 from monocontext.format.index import FrameRecord, FrameRun, encode_page, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.stores.protocol import Store
-from monocontext.writing.reuse import segment_key
+from monocontext.writing.segments import segment_key
 
 SEGMENT = segment_key("5e9" * 20)
 """The key of the one segment of a crafted context."""

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from monocontext.format.filters.case_folding import fold
-from monocontext.format.filters.frame_column import set_column
+from monocontext.format.filters.frame_column import compute_column
 from monocontext.format.filters.grams import MAX_BITS, MAX_ROWS, height, rows_to_read, shrink_rows
-from monocontext.format.refs import FILTER_KIND, FILTER_KINDS
+from monocontext.format.refs import LONGEST_GRAM
 from tests.budget import examples
 
 PARTS = [
@@ -72,7 +72,7 @@ def made(dice: random.Random, most: int) -> str:
     ],
 )
 def test_rows_are_as_ever(text: str, rows: list[int]) -> None:
-    found = np.flatnonzero(set_column(fold(text).encode(), b"")[: 1 << MAX_BITS]).tolist()
+    found = np.flatnonzero(compute_column(fold(text).encode(), b"")[: 1 << MAX_BITS]).tolist()
     assert set(rows) <= set(found)
     assert set(rows) <= set(rows_to_read(text, MAX_BITS, 4096))
 
@@ -82,28 +82,14 @@ def test_a_text_has_the_rows_of_its_grams(seed: int) -> None:
     dice = random.Random(seed)
     for most in (2, 4, 8, 30, 300, 100_000 if seed == 0 else 3_000):
         folded = fold(made(dice, most)).encode()
-        column = set_column(folded, b"")
+        column = compute_column(folded, b"")
         assert np.flatnonzero(column[: 1 << MAX_BITS]).tolist() == rows_of_grams(folded)
 
 
-def test_rows_of_earlier_kinds() -> None:
-    """Grams of 5 bytes everywhere, in `grams-4` as now but none of 3 bytes, and spans between any two words."""
-    folded = fold("".join(PARTS)).encode()
-    five = {row_of(folded[at : at + 5]) for at in range(len(folded) - 4)}
-    spans = re.findall(rb"(?=(...[a-z0-9_\x80-\xff][^a-z0-9_\x80-\xff][a-z0-9_\x80-\xff]..))", folded, re.S)
-    four = set(map(row_of, [gram for gram in grams_of(folded) if len(gram) in (4, 5)] + spans))
-    rows = dict.fromkeys(FILTER_KINDS[:3], five) | {"grams-4": four, FILTER_KIND: set(rows_of_grams(folded))}
-    assert len({len(each) for each in rows.values()}) == 3
-    for kind in FILTER_KINDS:
-        found = np.flatnonzero(set_column(folded, b"", kind=kind)[: 1 << MAX_BITS]).tolist()
-        assert set(found) == rows[kind], kind
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", FILTER_KINDS)
 @pytest.mark.parametrize("ascii_only", [False, True])
 @pytest.mark.parametrize("seed", range(examples(10)))
-def test_a_needle_has_its_rows_wherever_it_stands(seed: int, ascii_only: bool, kind: str) -> None:
+def test_a_needle_has_its_rows_wherever_it_stands(seed: int, ascii_only: bool) -> None:
     """In a frame or from it into the text behind, of which the column covers a part; in any case."""
     dice = random.Random(seed)
     asked = 0
@@ -111,17 +97,17 @@ def test_a_needle_has_its_rows_wherever_it_stands(seed: int, ascii_only: bool, k
         text, behind = made(dice, 300), made(dice, 100)
         frame, following = fold(text).encode(), fold(behind).encode()
         overlap = dice.randrange(1, 100)
-        reach = overlap + (7 if kind in FILTER_KINDS[3:] else 4)
-        column = shrink_rows(set_column(frame, following[:reach], kind=kind)[: height(MAX_BITS)], height(bits), 0)
+        reach = overlap + LONGEST_GRAM - 1
+        column = shrink_rows(compute_column(frame, following[:reach])[: height(MAX_BITS)], height(bits), 0)
         whole = text + behind
         for _ in range(100):
             start = dice.randrange(len(text) + 1)
             needle = whole[start : start + dice.choice([3, 4, 5, 6, 8, 12, 30, 200])]
             if start == len(text) or not needle:
                 continue
-            rows = rows_to_read(needle.upper() if ascii_only else needle.swapcase(), bits, overlap, ascii_only, kind)
+            rows = rows_to_read(needle.upper() if ascii_only else needle.swapcase(), bits, overlap, ascii_only)
             if ascii_only and not needle.isascii():
-                rows = rows_to_read(needle, bits, overlap, True, kind)
+                rows = rows_to_read(needle, bits, overlap, True)
             assert len(rows) <= MAX_ROWS
             assert all(column[row] for row in rows), (needle, bits, overlap)
             asked += len(rows) > 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sessions.agents import small
 
-import monocontext.format.generations
+import monocontext.writing.commit
 from monocontext import Monocontext, append, publish
 from monocontext.errors import ContextTooLarge, DamagedData
 from monocontext.format.generations import generation_key
@@ -87,7 +87,7 @@ def test_unknown_fields_are_not_parsed() -> None:
 
 def test_no_writer_commits_a_root_that_no_reader_takes(folder: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     publish("text\n", folder)
-    monkeypatch.setattr(monocontext.format.generations, "MOST_ROOT_BYTES", 100)
+    monkeypatch.setattr(monocontext.writing.commit, "MOST_ROOT_BYTES", 100)
     with pytest.raises(ContextTooLarge, match=r"the next root would have .* bytes, at most 100 are allowed"):
         publish("text\n", open_store(f"memory://{uuid.uuid4().hex}"))
     monkeypatch.undo()
@@ -99,7 +99,7 @@ def test_the_bound_has_room_for_100_000_pages_and_their_filters() -> None:
     """107 TB of text; a filter covers 16 pages in at most 128 parts (2 ** 18 rows of 8 KiB in objects of 16 MiB)."""
     most, name = 2**49, "f" * 32
     page = PageRef(name, 10**6, 2**32 - 1, most, most, most, most)
-    ref = FilterRef(FILTER_KIND, "unicode-15.1-lower", most, 2**16, 18, 4096, 100, 100, (name,) * 128, 2**32 - 1)
+    ref = FilterRef(FILTER_KIND, "unicode-15.1-lower", 18, 4096, 2**16, ((most, 0, 2**16),), (name,) * 128, 2**32 - 1)
     few = len(Manifest(1, name, "", (page,) * 16, filters=(ref,)).to_bytes())
     more = len(Manifest(1, name, "", (page,) * 32, filters=(ref,) * 2).to_bytes())
     assert 100_000 // 16 * (more - few) < MOST_ROOT_BYTES * 0.9

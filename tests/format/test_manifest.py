@@ -25,7 +25,7 @@ OPTIONAL = (
     "flags",
     "history",
     "last_page",
-    "open_frames",
+    "has_earlier_filters",
     "text",
     "head",
     "tail",

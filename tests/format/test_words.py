@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from monocontext.format.filters.case_folding import fold
-from monocontext.format.filters.frame_column import set_column
+from monocontext.format.filters.frame_column import compute_column
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, shrink_rows
 from monocontext.format.filters.words import LEVELS, stem_of, word_rows
 from tests.budget import examples
@@ -32,7 +32,7 @@ def words_of(text: str) -> list[str]:
 def test_a_word_that_stands_often_has_its_rows(seed: int, bits: int) -> None:
     rng = random.Random(seed)
     text = "".join(rng.choices(PARTS, k=3_000))
-    column = shrink_rows(set_column(fold(text).encode(), b""), height(bits), axis=0)
+    column = shrink_rows(compute_column(fold(text).encode(), b""), height(bits), axis=0)
     for word, count in Counter(words_of(text)).items():
         for level, least in enumerate(LEVELS):
             if count >= least:
@@ -41,13 +41,13 @@ def test_a_word_that_stands_often_has_its_rows(seed: int, bits: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "a", "ss", "x" * 40, "é", "東", "東京", " ab", "ab ", "as is us"])
 def test_texts_of_a_few_bytes(text: str) -> None:
-    column = set_column(fold(text).encode(), b"")
+    column = compute_column(fold(text).encode(), b"")
     assert len(column) == HIGHEST
     assert not column[1 << MAX_BITS :].any()
 
 
 def test_words_that_stand_seldom_have_no_rows() -> None:
-    column = set_column(b"one of of of two two three three three ", b"two two two")
+    column = compute_column(b"one of of of two two three three three ", b"two two two")
     assert np.flatnonzero(column[1 << MAX_BITS :]).tolist() == [
         row - (1 << MAX_BITS) for row in word_rows(("three",), 0, MAX_BITS)
     ]
@@ -97,19 +97,19 @@ def test_rows_are_those_of_each_gram_and_word(seed: int) -> None:
     signs = [chr(code) for code in range(128)] if seed % 2 else list("seding or_")
     for size in [*range(30), 300, 5_000]:
         text = "".join(rng.choices([*PARTS, *signs], k=size))
-        assert np.flatnonzero(set_column(fold(text).encode(), b"")).tolist() == rows_one_by_one(text)
+        assert np.flatnonzero(compute_column(fold(text).encode(), b"")).tolist() == rows_one_by_one(text)
 
 
 def test_words_of_a_frame_that_the_text_behind_it_goes_on_with() -> None:
     """A word that the frame cuts counts as what the frame has of it."""
     folded = b"cut off " * 3 + b"cu"
     for behind in (b"", b"t", b"t off ", b"tting"):
-        column = set_column(folded, behind)[1 << MAX_BITS :]
-        assert (column == set_column(folded, b"")[1 << MAX_BITS :]).all()
+        column = compute_column(folded, behind)[1 << MAX_BITS :]
+        assert (column == compute_column(folded, b"")[1 << MAX_BITS :]).all()
         assert np.count_nonzero(column) == 2
 
 
 @pytest.mark.slow
 def test_a_text_hashed_in_several_steps() -> None:
     text = "".join(random.Random(3).choices(PARTS, k=400_000))
-    assert np.flatnonzero(set_column(fold(text).encode(), b"")).tolist() == rows_one_by_one(text)
+    assert np.flatnonzero(compute_column(fold(text).encode(), b"")).tolist() == rows_one_by_one(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from monocontext import publish
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.writing.reuse import SALT_BYTES
+from monocontext.writing.segments import SALT_BYTES
 
 PAGE = Path(__file__).parents[2] / "docs" / "format.md"
 

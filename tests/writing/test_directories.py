@@ -23,8 +23,7 @@ from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
 from monocontext.writing.publish import append, publish
-from monocontext.writing.upkeep.add_filters import add_filters
-from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.compact import add_filters, compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 
@@ -36,11 +35,11 @@ SMALL = 60_000
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of 24 frames, directories of 4 pages or 3 filters, filters of 40 frames, roots that fold from 2 KB on."""
-    for name in ("monocontext.writing.pages", "monocontext.writing.publish"):
+    for name in ("monocontext.writing.pages", "monocontext.writing.splice"):
         monkeypatch.setattr(sys.modules[name], "FRAMES_PER_PAGE", 24)
-    monkeypatch.setattr("monocontext.writing.tail.PAGE_FRAMES", 6)  # with open ones they are on one page
+    monkeypatch.setattr("monocontext.writing.splice._SPLIT_FRAMES", 12)
     monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 40)
-    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
+    monkeypatch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 40)
     for name, value in {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2}.items():
         monkeypatch.setattr(root_directories, name, value)
     monkeypatch.setattr(root_directories, "MOST_NAMED_BYTES", 2000)

@@ -19,8 +19,7 @@ from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.writing.commit import commit
 from monocontext.writing.index_in_place import index
-from monocontext.writing.upkeep.add_filters import add_filters
-from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.compact import add_filters, compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 from tests.engine.counted import memory

@@ -6,7 +6,7 @@
     frame_column          the column of a frame
     layout                the place of rows in stored objects
     column_file           the columns of a new filter, in a temporary file
-    building, joining     new filters, and one filter from several
+    building, joining     new filters, and the filters of a changed text
     checking              a comparison of stored filters with the text
     query, planner        literals that a match must contain, and the frames that may contain them
 

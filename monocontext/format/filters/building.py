@@ -7,24 +7,14 @@ are read across all columns and stored.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from monocontext.errors import DamagedData, ForeignObject, NotFound
-from monocontext.format.filters.byte_facts import ByteFacts
-from monocontext.format.filters.case_folding import TABLES, fold_bytes
+from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.column_file import ColumnFile
-from monocontext.format.filters.frame_column import Column, compute_column, fold_head
-from monocontext.format.filters.grams import HIGHEST, height, set_rows, shrink_rows
-from monocontext.format.filters.joining import (
-    can_join,
-    encode_parts,
-    fresh_seed,
-    join_columns,
-    joined_ref,
-    put_parts,
-    read_rows,
-)
+from monocontext.format.filters.frame_column import compute_column, fold_head
+from monocontext.format.filters.grams import HIGHEST
+from monocontext.format.filters.joining import Get, Put, added, fresh_seed, put_filter, runs_of
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM, FilterRef
 
@@ -36,24 +26,14 @@ GROUP_FRAMES = 1 << 16
 """The most columns of one filter: 16 GiB of text, rows of 8 KiB."""
 LEAST_FRAME_BYTES = 512
 """The size of the smallest frames with a filter, which would be larger than smaller frames."""
+_HELD_FRAMES = 1024
+"""A new filter of up to this many frames is joined with others before it is stored: it takes some 5 to 40 MB."""
 LEAST_FRAMES = 9
 """The least number of frames of a text with a filter: two requests read all of a shorter text."""
-MERGED_BYTES = 4 << 20
-"""The largest filter for which an append merges its own filter with the last one of the context."""
-
-
-class FilteredText(Protocol):
-    """A text with filters, such as a `Manifest`."""
-
-    @property
-    def frames(self) -> int: ...
-
-    @property
-    def filters(self) -> tuple[FilterRef, ...]: ...
 
 
 class Columns:
-    """The columns of the frames that one writer stores, in order. Feed frames, then `finish`, then `store`.
+    """The columns of some frames of a text, in order. Feed frames, then `finish`, then `store`.
 
     Columns are computed in the thread that calls `feed`. Other threads would take a third more CPU time, since numpy
     releases the GIL a dozen times a frame, and twice the memory.
@@ -62,9 +42,7 @@ class Columns:
     def __init__(self, overlap_bytes: int, least_frames: int):
         """With fewer than `least_frames` nothing is computed or stored."""
         self.overlap_bytes = overlap_bytes
-        self.head = b""
-        """The first folded bytes of the text, for the border column."""
-        self.reach = overlap_bytes + LONGEST_GRAM[FILTER_KIND] - 1
+        self.reach = overlap_bytes + LONGEST_GRAM - 1
         """The number of folded bytes after a frame from which its column is computed."""
         self.least_frames = least_frames
         self._waiting: deque[bytes] = deque()
@@ -79,8 +57,6 @@ class Columns:
 
     def feed(self, frame: bytes) -> None:
         """Add the next frame (UTF-8)."""
-        if len(self.head) < self.reach:
-            self.head += fold_head([frame], self.reach - len(self.head))
         self._waiting.append(frame)
         self._waiting_bytes += len(frame)
         if not self._groups and len(self._waiting) < self.least_frames:
@@ -91,12 +67,19 @@ class Columns:
                 return  # some marks fold to nothing: wait for more text
             self._compute(text_after)
 
-    def finish(self) -> None:
-        """Compute the columns of the last frames: no frame follows."""
+    def end(self, text_after: bytes = b"") -> None:
+        """Compute the columns of the last frames, given the folded text after them, which gets no column. The next
+        frame may be one of another part of the text."""
         if not self._groups and len(self._waiting) < self.least_frames:
             self._waiting.clear()
         while self._waiting:
-            self._compute(fold_head(list(self._waiting)[1:], self.reach))
+            head = fold_head(list(self._waiting)[1:], self.reach)
+            self._compute((head + text_after)[: self.reach])
+        self._waiting_bytes = 0
+
+    def finish(self) -> None:
+        """Compute the columns of the last frames: no text follows."""
+        self.end()
         for group in self._groups:
             group.flush()
 
@@ -110,117 +93,51 @@ class Columns:
         self._rows.fill(0)
         self.add(compute_column(frame, text_after, self._rows))
 
-    def add(self, computed: Column) -> None:
-        """Add the column of the next frame. Its rows are overwritten."""
+    def add(self, column: NDArray[np.uint8]) -> None:
+        """Add the column of the next frame (`compute_column`). Its rows are overwritten."""
         if not self._groups or self._groups[-1].frames == GROUP_FRAMES:
             if self._groups:
                 self._groups[-1].flush()
             self._groups.append(ColumnFile())
-        self._groups[-1].add(computed)
+        self._groups[-1].add(column)
 
-    def store(
-        self,
-        put: Callable[[str, bytes], object],
-        get: Callable[[str], bytes],
-        base: FilteredText | None,
-        last_frames: Callable[[], Iterator[bytes]],
-    ) -> tuple[FilterRef, ...]:
-        """Store filters for these frames, which follow the text of `base`; returns all filters of the new text.
+    def store(self, put: Put, frames: Sequence[tuple[int, int]] | None = None) -> tuple[FilterRef, ...]:
+        """Store filters of these columns, and return their entries (1 PUT for each 16 MiB).
 
-        `last_frames` gives the frames of `base` from its end backwards: a needle may cross the border. A small last
-        filter of `base` is merged with the first new one (1 GET). Costs 1 PUT for each 16 MiB.
+        `frames`: the frames of the text whose columns these are, in order, as pairs of a first one and a number; by
+        default the first ones of the text.
         """
-        earlier = list(base.filters) if base else []
-        first = base.frames if base else 0
-        border, border_frames = None, 0
-        if first and self._groups:
-            border, border_frames = _border_column(last_frames, self.head, self.reach)
-        refs: list[FilterRef] = []
-        for number, group in enumerate(self._groups):
-            bytes_after = sum(later.folded_bytes for later in self._groups[number + 1 :])
-            ref = FilterRef(
-                kind=FILTER_KIND,
-                fold=TABLES,
-                first_frame=first,
-                frames=group.frames,
-                bits=group.bits,
-                overlap_bytes=self.overlap_bytes,
-                tail_frames=group.tail_frames(self.reach - bytes_after) if bytes_after < self.reach else 0,
-                border_frames=border_frames,
-                parts=(),
-                seed=fresh_seed(),
-            )
-            parts = _encode_parts(ref, group, border)
-            if border is not None and earlier and _can_merge(earlier[-1], ref):
-                try:
-                    ref, parts = _merge(earlier[-1], get, group, ref, border)
-                    earlier.pop()
-                except (DamagedData, NotFound):
-                    pass  # a lost filter does not prevent a write: the new one has its own border
-            refs.append(put_parts(ref, parts, put))
-            first += group.frames
-            border, border_frames = None, 0  # the next group follows in the same stream: its columns overlap
-        return (*earlier, *refs)
+        left = deque(frames if frames is not None else [(0, self.frames)])
+        return tuple(self._store(put, group, runs_of(_take(left, group.frames))) for group in self._groups)
+
+    def _store(self, put: Put, group: ColumnFile, runs: tuple[tuple[int, int, int], ...]) -> FilterRef:
+        ref = FilterRef(FILTER_KIND, TABLES, group.bits, self.overlap_bytes, group.frames, runs, (), fresh_seed())
+        layout = FilterLayout(ref)
+        return put_filter(ref, lambda start, stop: layout.encode(group.rows(start, stop, ref.bits), start), put)
 
 
-def _border_column(
-    last_frames: Callable[[], Iterator[bytes]], head: bytes, reach: int
-) -> tuple[NDArray[np.uint8] | None, int]:
-    """The border column before new text, and the number of earlier frames that it covers.
-
-    `None` if the earlier text may not be read: then its last frames may contain anything.
-    """
-    import numpy as np
-
-    before, number = b"", 0
-    try:
-        for frame in last_frames():
-            before, number = fold_bytes(frame) + before, number + 1
-            if len(before) >= reach:
-                break
-    except ForeignObject:
-        return None, 0
-
-    column = np.zeros(HIGHEST, np.uint8)
-    set_rows(column, ByteFacts(before[-reach:], head))
-    return column, number
+def add_columns(
+    refs: Sequence[FilterRef], columns: Columns, frames: Sequence[tuple[int, int]], get: Get, put: Put
+) -> tuple[FilterRef, ...]:
+    """All filters of a text, given those before and the columns of other frames (`joining.added`)."""
+    if columns.frames > _HELD_FRAMES:
+        return added(refs, columns.store(put, frames), get, put)
+    held: dict[str, bytes] = {}
+    filters = added(
+        refs, columns.store(held.__setitem__, frames), lambda key: held[key] if key in held else get(key), put
+    )
+    for ref in filters:
+        for key in ref.keys:
+            if key in held:
+                put(key, held[key])
+    return filters
 
 
-def _encode_parts(ref: FilterRef, group: ColumnFile, border: NDArray[np.uint8] | None) -> Iterator[bytes]:
-    """The objects of a new filter, in order."""
-    import numpy as np
-
-    layout = FilterLayout(ref)
-    border_rows = None if border is None else shrink_rows(border, layout.rows, axis=0)
-
-    def encode_rows(start: int, stop: int) -> bytes:
-        rows = group.rows(start, stop, ref.bits)
-        if border_rows is not None:
-            at, bit = divmod(ref.frames, 8)
-            if at == rows.shape[1]:
-                rows = np.concatenate([rows, np.zeros((len(rows), 1), np.uint8)], axis=1)
-            rows[:, at] |= border_rows[start:stop] << np.uint8(bit)
-        return layout.encode(rows, start)
-
-    return encode_parts(ref, encode_rows, layout.row_bytes)
-
-
-def _can_merge(tail: FilterRef, ref: FilterRef) -> bool:
-    """Whether the last filter of a text and a new one can be joined and are small."""
-    return can_join(tail, ref) and FilterLayout(tail).size_bytes + FilterLayout(ref).size_bytes <= MERGED_BYTES
-
-
-def _merge(
-    tail: FilterRef, get: Callable[[str], bytes], group: ColumnFile, ref: FilterRef, border: NDArray[np.uint8]
-) -> tuple[FilterRef, Iterator[bytes]]:
-    """One filter over the frames of a stored one and of a group that follows them (1 GET for each stored object)."""
-    import numpy as np
-
-    merged = joined_ref([tail, ref])
-    rows, layout = height(merged.bits), FilterLayout(merged)
-    stored = read_rows(tail, get, merged.bits)
-    old = np.unpackbits(stored, axis=1, count=FilterLayout(tail).columns, bitorder="little")
-    new = np.unpackbits(group.rows(0, rows, merged.bits), axis=1, count=ref.frames, bitorder="little")
-    new = np.concatenate([new, shrink_rows(border, rows, axis=0)[:, None]], axis=1)
-    packed = join_columns([(tail, old), (ref, new)])
-    return merged, (layout.encode(packed[first:last], first) for first, last in layout.row_ranges())
+def _take(left: deque[tuple[int, int]], frames: int) -> Iterator[tuple[int, int]]:
+    """Take the first `frames` frames of some runs."""
+    while frames:
+        first, count = left.popleft()
+        if count > frames:
+            left.appendleft((first + frames, count - frames))
+        yield first, min(count, frames)
+        frames -= min(count, frames)

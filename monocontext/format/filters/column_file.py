@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import tempfile
 import weakref
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from monocontext.format.filters.frame_column import Column
 from monocontext.format.filters.grams import MAX_BITS, MIN_BITS, height, shrink_rows
 
 if TYPE_CHECKING:
@@ -41,7 +39,6 @@ class ColumnFile:
         """Tiles are stored with 2 ** top_bits rows."""
         self._grams: list[float] = []
         """The estimated number of distinct grams of each frame."""
-        self._folded_bytes: deque[int] = deque(maxlen=1 << 13)
         self._tile: list[NDArray[np.uint8]] = []
         self._tile_frames = 0
         self._tile_widths: list[int] = []
@@ -50,19 +47,18 @@ class ColumnFile:
         # It is closed with this object: after a conflict with another writer, the next commit reads the rows again.
         weakref.finalize(self, self._file.close)
 
-    def add(self, computed: Column) -> None:
+    def add(self, column: NDArray[np.uint8]) -> None:
         """Add the column of the next frame. Its rows are overwritten."""
         import numpy as np
 
-        self._grams.append(_estimate_grams(int(np.count_nonzero(computed.rows[: 1 << MAX_BITS]))))
-        self._folded_bytes.append(computed.folded_bytes)
+        self._grams.append(_estimate_grams(int(np.count_nonzero(column[: 1 << MAX_BITS]))))
         place = self._tile_frames % 8
         if place == 0:
-            self._tile.append(computed.rows.copy())
+            self._tile.append(column.copy())
         else:
-            bits = computed.rows.view(np.uint64)  # eight rows at once; a 1 stays in its byte
+            bits = column.view(np.uint64)  # eight rows at once; a 1 stays in its byte
             bits <<= np.uint64(place)
-            self._tile[-1] |= computed.rows
+            self._tile[-1] |= column
         self._tile_frames += 1
         self.frames += 1
         if self._tile_frames == _TILE_FRAMES:
@@ -82,20 +78,6 @@ class ColumnFile:
         self._tile_widths.append(len(tile))
         self._tile, self._tile_frames = [], 0
         self.bits = min(self.bits, self.top_bits)
-
-    @property
-    def folded_bytes(self) -> int:
-        """The folded length of the last frames, of enough of them to exceed the reach of any column."""
-        return sum(self._folded_bytes)
-
-    def tail_frames(self, reach: int) -> int:
-        """The number of last frames within `reach` folded bytes of the end: a match may begin there and end later."""
-        total = 0
-        for number, size in enumerate(reversed(self._folded_bytes), 1):
-            total += size
-            if total >= reach:
-                return number
-        return self.frames
 
     def rows(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
         """Rows [start, stop) of `height(bits)`, packed eight columns a byte."""

@@ -13,8 +13,6 @@ from monocontext.format.filters.byte_facts import ByteFacts
 from monocontext.format.filters.case_folding import fold_bytes
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, set_rows
 from monocontext.format.filters.words import set_word_rows
-from monocontext.format.refs import FILTER_KIND
-from monocontext.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,38 +26,19 @@ def overlap_for(frame_bytes: int) -> int:
     return min(OVERLAP_BYTES, max(frame_bytes // 64, 64))
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """The column of one frame in a filter."""
+def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+    """The column of a frame (UTF-8) with the folded text that follows it: a byte for each of the `HIGHEST` rows, 1 if
+    the row is set. Runs in any thread or process.
 
-    rows: NDArray[np.uint8]
-    """A byte for each of the `HIGHEST` rows: 1 if the row is set."""
-    folded_bytes: int
-    """The length of the folded frame, without the text after it."""
-
-
-def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> Column:
-    """The column of a frame (UTF-8) with the folded text that follows it. Runs in any thread or process.
-
-    `rows` is an array of zeros to use instead of a new one.
-    """
-    folded = fold_bytes(frame)
-    return Column(set_column(folded, following, rows), len(folded))
-
-
-def set_column(
-    folded: bytes, following: bytes, rows: NDArray[np.uint8] | None = None, kind: str = FILTER_KIND
-) -> NDArray[np.uint8]:
-    """The rows of a folded frame with the text that follows it.
-
-    Words are counted in the frame alone: unlike grams, the counts of two texts cannot be joined by OR.
+    `rows` is an array of zeros to use instead of a new one. Words are counted in the frame alone.
     """
     import numpy as np
 
+    folded = fold_bytes(frame)
     rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
     facts = ByteFacts(folded, following)
     set_word_rows(rows[1 << MAX_BITS :], facts, len(folded))
-    set_rows(rows, facts, kind=kind)
+    set_rows(rows, facts)
     return rows
 
 

@@ -13,7 +13,6 @@ The row of 5 bytes is the upper bits of their product with a constant modulo 2 *
 of Computer Programming, 6.4), so halving the height of a filter halves the row number. 4 bytes are hashed as if a NUL
 followed. One hash is enough: a search reads the rows of several grams, so each may be weak.
 
-Filters before `grams-4` have grams of 5 bytes only. `grams-4` has no grams of 3 bytes, and spans between any two words.
 The rows of words (`words.py`) follow the rows of grams.
 """
 
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING
 from monocontext.format.filters.byte_facts import EDGE, ByteFacts
 from monocontext.format.filters.case_folding import MAX_BYTES, fold
 from monocontext.format.filters.words import GRAM_ROWS_PER_WORD_ROW
-from monocontext.format.refs import FILTER_KIND, FILTER_KINDS, LONGEST_GRAM
+from monocontext.format.refs import LONGEST_GRAM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,21 +55,15 @@ other."""
 _GRAMS = re.compile(rb"(?=((?![0-9a-f]{4})[\0-\x7f]{4}|.{5}))", re.S)
 _SHORT_GRAMS = re.compile(rb"(?=([a-z0-9_]{3}))")
 _SPANS = re.compile(rb"(?=(.[a-z0-9_\x80-\xff]{2}[a-z_\x80-\xff][^a-z0-9_\x80-\xff][a-z0-9_\x80-\xff]..))", re.S)
-_EARLIER_SPANS = re.compile(rb"(?=(...[a-z0-9_\x80-\xff][^a-z0-9_\x80-\xff][a-z0-9_\x80-\xff]..))", re.S)
-_EARLIER_GRAMS = re.compile(rb"(?=(.{5}))", re.S)
-_PATTERNS = dict.fromkeys(FILTER_KINDS, (_EARLIER_GRAMS,)) | {
-    "grams-4": (_EARLIER_SPANS, _GRAMS),
-    FILTER_KIND: (_SPANS, _GRAMS, _SHORT_GRAMS),
-}
-"""The patterns of the grams of each kind of filter."""
+_PATTERNS = (_SPANS, _GRAMS, _SHORT_GRAMS)
 
 
-def set_rows(column: NDArray[np.uint8], facts: ByteFacts, kind: str = FILTER_KIND) -> None:
+def set_rows(column: NDArray[np.uint8], facts: ByteFacts) -> None:
     """Set the rows of all grams of a text in a column of zeros of height 2 ** MAX_BITS (1 ms for 256 KiB)."""
     import numpy as np
 
     eights = facts.eights[EDGE : EDGE + max(facts.size - 4, 0)]
-    fifths = _fifths(facts) if _GRAMS in _PATTERNS[kind] else facts.raw[EDGE + 4 :]
+    fifths = _fifths(facts)
     buffer = np.empty(min(_AT_ONCE, len(eights)), np.uint64)  # reused: fresh memory costs more than the arithmetic
     fifth_bytes = buffer.view(np.uint8)[4::8]
     for start in range(0, len(eights), _AT_ONCE):
@@ -82,12 +75,9 @@ def set_rows(column: NDArray[np.uint8], facts: ByteFacts, kind: str = FILTER_KIN
         grams *= np.uint64(_MULTIPLIER << (64 - _GRAM_BITS))
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
-    if kind == FILTER_KIND:
-        _set_short(column, facts)
-        _set_spans(column, facts)
-    elif _EARLIER_SPANS in _PATTERNS[kind]:
-        _set_earlier_spans(column, facts)
-    for gram in grams_of(facts.raw[EDGE:-EDGE][-4:].tobytes(), 4, kind):
+    _set_short(column, facts)
+    _set_spans(column, facts)
+    for gram in grams_of(facts.raw[EDGE:-EDGE][-4:].tobytes(), 4):
         column[row_of(gram, MAX_BITS)] = 1
 
 
@@ -115,22 +105,7 @@ def _set_spans(column: NDArray[np.uint8], facts: ByteFacts) -> None:
     inside = facts.inside
     are_spans = facts.threes[first - 3 : stop - 3] > facts.digits[first - 1 : stop - 1]
     are_spans &= inside[first + 1 : stop + 1] > inside[first:stop]
-    _set_eights(column, facts, np.flatnonzero(are_spans) + first)
-
-
-def _set_earlier_spans(column: NDArray[np.uint8], facts: ByteFacts) -> None:
-    """Set the rows of the spans of `grams-4`."""
-    import numpy as np
-
-    inside = facts.inside[EDGE + 3 : EDGE + max(facts.size - 2, 5)]  # a span: 3 bytes before, 2 after
-    _set_eights(column, facts, np.flatnonzero((inside[:-2] > inside[1:-1]) & inside[2:]) + EDGE + 4)
-
-
-def _set_eights(column: NDArray[np.uint8], facts: ByteFacts, places: NDArray[np.intp]) -> None:
-    """Set the rows of the 8 bytes whose fifth is at each of these offsets."""
-    import numpy as np
-
-    spans = facts.eights.take(places - 4)
+    spans = facts.eights.take(np.flatnonzero(are_spans) + first - 4)
     spans *= np.uint64(_SPAN_MULTIPLIER)
     spans >>= np.uint64(64 - MAX_BITS)
     column[spans.view(np.int64)] = 1
@@ -152,9 +127,9 @@ def _fifths(facts: ByteFacts) -> NDArray[np.uint8]:
     return fifths
 
 
-def height(bits: int, with_words: bool = True) -> int:
+def height(bits: int) -> int:
     """The total number of rows of a filter with 2 ** bits rows of grams."""
-    return (1 << bits) + ((1 << bits) // GRAM_ROWS_PER_WORD_ROW if with_words else 0)
+    return (1 << bits) + (1 << bits) // GRAM_ROWS_PER_WORD_ROW
 
 
 HIGHEST = height(MAX_BITS)
@@ -181,9 +156,7 @@ def row_of(gram: bytes, bits: int) -> int:
 
 
 @lru_cache(256)
-def rows_to_read(
-    literal: str, bits: int, within_bytes: int, ascii_only: bool = False, kind: str = FILTER_KIND
-) -> tuple[int, ...]:
+def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = False) -> tuple[int, ...]:
     """The rows that are all set in the column of a frame in which the literal begins; empty if the filter cannot tell.
 
     Only grams that begin in the first `within_bytes` of the folded literal count: the column may lack later ones.
@@ -196,17 +169,17 @@ def rows_to_read(
         parts = [(0, literal)]
     grams: list[bytes] = []
     for bytes_before, part in parts:
-        grams += grams_of(fold(part).encode("utf-8", "surrogatepass"), within_bytes - bytes_before, kind)
+        grams += grams_of(fold(part).encode("utf-8", "surrogatepass"), within_bytes - bytes_before)
     picked = _pick_evenly([gram for gram in grams if len(gram) == 8], MAX_SPANS)
     picked += _pick_evenly([gram for gram in grams if len(gram) in (4, 5)], MAX_ROWS - len(picked))
     picked += _pick_evenly([gram for gram in grams if len(gram) == 3], max(FEW_ROWS - len(picked), 0))
     return tuple(dict.fromkeys(row_of(gram, bits) for gram in picked))
 
 
-def grams_of(folded: bytes, within_bytes: int, kind: str = FILTER_KIND) -> Iterator[bytes]:
+def grams_of(folded: bytes, within_bytes: int) -> Iterator[bytes]:
     """Yield the grams that begin in the first bytes of a folded text, and that do not depend on the text around it."""
-    for pattern in _PATTERNS[kind]:
-        for found in pattern.finditer(folded, 0, max(within_bytes, 0) + LONGEST_GRAM[kind] - 1):
+    for pattern in _PATTERNS:
+        for found in pattern.finditer(folded, 0, max(within_bytes, 0) + LONGEST_GRAM - 1):
             if found.start() < within_bytes:
                 yield found[1]
 

@@ -1,106 +1,175 @@
-"""Join stored filters of neighbouring frames into one, and store the objects of a filter.
+"""Change the filters of a text: say which frames their columns belong to, and join small ones.
 
-Each filter but the first of a text may have a border column: it covers the text across the beginning of the filter's
-frames. In a joined filter its bits are part of the columns of the frames that it covers.
+An edit drops the columns of changed frames by changing `FilterRef.runs`, in the root alone. Columns without a frame
+stay in the stored object until the filter is joined with others.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from monocontext.errors import DamagedData, NotFound
 from monocontext.format.filters.grams import height, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.refs import FILTER_KIND, FilterRef, filter_key
-from monocontext.records import replace
+from monocontext.format.refs import FilterRef, filter_key
+from monocontext.records import NamedTuple, replace
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+SMALL_FRAMES = 64
+"""A filter of at most this many frames is joined with the next one."""
+MOST_RUNS = 512
+"""A filter whose frames are cut into more runs is joined with the later ones, to keep roots small."""
+_MOST_FRAMES = 1 << 16
+"""The most columns of a joined filter."""
 _ROWS_AT_ONCE_BYTES = 1 << 20
-"""The rows of filters to read at a time."""
+"""The rows of filters to read or write at a time."""
+
+Put = Callable[[str, bytes], object]
+Get = Callable[[str], bytes]
 
 
-def can_join(before: FilterRef, ref: FilterRef) -> bool:
-    """Whether two filters may become one: they follow each other, with a border column between them."""
-    same = (before.fold, before.overlap_bytes, before.stop_frame) == (ref.fold, ref.overlap_bytes, ref.first_frame)
-    similar = before.kind == ref.kind == FILTER_KIND and abs(before.bits - ref.bits) < 2
-    are_unedited = before.columns is None and ref.columns is None
-    return same and similar and are_unedited and 0 < ref.border_frames <= before.frames
+class Moved(NamedTuple):
+    """Neighbouring frames of a text that others replace."""
+
+    stale: int
+    """The first frame whose column may cover the old text of these."""
+    first: int
+    stop: int
+    grown: int
+    """How many more frames there are afterwards; negative if fewer."""
 
 
-def joined_ref(refs: Sequence[FilterRef]) -> FilterRef:
-    """The entry of one filter over the frames of several that follow each other, without the names of its objects."""
-    first, last = refs[0], refs[-1]
-    return replace(
-        first,
-        frames=last.stop_frame - first.first_frame,
-        bits=min(ref.bits for ref in refs),
-        tail_frames=last.tail_frames if last.tail_frames < last.frames else last.frames + last.border_frames,
-        seed=fresh_seed(),
-    )
+def moved(refs: Iterable[FilterRef], changes: Sequence[Moved]) -> tuple[FilterRef, ...]:
+    """The filters of a text after changes, given in order: without the columns of changed frames, and of those that
+    cover their text. Filters without any other column are left out."""
+    stops = [change.stop for change in changes]
+    shifts = list(accumulate((change.grown for change in changes), initial=0))
+
+    def runs(ref: FilterRef) -> Iterator[tuple[int, int, int]]:
+        for first, column, count in ref.runs:
+            frame, stop = first, first + count
+            number = bisect_right(stops, frame)
+            while frame < stop:
+                kept = min(changes[number].stale, stop) if number < len(changes) else stop
+                if frame < kept:
+                    yield frame + shifts[number], column + frame - first, kept - frame
+                if number == len(changes):
+                    break
+                frame = max(frame, changes[number].stop, kept)
+                number += 1
+
+    found = ((ref, tuple(runs(ref))) for ref in refs)
+    return tuple(ref if new == ref.runs else replace(ref, runs=new) for ref, new in found if new)
 
 
-def join_columns(filters: Iterable[tuple[FilterRef, NDArray[np.uint8]]]) -> NDArray[np.uint8]:
-    """The columns of a joined filter, packed, given the unpacked columns of filters that follow each other.
-
-    Each has the columns of its frames, then its border column if it has one. The arrays are changed.
-    """
-    import numpy as np
-
-    columns: list[NDArray[np.uint8]] = []
-    for ref, bits in filters:
-        border = bits[:, ref.frames :]
-        if columns:
-            columns[-1][:, -ref.border_frames :] |= border
+def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """The runs of a filter whose columns are those of these frames, in order: pairs of a first frame and a number."""
+    runs: list[tuple[int, int, int]] = []
+    column = 0
+    for first, count in frames:
+        if runs and runs[-1][0] + runs[-1][2] == first:
+            runs[-1] = (runs[-1][0], runs[-1][1], runs[-1][2] + count)
         else:
-            first_border = border
-        columns.append(bits[:, : ref.frames])
-    return np.packbits(np.concatenate([*columns, first_border], axis=1), axis=1, bitorder="little")
+            runs.append((first, column, count))
+        column += count
+    return tuple(runs)
 
 
-def join(refs: Sequence[FilterRef], get: Callable[[str], bytes], put: Callable[[str, bytes], object]) -> FilterRef:
-    """Store one filter over the frames of several that follow each other (1 GET and 1 PUT for each object)."""
+def added(refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put) -> tuple[FilterRef, ...]:
+    """All filters of a text, given those before and new ones. Small ones before these are joined with them.
+
+    A filter is joined with later ones that have half as many frames, so their number grows with the logarithm of the
+    number of edits. Costs 1 GET for each object that is joined, 1 PUT for the result. A filter that cannot be read is
+    not joined.
+    """
+    if not new:
+        return tuple(refs)
+    stays, frames = len(refs), sum(ref.frames for ref in new)
+    while stays and refs[stays - 1].frames <= max(2 * frames, SMALL_FRAMES):
+        stays -= 1
+        frames += refs[stays].frames
+    stays = next((n for n, ref in enumerate(refs[:stays]) if len(ref.runs) > MOST_RUNS), stays)
+    small = [*refs[stays:], *new]
+    if stays == len(refs) or sum(ref.frames for ref in small) > _MOST_FRAMES or not can_join(small):
+        return (*refs, *new)
+    try:
+        return (*refs[:stays], join(small, get, put))
+    except (DamagedData, NotFound):
+        return (*refs, *new)
+
+
+def can_join(refs: Sequence[FilterRef]) -> bool:
+    """Whether filters may become one: their rows mean the same, and are of about the same number."""
+    bits = [ref.bits for ref in refs]
+    return len({(ref.fold, ref.overlap_bytes) for ref in refs}) == 1 and max(bits) - min(bits) < 2
+
+
+def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
+    """Store one filter with the columns of the frames of several, in the order of the text, without other columns
+    (1 GET and 1 PUT for each object)."""
     import numpy as np
 
-    joined = joined_ref(refs)
-    packed = [read_rows(ref, get, joined.bits) for ref in refs]
+    pieces = sorted(
+        (first, number, column, count) for number, ref in enumerate(refs) for first, column, count in ref.runs
+    )
+    bits = min(ref.bits for ref in refs)
+    runs = runs_of((first, count) for first, _, _, count in pieces)
+    width = sum(count for _, _, _, count in pieces)
+    joined = replace(refs[0], bits=bits, width=width, runs=runs, parts=(), seed=fresh_seed())
+    rows_of = [_StoredRows(ref, bits, get) for ref in refs]
+    layout = FilterLayout(joined)
 
     def encode(start: int, stop: int) -> bytes:
-        columns = join_columns(
-            (ref, np.unpackbits(rows[start:stop], axis=1, count=FilterLayout(ref).columns, bitorder="little"))
-            for ref, rows in zip(refs, packed, strict=True)
-        )
-        return FilterLayout(joined).encode(columns, start)
+        old = [rows.read(start, stop) for rows in rows_of]
+        columns = np.concatenate([old[number][:, column : column + count] for _, number, column, count in pieces], 1)
+        return layout.encode(np.packbits(columns, axis=1, bitorder="little"), start)
 
-    return put_parts(joined, encode_parts(joined, encode, joined.frames), put)
+    return put_filter(joined, encode, put)
 
 
-def read_rows(ref: FilterRef, get: Callable[[str], bytes], bits: int) -> NDArray[np.uint8]:
-    """The rows of a stored filter, packed, at the height of 2 ** bits rows of grams (1 GET for each object)."""
-    import numpy as np
+class _StoredRows:
+    """The rows of a stored filter, read in order at the height of 2 ** bits rows of grams."""
 
+    def __init__(self, ref: FilterRef, bits: int, get: Get):
+        self._ref, self._get = ref, get
+        self._layout = FilterLayout(ref)
+        self._merged = self._layout.rows // height(bits)
+        self._part: tuple[int, NDArray[np.uint8]] | None = None
+
+    def read(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Rows [start, stop), with a byte for each bit (1 GET for each object)."""
+        import numpy as np
+
+        first, last = start * self._merged, stop * self._merged
+        pieces = []
+        for part, (low, high) in enumerate(self._layout.row_ranges()):
+            if low < last and first < high:
+                if self._part is None or self._part[0] != part:
+                    self._part = part, self._layout.decode(part, self._get(self._ref.key(part)))
+                pieces.append(self._part[1][max(first - low, 0) : last - low])
+        packed = shrink_rows(np.concatenate(pieces), stop - start, axis=0)
+        return np.unpackbits(packed, axis=1, count=self._layout.columns, bitorder="little")
+
+
+def put_filter(ref: FilterRef, encode: Callable[[int, int], bytes], put: Put) -> FilterRef:
+    """Store the objects of a filter, named by their content, and return its entry with their names.
+
+    `encode` gives rows [start, stop) as stored; it is asked for a MiB of memory at a time.
+    """
     layout = FilterLayout(ref)
-    rows = np.concatenate([layout.decode(part, get(key)) for part, key in enumerate(ref.keys)])
-    return shrink_rows(rows, height(bits), axis=0)
-
-
-def encode_parts(ref: FilterRef, encode: Callable[[int, int], bytes], bytes_per_row: int) -> Iterator[bytes]:
-    """The objects of a filter, in order. `encode` gives rows [start, stop) as stored, a MiB of memory at a time."""
-    layout = FilterLayout(ref)
-    step = max(_ROWS_AT_ONCE_BYTES // bytes_per_row, layout.rows_per_block)
+    step = max(_ROWS_AT_ONCE_BYTES // max(ref.width, 1), layout.rows_per_block)
     step -= step % layout.rows_per_block
-    for first, last in layout.row_ranges():
-        yield b"".join(encode(start, min(start + step, last)) for start in range(first, last, step))
-
-
-def put_parts(ref: FilterRef, parts: Iterable[bytes], put: Callable[[str, bytes], object]) -> FilterRef:
-    """Store the objects of a filter, named by their content, and return its entry with their names."""
     names: list[str] = []
-    for part in parts:
+    for first, last in layout.row_ranges():
+        part = b"".join(encode(start, min(start + step, last)) for start in range(first, last, step))
         names.append(hashlib.sha256(part).hexdigest()[:32])
         put(filter_key(names[-1]), part)
     return replace(ref, parts=tuple(names))

@@ -1,9 +1,8 @@
 """Locate, encode, decode and check the rows of a filter. `docs/format.md` describes the layout byte by byte.
 
-A filter covers neighbouring frames. It has a row for each hash value, a column for each frame, and a bit for each pair
-of them. The last column may be a border column, for the text across the beginning of the frames. Rows are stored end to
-end in blocks: a few rows, and a checksum of these rows and their place. Each object (a part) has at most `PART_BYTES`.
-A search reads a few blocks, never the whole filter.
+A filter has a row for each hash value, a column for each of its frames, and a bit for each pair of them. Rows are
+stored end to end in blocks: a few rows, and a checksum of these rows and their place. Each object (a part) has at most
+`PART_BYTES`. A search reads a few blocks, never the whole of a large filter.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import google_crc32c
 
 from monocontext.errors import DamagedData
 from monocontext.format.filters.grams import height
-from monocontext.format.refs import UNKNOWN, FilterRef
+from monocontext.format.refs import FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,8 +34,8 @@ class FilterLayout:
 
     def __init__(self, ref: FilterRef):
         self.ref = ref
-        self.rows = height(ref.bits, ref.has_words)
-        self.columns = ref.frames + (1 if ref.border_frames else 0) if ref.width is None else ref.width
+        self.rows = height(ref.bits)
+        self.columns = ref.width
         self.row_bytes = -(-self.columns // 8)
         self.rows_per_block = 1
         while 2 * self.rows_per_block * self.row_bytes <= BLOCK_BYTES and self.rows % (2 * self.rows_per_block) == 0:
@@ -56,33 +55,6 @@ class FilterLayout:
     @property
     def size_bytes(self) -> int:
         return self.blocks * self.block_bytes
-
-    @property
-    def border_column(self) -> int:
-        """The column of the text across the beginning of the frames. Only if `border_frames` is not 0."""
-        return self.columns - 1
-
-    def column(self, frame: int) -> int | None:
-        """The column of a frame, which is counted from the filter's first; `None` if it has no column."""
-        if self.ref.columns is None:
-            return frame
-        for first, frames in self.ref.columns:
-            if frame < frames:
-                return None if first == UNKNOWN else first + frame
-            frame -= frames
-        return None
-
-    def of_frames(self, bits: NDArray[np.bool_], unknown: bool) -> NDArray[np.bool_]:
-        """The bit of each frame, given those of columns; `unknown` for a frame without a column."""
-        import numpy as np
-
-        if self.ref.columns is None:
-            return bits[: self.ref.frames]
-        parts = [
-            np.full(frames, unknown) if first == UNKNOWN else bits[first : first + frames]
-            for first, frames in self.ref.columns
-        ]
-        return np.concatenate(parts)
 
     def row_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the first row of each part, and the row after its last."""
@@ -123,8 +95,6 @@ class FilterLayout:
         """The checksum at the end of a block. It also covers the number of the block and the seed of the filter, so
         another block of the same length is refused."""
         found: int = google_crc32c.value(rows)
-        if self.ref.seed is None:
-            return found
         place = block.to_bytes(4, "little") + self.ref.seed.to_bytes(4, "little")
         return int(google_crc32c.extend(found, place))
 

@@ -14,7 +14,7 @@ A required literal begins at most `latest` characters after its match. The candi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.format.filters.case_folding import MAX_BYTES, TABLES
@@ -68,7 +68,15 @@ class Planner:
         """The text has `frames` frames. Filters and candidates cover frames [first, stop), by default all."""
         self.frames = frames
         self.first, self.stop = first, frames if stop is None else stop
-        self.layouts = [FilterLayout(ref) for ref in refs]
+        self.layouts = [FilterLayout(ref) for ref in refs if any(self._clipped(ref))]
+
+    def _clipped(self, ref: FilterRef) -> Iterator[tuple[slice, int]]:
+        """The runs of a filter within the frames of this planner: the frames, counted from the first one, and the first
+        column."""
+        for first, column, frames in ref.runs:
+            start, stop = max(first, self.first), min(first + frames, self.stop)
+            if start < stop:
+                yield slice(start - self.first, stop - self.first), column + start - first
 
     def rows_to_read(self, query: Query | None) -> list[tuple[FilterLayout, int]]:
         """The rows that `candidates` reads for a query, in the order of the text."""
@@ -156,18 +164,10 @@ class Planner:
         if all(columns is None for columns in columns_by_filter):
             return None
         may_contain = np.ones(self.stop - self.first, np.bool_)
-        for i, (layout, columns) in enumerate(zip(self.layouts, columns_by_filter, strict=True)):
-            if columns is not None:
-                ref = layout.ref
-                may_contain[ref.first_frame - self.first : ref.stop_frame - self.first] = layout.of_frames(
-                    columns, True
-                )
-                self._add_open_end(may_contain, i)
-        # A border column covers frames before its filter, so these are added after all filters.
         for layout, columns in zip(self.layouts, columns_by_filter, strict=True):
-            if layout.ref.border_frames and (columns is None or columns[layout.border_column]):
-                at = layout.ref.first_frame - self.first
-                may_contain[max(at - layout.ref.border_frames, 0) : at] = True
+            if columns is not None:
+                for frames, column in self._clipped(layout.ref):
+                    may_contain[frames] = columns[column : column + frames.stop - frames.start]
         if tells_starts or literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
             return may_contain
         return self._trace_back(may_contain, literal, records, within_line)
@@ -178,20 +178,16 @@ class Planner:
 
         found = np.zeros(self.stop - self.first, np.bool_)
         for layout, numbers in zip(self.layouts, self._word_rows(query), strict=True):
-            ref = layout.ref
-            part = found[ref.first_frame - self.first : ref.stop_frame - self.first]
             for number in numbers:
                 columns = _common_columns(layout, [rows[layout, number]] if (layout, number) in rows else [])
                 if columns is not None:
-                    part |= layout.of_frames(columns, False)
+                    for frames, column in self._clipped(layout.ref):
+                        found[frames] |= columns[column : column + frames.stop - frames.start]
         return found
 
     def _word_rows(self, query: FrequencyQuery) -> list[tuple[int, ...]]:
         """The rows of words to read from each filter."""
-        return [
-            word_rows(query.words, query.level, layout.ref.bits) if layout.ref.has_words else ()
-            for layout in self.layouts
-        ]
+        return [word_rows(query.words, query.level, layout.ref.bits) for layout in self.layouts]
 
     def expected_false_positives(self, rows: Rows) -> float:
         """The number of frames that have all these bits by chance, given how full each row is.
@@ -222,27 +218,7 @@ class Planner:
         """The rows of a literal in the column of a frame whose match begins this many folded bytes before it."""
         ref = layout.ref
         near = ref.overlap_bytes - before_bytes
-        return rows_to_read(literal.text, ref.bits, near, ref.fold != TABLES, ref.kind) if near > 0 else ()
-
-    def _add_open_end(self, may_contain: Frames, number: int) -> None:
-        """Add the last frames of a filter if no border column covers the text after them: a literal may begin there."""
-        ref = self.layouts[number].ref
-        following = self.layouts[number + 1].ref if number + 1 < len(self.layouts) else None
-        is_covered = (
-            following
-            and following.first_frame == ref.stop_frame
-            and following.border_frames
-            and following.reach_bytes >= ref.reach_bytes  # else its border begins too late
-        )
-        if ref.stop_frame == self.frames or not ref.tail_frames or is_covered:
-            return
-        while True:
-            stop = ref.stop_frame - self.first
-            may_contain[stop - ref.tail_frames : stop] = True
-            before = self.layouts[number - 1].ref if number else None
-            if ref.tail_frames < ref.frames or before is None or before.stop_frame != ref.first_frame:
-                return
-            number, ref = number - 1, before
+        return rows_to_read(literal.text, ref.bits, near, ref.fold != TABLES) if near > 0 else ()
 
     def _trace_back(
         self,

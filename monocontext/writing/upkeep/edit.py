@@ -1,51 +1,53 @@
-"""Replace and delete documents of a context, as its next generation.
+"""Replace, add and delete documents of a context, as its next generation.
 
 Only frames with changed text are stored again. Index pages and pages of documents without a change keep their objects.
-Search filters keep the columns of frames whose text, and the text right after them, did not change. Readers keep the
-generation that they opened. If another writer commits first, the edit is made again on the root of that writer.
+Readers keep the generation that they opened. If another writer commits first, names are looked up again in the root of
+that writer, and the edit is made on it.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
-from monocontext.format.documents import encode_metadata
-from monocontext.format.generations import read_newest
-from monocontext.format.manifest import Manifest, generation_key
+from monocontext.format.documents import DocumentPage, encode_metadata
+from monocontext.format.manifest import Manifest
+from monocontext.format.root_directories import expand
 from monocontext.globs import Globs
 from monocontext.options import StoreOptions
-from monocontext.records import replace as changed
-from monocontext.stores.disk.cache import DiskCache
-from monocontext.stores.protocol import Store, seconds_now
+from monocontext.records import NamedTuple
+from monocontext.records import replace as with_fields
+from monocontext.writing.changes import Change, grouped, places_of, stored_again
+from monocontext.writing.commit import Staged, commit
+from monocontext.writing.cover import covered, wants_filters
+from monocontext.writing.document_table import change_documents, load_documents
 from monocontext.writing.documents import DocumentInputs
 from monocontext.writing.documents import documents as as_inputs
 from monocontext.writing.input_options import InputOptions
 from monocontext.writing.inputs import read_pieces
 from monocontext.writing.place import Place, open_store_at
-from monocontext.writing.publish import append
-from monocontext.writing.segments import SegmentLayout
-from monocontext.writing.tail import Pieces
-from monocontext.writing.upkeep.commit_rewrite import commit_change, with_copies
-from monocontext.writing.upkeep.edited_documents import load_documents, write_documents
-from monocontext.writing.upkeep.edited_filters import keep_filters
-from monocontext.writing.upkeep.edited_index import changed_root
-from monocontext.writing.upkeep.edited_text import Change, group, places_of, store_frames, with_shared_objects
-from monocontext.writing.upkeep.gc import gc
-from monocontext.writing.upkeep.rewrite import Rewrite, fill_filters, wants_filters
-
-_READ_CACHE_BYTES = 64 << 20
-"""The cache of the reader of the old text."""
-_LOOK_SECONDS = 0.1
-"""The pause between two looks at the clock of the store."""
+from monocontext.writing.publish import store_text, with_new
+from monocontext.writing.segments import Written
+from monocontext.writing.splice import EMPTY, splice, uncovered, with_copies
+from monocontext.writing.stored_text import StoredText
+from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
 
-Changes = Callable[[Sequence[bytes]], Mapping[int, Change]]
-"""Returns the changes by the number of the document, given the names of all documents in order."""
+class Edit(NamedTuple):
+    """The changes of the documents of one root."""
+
+    changes: Mapping[int, Change] = {}
+    """By the number of the document."""
+    added: Written | None = None
+    """New documents, after all others (`publish.store_text`)."""
+
+
+Plan = Callable[[Manifest | None, list[DocumentPage], Staged], Edit]
+"""Returns the changes of a root, given its documents and the store to put new ones into. It is called with the newest
+root, which is None where there is no context, and again with another one if a writer was faster."""
 
 
 def replace(
@@ -71,14 +73,14 @@ def replace(
     """
     given = _texts_of(documents)
 
-    def changes(names: Sequence[bytes]) -> Mapping[int, Change]:
-        found, missing = _split(given, names)
+    def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
+        found, missing = _split(given, pages)
         if missing:
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
             raise NotFound(f"no document {next(iter(missing))!r}{more} to replace: `update` adds new ones")
-        return found
+        return Edit(found)
 
-    return edit(url, changes, allow, store_options)
+    return _edited(url, plan, allow, store_options)
 
 
 def update(
@@ -88,23 +90,19 @@ def update(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Replace the documents whose names exist, and append the others, in one generation each; returns the last root.
+    """Replace the documents whose names exist, and append the others, in one generation; returns its root.
 
-    Parameters and cost as for `replace`, and those of `append`.
+    Parameters and cost as for `replace`, and those of `append`. Two writers at once that add a name both succeed: the
+    second replaces the document of the first.
     """
     given = _texts_of(documents)
-    added: dict[str, Change] = {}
 
-    def changes(names: Sequence[bytes]) -> Mapping[int, Change]:
-        nonlocal added
-        found, added = _split(given, names)
-        return found
+    def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
+        found, missing = _split(given, pages)
+        new = [(name, change.text, _metadata_of(change)) for name, change in missing.items()]
+        return Edit(found, store_text(store, as_inputs(new), base) if new else None)
 
-    root = edit(url, changes, allow, store_options)
-    if not added:
-        return root
-    new = [(name, change.text, _metadata_of(change)) for name, change in added.items()]
-    return append(as_inputs(new), url, store_options=store_options)
+    return _edited(url, plan, allow, store_options)
 
 
 def delete(
@@ -137,8 +135,11 @@ def delete(
     if wrong := [name for name in wanted if not isinstance(name, str)]:
         raise TypeError(f"the name of a document must be a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
     is_glob = isinstance(names, str)
+    if cache_dir is not None and not forget:
+        raise ValueError("cache_dir needs forget=True")
 
-    def changes(there: Sequence[bytes]) -> Mapping[int, Change]:
+    def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
+        there = _names_in(pages)
         exact = {name.encode("utf-8", "surrogatepass") for name in wanted}
         found = {number: Change(None) for number, name in enumerate(there) if name in exact}
         if is_glob and not found and not wanted[0].startswith("!"):
@@ -148,27 +149,13 @@ def delete(
             raise NotFound(f"no document is named {wanted[0]!r} or matches that glob")
         if missing := sorted(exact - {there[number] for number in found}) if not is_glob else []:
             raise NotFound(f"no document {missing[0].decode(errors='replace')!r} to delete")
-        return found
+        return Edit(found)
 
-    if cache_dir is not None and not forget:
-        raise ValueError("cache_dir needs forget=True")
-    root = edit(url, changes, allow, store_options, forget)
+    root = _edited(url, plan, allow, store_options, forget)
     if forget:
         with open_store_at(url, store_options) as store:
-            _wait_for_clock(store, root.generation)
-            gc(store, older_than_seconds=0)
-        if cache_dir is not None:
-            DiskCache(cache_dir).clear()
+            forget_rest(store, root, cache_dir)
     return root
-
-
-def _wait_for_clock(store: Store, generation: int) -> None:
-    """Wait until a commit is in the past by the store's clock, which may count whole seconds. Then `gc` without a grace
-    period removes all that is older."""
-    while committed := next(iter(store.list(generation_key(generation))), None):  # as `gc` looks at it
-        if seconds_now(store, committed.now_seconds) > committed.modified_seconds:
-            return
-        time.sleep(_LOOK_SECONDS)
 
 
 # -- the arguments -----------------------------------------------------------------------------------------------------
@@ -196,66 +183,96 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
     return found
 
 
-def _split(given: Mapping[str, Change], names: Sequence[bytes]) -> tuple[dict[int, Change], dict[str, Change]]:
+def _names_in(pages: Sequence[DocumentPage]) -> list[bytes]:
+    return [page.raw_name(i) for page in pages for i in range(len(page))]
+
+
+def _split(given: Mapping[str, Change], pages: Sequence[DocumentPage]) -> tuple[dict[int, Change], dict[str, Change]]:
     """Split changes into those of existing documents, by number, and the others, by name."""
     wanted = {name.encode("utf-8", "surrogatepass"): name for name in given}
-    last = {wanted[name]: number for number, name in enumerate(names) if name in wanted}
-    found: dict[int, Change] = {}
-    missing: dict[str, Change] = {}
-    for name, change in given.items():
-        number = last.get(name)
-        if number is None:
-            missing[name] = change
-        else:
-            found[number] = change
-    return found, missing
+    last = {wanted[name]: number for number, name in enumerate(_names_in(pages)) if name in wanted}
+    found = {last[name]: change for name, change in given.items() if name in last}
+    return found, {name: change for name, change in given.items() if name not in last}
 
 
 def _metadata_of(change: Change) -> Any:
-    import json
-
     return json.loads(change.metadata) if change.metadata else None
 
 
 # -- the edit ----------------------------------------------------------------------------------------------------------
 
 
-def edit(
+def _edited(
     url: Place,
-    changes: Changes,
+    plan: Plan,
     allow: Iterable[str | os.PathLike[str]],
     store_options: StoreOptions | None,
     forget: bool = False,
 ) -> Manifest:
-    """Commit changes of documents, and return the root. With `forget`, no object keeps a frame with changed text."""
-    with open_store_at(url, store_options) as store:
-        newest = read_newest(store)
-        if newest is None:
+    def of_context(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
+        if base is None:
             raise NotFound(f"{store.url}: no context there to change: `upload` makes one")
-        work = Rewrite(store, allow=allow, store_options=store_options, cache_bytes=_READ_CACHE_BYTES)
-        with closing(work):
-            return commit_change(store, newest, lambda base: _edited(work, work.expand(base), changes, forget))
+        return plan(base, pages, store)
+
+    root = edit(url, of_context, allow=allow, store_options=store_options, forget=forget)
+    assert root is not None
+    return root
 
 
-def _edited(work: Rewrite, base: Manifest, changes: Changes, forget: bool) -> Manifest | None:
-    """The root to commit on `base`; None if nothing changes."""
-    pages = load_documents(work.store, base.documents)
-    names = [page.raw_name(i) for page in pages for i in range(len(page))]
-    wanted = changes(names)
-    if not wanted:
-        return None
-    places = places_of(pages, wanted, base.characters)
-    with work.text(base) as text:
-        stretches = group(text, places)
+def edit(
+    url: Place,
+    plan: Plan,
+    *,
+    allow: Iterable[str | os.PathLike[str]] = (),
+    store_options: StoreOptions | None = None,
+    forget: bool = False,
+) -> Manifest | None:
+    """Commit the changes that `plan` returns, as one generation, and return its root, or the newest root if there are
+    no changes. Where there is no context, new documents make one.
+
+    With `forget`, the root names no object with text that no version from this one on has: frames of such objects are
+    stored again. Raises what `plan` raises; then nothing is changed.
+    """
+
+    def change(base: Manifest | None, store: Staged) -> Manifest | None:
+        old = EMPTY if base is None else expand(base, lambda directory: store.get(directory.key).data)
+        pages = load_documents(store, old.documents)
+        changes, new = plan(base and old, pages, store)
+        root = old
+        if changes:
+            with StoredText(store, root, allow=allow, store_options=store_options) as text:
+                root = _changed(text, pages, changes)
+        if new is not None:
+            with StoredText(store, root, allow=allow, store_options=store_options) as text:
+                root = with_new(text, new)
+        if root is old and not forget:
+            return None
         if forget:
-            stretches = with_shared_objects(text, stretches)
-        pieces = Pieces(work.store, SegmentLayout(base.frame_bytes, codec=base.codec))
-        runs = store_frames(text, pieces, stretches)
-        filters, is_lost = keep_filters(text, stretches)
-        table = write_documents(work.store, base, pages, wanted, stretches)
-        root = changed_root(work, text, stretches, runs, filters=filters, documents=table)
-    if is_lost:
-        root = fill_filters(work, root) if wants_filters(root) else changed(root, filters=())
-    root = with_copies(work, root, root)
-    root.check()
+            with StoredText(store, root, allow=allow, store_options=store_options) as text:
+                root = without_dead_bytes(text)
+        if changes and (new is not None or forget):
+            store.discard(root)  # the objects of the steps in between
+        if changes:
+            with StoredText(store, root, allow=allow, store_options=store_options) as text:
+                root = with_copies(text)
+        return root
+
+    with open_store_at(url, store_options) as store:
+        return commit(store, change)
+
+
+def _changed(text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]) -> Manifest:
+    """The root of the text with changed documents, without copies of its text."""
+    base = text.root
+    groups = grouped(text, places_of(pages, changes, base.characters))
+    stretches = stored_again(text, groups)
+    assert base.documents is not None
+    places = [place for group in groups for place in group.places]
+    table = change_documents(text.store, base.documents, pages, changes, places)
+    root = splice(text, stretches, documents=table)
+    if base.filters and stretches:
+        if not wants_filters(root):
+            return with_fields(root, filters=())
+        with text.after(root) as new:
+            root = covered(new, uncovered(text, stretches))
     return root

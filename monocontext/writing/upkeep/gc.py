@@ -6,8 +6,7 @@ Invariants:
 - these roots stay, with all objects that they name: the newest one, the one in `manifest.json`, and each one that was
   the newest within the grace period
 - nothing younger than the grace period is removed: a writer that has not committed yet may have stored it
-- no name is stored twice, so a DELETE that arrives late finds the object that was checked, or nothing. Writers of
-  earlier versions store equal content again: because of them each object is checked right before it is removed
+- no name is stored twice, so a DELETE that arrives late finds the object that was checked, or nothing
 - roots are removed before objects: a root that exists names only objects that exist
 - if a root or page that stays cannot be read, nothing is removed
 - objects whose keys do not have the form of `docs/format.md` stay
@@ -16,41 +15,28 @@ Invariants:
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 
-from monocontext.errors import AlreadyExists, NotAContext, NotFound, StoreFailure
-from monocontext.format.directories import rows_text
-from monocontext.format.generations import find_root
-from monocontext.format.index import Page
+from monocontext.errors import NotAContext, NotFound, StoreFailure
+from monocontext.format.generations import generation_in
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
-from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
-from monocontext.format.root_directories import Directory, expand
 from monocontext.options import StoreOptions, check_seconds
-from monocontext.records import dataclass
+from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now, sweep
-from monocontext.writing.commit import commit
-from monocontext.writing.next_root import as_generation
+from monocontext.writing.commit import commit, is_lagging
+from monocontext.writing.named_objects import OBJECT, PageToRead, id_in, ids_in_root
 from monocontext.writing.place import Place, open_store_at
 
 OLDER_THAN_SECONDS = 7 * 86400
 """The age of the objects that `gc` removes: a week."""
 SAFE_SECONDS = 2 * 86400
-"""The shortest grace period that needs no fence: an upload reuses segments that are up to a day old
-(`reuse.REUSE_SECONDS`), and may run for a day before it commits."""
+"""The shortest grace period that needs no fence: an upload may run for two days before it commits."""
 REQUESTS = 16
 """The number of requests at once."""
-
-_ROOT = re.compile(r"generations/(\d{20})\.json")
-_OBJECT = re.compile(
-    r"segments/[0-9a-f]{32}\.seg|index/[0-9a-f]{32}\.(?:idx|dir)|filters/[0-9a-f]{32}\.flt|documents/[0-9a-f]{32}\.doc"
-)
-_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +80,12 @@ def gc(
 
     Safe while readers of kept generations, and writers, run. With a grace period below two days
     (`SAFE_SECONDS`) it first commits the newest text once more, as a fence: an append that has stored but not committed
-    a short text stores it again, a longer one, `publish` and `compact` raise `AlreadyExists`, and change nothing.
-    Writers of version 0.1 do not know fences: with these, two days are the minimum. After a crash another run completes
-    it.
+    a short text, and an edit, store it again; a longer append and `publish` raise `AlreadyExists`, and change nothing.
+    After a crash another run completes it.
 
     Raises `NotFound` if there is no context. If a root or page that stays cannot be read, raises `DamagedData` and
     removes nothing. Cost: 1 LIST for each kind and thousand objects, 1 GET for each generation and its directories, 1
-    for each different page that stays (none for one with a copy in its root), 2 requests for each removed object, 1
-    for each removed root.
+    for each different page that stays (none for one with a copy in its root), 1 request for each removed object.
     """
     check_seconds("older_than_seconds", older_than_seconds)
     with open_store_at(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
@@ -116,7 +100,7 @@ def gc(
         removed = [plan.roots[n] for n in sorted(plan.superseded)]
         unnamed = plan.unnamed
         if not dry_run:
-            removed, unnamed = _remove(store, removed, unnamed, cutoff, threads, progress, exact=is_fenced)
+            _remove(store, removed, unnamed, threads, progress)
         kinds = Counter(info.key.partition("/")[0] for info in unnamed)
         temporaries, size = sweep(store, cutoff, dry_run=dry_run)
         size += sum(info.size_bytes for info in [*removed, *unnamed])
@@ -132,6 +116,14 @@ def gc(
             temporaries=temporaries,
             documents=kinds["documents"],
         )
+
+
+class _Root(NamedTuple):
+    """A root, the ids in it, and its index pages."""
+
+    root: Manifest
+    ids: set[str]
+    pages: list[PageToRead]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +157,7 @@ def _plan(
             if not current and not roots:
                 raise NotFound(f"no context at {store.url}: nothing to remove")
             gone = _find_superseded(roots, cutoff) if superseded is None else superseded & roots.keys()
-            gone = gone - {root.generation for root, _ in current}
+            gone = gone - {found.root.generation for found in current}
             keys = [roots[number].key for number in sorted(roots.keys() - gone)]
             kept = list(threads.map(partial(_read_root, store), keys))
             named = _named_ids(store, [*current, *kept], threads)
@@ -173,13 +165,14 @@ def _plan(
         except NotFound:
             if roots.keys() <= _list_roots(store).keys():
                 raise  # else another `gc` has removed a generation, with the objects that only it names
-    unnamed = [info for info in old if _id_of(info) not in named]
-    newest = max((root for root, _ in [*current, *kept]), key=lambda root: root.generation)
+    unnamed = [info for info in old if id_in(info.key) not in named]
+    newest = max((found.root for found in [*current, *kept]), key=lambda root: root.generation)
     return _Removal(roots, gone, unnamed, len(kept), newest.history.floor)
 
 
 def _list_roots(store: Store) -> dict[int, ObjectInfo]:
-    return {int(found[1]): info for info in store.list("generations/") if (found := _ROOT.fullmatch(info.key))}
+    infos = list(store.list("generations/"))
+    return {number: info for info in infos if (number := generation_in(info.key)) is not None}
 
 
 def _commit_fence(store: Store) -> None:
@@ -192,22 +185,17 @@ def _commit_fence(store: Store) -> None:
     def fence(base: Manifest | None, _: Store) -> Manifest:
         assert base is not None  # `_plan` found a root
         number = base.generation + 1
-        return as_generation(base, number, History(base.history.lineage, floor=number, fence=number))
+        return replace(base, history=History(floor=number, fence=number))
 
     root = commit(store, fence)
-    assert root is not None
-    if find_root(store).manifest.generation < root.generation:
+    if root is None or is_lagging(store, root):
         raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
 
 
 def _list_objects(store: Store) -> Iterator[ObjectInfo]:
     """List segments, pages, filters and pages of documents, by the form of their keys."""
     for folder in ("segments/", "index/", "filters/", "documents/"):
-        yield from (info for info in store.list(folder) if _OBJECT.fullmatch(info.key))
-
-
-def _id_of(info: ObjectInfo) -> str:
-    return info.key.partition("/")[2][:32]
+        yield from (info for info in store.list(folder) if OBJECT.fullmatch(info.key))
 
 
 def _find_superseded(roots: dict[int, ObjectInfo], cutoff: float) -> set[int]:
@@ -219,7 +207,7 @@ def _find_superseded(roots: dict[int, ObjectInfo], cutoff: float) -> set[int]:
 # -- the objects that remaining roots name -----------------------------------------------------------------------------
 
 
-def _read_current(store: Store) -> list[tuple[Manifest, set[str]]]:
+def _read_current(store: Store) -> list[_Root]:
     """The root in `manifest.json`, if there is one. It may lag after a crash, but readers open it."""
     try:
         return [_read_root(store, ROOT_KEY)]
@@ -229,42 +217,20 @@ def _read_current(store: Store) -> list[tuple[Manifest, set[str]]]:
         return []
 
 
-def _read_root(store: Store, key: str) -> tuple[Manifest, set[str]]:
-    """Read a root, and all ids in its JSON and in its directories, except those of objects that it replaced.
-
-    Ids are found by their form, since a root of a later version may name objects in other fields.
-    """
+def _read_root(store: Store, key: str) -> _Root:
     data = get_bounded(store, key, MOST_ROOT_BYTES).data
     root = Manifest.from_bytes(data, f"{store.url}/{key}")
-    rest = json.loads(data)
-    rest.get("history", {}).pop("replaced", None)
-    named = set(_ID.findall(json.dumps(rest)))
-
-    def get(directory: Directory) -> bytes:
-        stored = get_bounded(store, directory.key, MOST_PAGE_BYTES).data
-        named.update(_ID.findall(rows_text(stored, directory.key).decode()))
-        return stored
-
-    return expand(root, get), named
+    return _Root(root, *ids_in_root(store, root, data))
 
 
-def _named_ids(store: Store, roots: list[tuple[Manifest, set[str]]], threads: Executor) -> set[str]:
+def _named_ids(store: Store, roots: list[_Root], threads: Executor) -> set[str]:
     """The ids of all objects that these roots, or their pages, name."""
-    named: set[str] = set()
-    pages: dict[str, tuple[PageRef, PageRef | None, bytes | None]] = {}
-    for root, ids in roots:
-        named |= ids
-        for ref, before in zip(root.pages, (None, *root.pages), strict=False):
-            copy = root.last_page if ref is root.pages[-1] else None
-            if copy or ref.id not in pages:
-                pages[ref.id] = ref, before, copy
-
-    def segments(page: tuple[PageRef, PageRef | None, bytes | None]) -> set[str]:
-        ref, before, copy = page
-        data = copy or get_bounded(store, ref.key, MOST_PAGE_BYTES).data
-        return {name for run in Page(data, ref, before).runs for name in _ID.findall(run.object)}
-
-    return named.union(*threads.map(segments, pages.values()))
+    pages: dict[str, PageToRead] = {}
+    for root in roots:
+        for page in root.pages:
+            if page.copy or page.ref.id not in pages:
+                pages[page.ref.id] = page
+    return set().union(*(root.ids for root in roots), *threads.map(lambda page: page.objects(store), pages.values()))
 
 
 # -- removing ----------------------------------------------------------------------------------------------------------
@@ -274,35 +240,14 @@ def _remove(
     store: Store,
     roots: list[ObjectInfo],
     objects: list[ObjectInfo],
-    cutoff: float,
     threads: Executor,
     progress: Callable[[int], None] | None,
-    *,
-    exact: bool,
-) -> tuple[list[ObjectInfo], list[ObjectInfo]]:
-    """Remove roots, then objects. Returns those that were removed. With `exact`, an object must still have its ETag."""
-
-    def remove(info: ObjectInfo) -> bool:
-        """Remove an object, unless an upload by an earlier version has stored it again."""
-        try:
-            there = store.head(info.key)
-            if there.modified_seconds >= cutoff:
-                return False
-            if exact:
-                store.delete(info.key, if_match=there.etag)
-            else:
-                store.delete(info.key)
-        except (NotFound, AlreadyExists):
-            return False
-        return True
-
+) -> None:
+    """Remove roots, then objects."""
     for _ in threads.map(lambda info: store.delete(info.key), roots):
         pass
-    removed, removed_bytes = [], sum(info.size_bytes for info in roots)
-    for info, is_removed in zip(objects, threads.map(remove, objects), strict=True):
-        if is_removed:
-            removed.append(info)
-            removed_bytes += info.size_bytes
-            if progress:
-                progress(removed_bytes)
-    return roots, removed
+    removed_bytes = sum(info.size_bytes for info in roots)
+    for info, _ in zip(objects, threads.map(lambda info: store.delete(info.key), objects), strict=True):
+        removed_bytes += info.size_bytes
+        if progress:
+            progress(removed_bytes)

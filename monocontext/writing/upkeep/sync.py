@@ -17,18 +17,19 @@ from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import InvalidUrl, NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
-from monocontext.format.generations import on_newest, read_newest
 from monocontext.format.manifest import Manifest
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions, validate_options
-from monocontext.records import dataclass
+from monocontext.records import dataclass, field
 from monocontext.stores import split_object
 from monocontext.stores.protocol import Store
+from monocontext.writing.changes import Change
+from monocontext.writing.commit import Staged
 from monocontext.writing.decoding import NotText
 from monocontext.writing.documents import documents
 from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.place import Place, open_store_at
-from monocontext.writing.publish import append, publish
+from monocontext.writing.publish import store_text
+from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
     Source,
     describe,
@@ -38,9 +39,7 @@ from monocontext.writing.sources import (
     note_left_out,
     read_source,
 )
-from monocontext.writing.upkeep.edit import edit
-from monocontext.writing.upkeep.edited_documents import load_documents
-from monocontext.writing.upkeep.edited_text import Change
+from monocontext.writing.upkeep.edit import Edit, edit
 
 _REQUESTS = 8
 """The most files that are read at once."""
@@ -87,38 +86,49 @@ def sync(
     store new documents; this process reads all sources. `reading`: as for `publish`.
 
     Reads each source that is new, or whose size or time differs from the recorded one, and in the second case also the
-    text of its document. Changed texts are kept in memory, new ones are not. Replaced and deleted documents are one
-    generation, new ones after them another. Cost: as for `replace` and `append`. Raises `NotFound` for a missing path,
-    and `InvalidText` for a source that is not text.
+    text of its document. Changed texts are kept in memory, new ones are not. All changes are one generation; of several
+    stored documents with the name of a source, the last one stays. Cost: as for `replace` and `append`. Raises
+    `NotFound` for a missing path, and `InvalidText` for a source that is not text.
     """
     options = InputOptions(**reading)
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     with ExitStack() as stack:
         store = stack.enter_context(open_store_at(url, store_options))
         there = {file.name: file for file in _find(given, options, store.url, store_options, stack)}
-        base, found = on_newest(
-            store, read_newest(store), lambda base: _compare(store, base, there, options, delete, store_options)
-        )
-        changes, new = found.changes, found.new
-        added: list[str] = []
-        root = base
-        if dry_run:
-            added = [name for name, _, _ in _inputs(new, options, found.left_out)]
-        else:
-            inputs = documents(_inputs(new, options, found.left_out, added))
-            place = store if executor is None else url  # workers open it themselves
-            if base is None:
-                root = publish(inputs, place, store_options=store_options, executor=executor)
-            else:
-                if changes:
-                    root = edit(store, lambda names: _numbered(changes, names), (), store_options)
-                root = append(inputs, place, store_options=store_options, executor=executor) if new else root
+        synced: list[_Differences] = []
+        stored: dict[tuple[object, ...], tuple[Written, list[str], dict[str, list[str]]]] = {}
+
+        def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
+            """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
+            found = _compare(store, base, pages, there, options, delete, store_options)
+            synced[:] = [found]
+            if dry_run:
+                found.added += [name for name, _, _ in _inputs(found.new, options, found.left_out)]
+                return Edit()
+            names = (*(file.name for file in found.new), base.history.fence if base else 0)
+            if found.new and names not in stored:
+                added: list[str] = []
+                left_out: dict[str, list[str]] = {}
+                inputs = documents(_inputs(found.new, options, left_out, added))
+                written = store_text(store, inputs, base, executor, url, store_options)
+                stored[names] = written, added, left_out
+            new = None
+            if found.new:
+                new, added, left_out = stored[names]
+                found.added += added
+                for where, left in left_out.items():
+                    found.left_out.setdefault(where, []).extend(left)
+            return Edit(_numbered(found.changes, there, pages), new)
+
+        root = edit(store, plan, store_options=store_options)
+        [found] = synced
+        added = found.added
         note_left_out(found.left_out, options)
         unchanged = found.known - len(found.changed)
         return Synced(tuple(added), tuple(found.changed), tuple(found.gone), unchanged, found.touched, root)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Differences:
     """The differences between sources and the documents of a generation. `touched` counts files with another time but
     the same text, `known` the stored documents whose source is text."""
@@ -130,19 +140,20 @@ class _Differences:
     touched: int
     known: int
     left_out: dict[str, list[str]]
+    added: list[str] = field(default_factory=list)
 
 
 def _compare(
     store: Store,
     base: Manifest | None,
+    pages: list[DocumentPage],
     there: dict[str, Source],
     options: InputOptions,
     delete: bool,
     store_options: StoreOptions | None,
 ) -> _Differences:
     """Compare sources with the documents of `base`. Reads those that may differ, and their documents."""
-    root = base and expand(base, lambda directory: store.get(directory.key).data)
-    with closing(_StoredDocuments(store, root, store_options)) as stored:
+    with closing(_StoredDocuments(store, base, pages, store_options)) as stored:
         if delete and stored.numbers and not there:
             raise NotFound(f"no file in the sources: `delete` would remove all {len(stored.numbers):,} documents")
         files = [file for file in there.values() if file.is_selected]
@@ -213,30 +224,32 @@ def _inputs(
         yield file.name, text, {"file": file.facts}
 
 
-def _numbered(changes: dict[bytes, Change], names: Iterable[bytes]) -> dict[int, Change]:
+def _numbered(changes: dict[bytes, Change], there: dict[str, Source], pages: list[DocumentPage]) -> dict[int, Change]:
     """The changes, keyed by document number.
 
-    A deletion applies to every document with the name, any other change only to the last of them.
+    A deletion applies to every document with the name, any other change only to the last of them. Earlier documents
+    with the name of a source are deleted.
     """
     found: dict[int, Change] = {}
-    last: dict[bytes, int] = {}
-    for number, name in enumerate(names):
-        change = changes.get(name)
-        if change is None:
-            continue
-        if not change.deletes:
-            found.pop(last.get(name, -1), None)
+    last: dict[str, int] = {}
+    for page in pages:
+        for number, name in enumerate(page.names(), page.first):
+            if name in last and name in there:
+                found[last[name]] = Change(None)
             last[name] = number
-        found[number] = change
+            if (change := changes.get(name.encode())) is not None:
+                found[number] = change
     return found
 
 
 class _StoredDocuments:
     """The metadata and texts of the documents of a context, by name; empty if `base` is None."""
 
-    def __init__(self, store: Store, base: Manifest | None, options: StoreOptions | None) -> None:
+    def __init__(
+        self, store: Store, base: Manifest | None, pages: list[DocumentPage], options: StoreOptions | None
+    ) -> None:
         self.numbers: dict[str, tuple[DocumentPage, int]] = {}
-        for page in load_documents(store, base.documents) if base else []:
+        for page in pages:
             for i, name in enumerate(page.names()):
                 self.numbers[name] = (page, i)
         self._context = ContextHandle(

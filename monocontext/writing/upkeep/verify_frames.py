@@ -15,7 +15,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.records import dataclass, field
 from monocontext.stores.protocol import Store
 from monocontext.writing.pages import record_of
-from monocontext.writing.reuse import segment_key
+from monocontext.writing.segments import segment_key
 from monocontext.writing.upkeep.document_check import DocumentCheck
 
 READ_BYTES = 8 << 20
@@ -100,7 +100,7 @@ def check_object(
         read_bytes += len(blob.data)
         for frame in batch:
             is_sound &= _check_frame(frame, blob.data[frame.offset - start :][: frame.stored_bytes], checks, report)
-        # If a segment ends in a salt (see `writing.reuse`), or reaches into another page, only its frames are checked.
+        # If a segment ends in a salt (`writing.segments`), or reaches into another page, only its frames are checked.
         if stop == blob.total_bytes == read_bytes and is_sound and "://" not in name:
             found = segment_key(digest.hexdigest())
             if found != name:

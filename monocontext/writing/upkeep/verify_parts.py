@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
@@ -125,10 +125,6 @@ def check_part(
         documents = DocumentCheck(manifest.documents, lambda key: store.get(key).data, page[part.start].start)
         result = PartResult(report)
         with closing(context), closing(context.read(replace(manifest, text=b"", head="", tail=""))) as text:
-            if any(ref.first_frame >= first and ref.border_frames for ref in refs):
-                reach = max(ref.reach_bytes for ref in refs)
-                for number, data in reversed(list(_texts(text, range(first - 1, -1, -1), reach))):
-                    result.filter_problems += checker.feed(number, data)
             checks = Checks(checker, documents, result.filter_problems)
             for frames in group_by_object(page, part.start, part.stop):
                 check_object(store, context, manifest, frames, checks, report)
@@ -142,10 +138,8 @@ def check_part(
 
 
 def _filters_of(filters: Sequence[FilterRef], first: int, stop: int) -> tuple[FilterRef, ...]:
-    """The filters of frames [first, stop), and the next one, since its border covers frames before it."""
-    at = bisect_right(filters, first, key=lambda ref: ref.stop_frame)
-    end = bisect_left(filters, stop, key=lambda ref: ref.first_frame)
-    return tuple(filters[at : end + 1])
+    """The filters that may have columns of frames [first, stop)."""
+    return tuple(ref for ref in filters if ref.first_frame < stop and first < ref.stop_frame)
 
 
 def _texts(text: Reader, numbers: range, most_bytes: int) -> Iterator[tuple[int, bytes]]:

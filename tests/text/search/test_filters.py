@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import hashlib
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import DamagedData
-from monocontext.format.filters import building, frame_column, joining
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
-from monocontext.format.refs import filter_key
+from monocontext.format.manifest import ROOT_KEY, Manifest
 from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, WrappedStore
-from monocontext.text.search import ranked
 from monocontext.writing.publish import append
-from monocontext.writing.tail import FULL_FRAMES
-from monocontext.writing.upkeep.add_filters import add_filters
+from monocontext.writing.upkeep.compact import add_filters
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
 
@@ -92,17 +84,6 @@ def test_a_needle_across_the_border_of_an_append(store: Store, cut: int) -> None
     assert context.find(needle) == 6000 == (before + after).find(needle)
     assert context.count(needle) == 1
     assert context.stats.search.pruned > 0
-
-
-def test_small_appends_share_a_filter_and_large_ones_do_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.writing.tail.short_bytes", lambda layout: 1)  # none waits for others
-    publish(lines(200), store, frame_bytes=FRAME_BYTES)
-    for _ in range(5):
-        append(lines(20), store)
-    assert len(root(store).filters) == 1
-    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
-    append(lines(20), store)
-    assert len(root(store).filters) == 2
 
 
 def test_text_without_filters_may_hold_anything(store: Store) -> None:
@@ -183,93 +164,6 @@ def test_another_block_of_the_same_length_is_damage(
             _ = "no such thing" in context
 
 
-@contextmanager
-def writers_of_grams_3() -> Iterator[None]:
-    """Filters are written as by earlier versions."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (building, joining):
-            patch.setattr(module, "FILTER_KIND", "grams-3")
-        patch.setattr(frame_column, "set_column", partial(frame_column.set_column, kind="grams-3"))
-        patch.setattr(building, "set_rows", partial(building.set_rows, kind="grams-3"))
-        yield
-
-
-def test_needles_across_filters_of_two_kinds(store: Store) -> None:
-    """A border of an earlier kind reaches back less far than a filter before it that was made later."""
-    dice = Random(8)
-    pieces = [
-        "".join(f"{dice.getrandbits(20):05x} the " for _ in range(3000))[: 40 * FRAME_BYTES + 68] for _ in range(3)
-    ]
-    pieces[0] = pieces[0][:-8] + "an owl s"
-    pieces[1] = "eems " + pieces[1]
-    publish(pieces[0], store, frame_bytes=FRAME_BYTES, filters=False)
-    with writers_of_grams_3():
-        append(pieces[1], store)
-    append(pieces[2], store)
-    add_filters(store)
-    manifest = root(store)
-    assert [ref.kind for ref in manifest.filters] == ["grams-5", "grams-3", "grams-5"]
-    assert manifest.filters[1].border_frames == 1, (
-        "a needle may begin before that frame and have its last span behind it"
-    )
-    assert verify(store).ok
-    text = "".join(pieces)
-    with Monocontext.open(store, cache_bytes=0, materialize_limit=1) as context:
-        for border in (len(pieces[0]), len(pieces[0] + pieces[1])):
-            for back in range(1, 80):
-                needle = text[border - back : border + 2 + back % 9]
-                assert context.find(needle) == text.find(needle), (border, back)
-        assert context.stats.search.pruned > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["grams-1", "grams-2", "grams-3"])
-def test_filters_of_earlier_kinds_are_still_read(store: Store, kind: str) -> None:
-    """Of contexts written before, with grams of 5 bytes; the first two without rows of words, and in `grams-1` blocks
-    do not know their place. Filters of an append follow them."""
-    with writers_of_grams_3():
-        publish(lines(500) + "needle-4711\n" + lines(900), store, frame_bytes=FRAME_BYTES)
-    manifest = root(store)
-    (ref,) = manifest.filters
-    old = dataclasses.replace(ref, kind=kind, seed=None if kind == "grams-1" else ref.seed, parts=())
-    [key] = ref.keys
-    rows = FilterLayout(ref).decode(0, store.get(key).data)
-    data = FilterLayout(old).encode(rows[: FilterLayout(old).rows], 0)
-    parts = (hashlib.sha256(data).hexdigest()[:32],)
-    store.put(filter_key(parts[0]), data)
-    written = dataclasses.replace(manifest, filters=(dataclasses.replace(old, parts=parts),)).to_bytes()
-    assert (b'"seed"' in written) == (kind != "grams-1")
-    store.put(ROOT_KEY, written)
-    store.put(generation_key(manifest.generation), written)
-    assert verify(store).ok
-    counting = CountingStore(store)
-    with Monocontext.open(counting) as context:
-        assert context.find("needle-4711") == len(lines(500))
-        assert context.stats.search.pruned >= 139
-        some = context.search("needle item 77", max_bytes=1 << 40)
-        assert some == ranked.scan(context.span, ["needle item 77"], 10)[0]
-    append("one more line\n", store)
-    assert [each.kind for each in root(store).filters] == [kind], "a short append waits for its filter"
-    append(lines(FULL_FRAMES * FRAME_BYTES // 10), store)
-    kinds = [each.kind for each in root(store).filters]
-    assert kinds == [kind] + ["grams-5"] * (len(kinds) - 1), "filters of different kinds are not merged"
-    assert len(kinds) > 1
-    assert verify(store).ok
-    text = str(Monocontext.open(store))
-    border = root(store).filters[1].first_frame
-    context = Monocontext.open(store, cache_bytes=0)
-    reader: Any = context._reader
-    at = reader.frame(border).start
-    for back in (1, 4, 7, 8, 20, 66, 70, 72, 80):
-        needle = text[at - back : at + 12]
-        assert context.find(needle, at - 100) == text.find(needle, at - 100), back
-    add_filters(store, rebuild=True)
-    assert {each.kind for each in root(store).filters} == {"grams-5"}
-    with Monocontext.open(store) as rebuilt:
-        assert rebuilt.find("needle-4711") == len(lines(500))
-    assert verify(store).ok
-
-
 def test_a_filter_made_with_other_tables_is_asked_for_ascii_only(store: Store) -> None:
     publish(lines(300) + "Straße needle-4711\n" + lines(300), store, frame_bytes=FRAME_BYTES)
     manifest = root(store)
@@ -313,7 +207,7 @@ def test_needles_across_appends_with_frames_of_other_sizes(
     store: Store, frames: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a column covers behind its frame follows the frames' size: borders must reach as far as is asked."""
-    monkeypatch.setattr("monocontext.writing.tail.short_bytes", lambda layout: 1)
+    monkeypatch.setattr("monocontext.writing.publish.short_bytes", lambda layout: 1)
     random = Random(1)
     pieces = ["".join(f"{random.getrandbits(32):08x} " for _ in range(12 * size // 9)) for size in frames]
     if len(frames) > 2:

@@ -249,7 +249,7 @@ def test_an_append_after_a_replacement_goes_behind_the_new_text() -> None:
 
 def test_two_first_writers() -> None:
     store = memory()
-    with pytest.raises(AlreadyExists, match="another writer has just published generation 1"):
+    with pytest.raises(AlreadyExists, match="already holds a context"):
         publish(NEW, Overtaken(store, [lambda: publish(OLD, store)]))
     assert text_of(store) == OLD
 

@@ -15,8 +15,7 @@ from monocontext.format.generations import find_root
 from monocontext.format.manifest import generation_key
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
-from monocontext.writing import expire_generations
-from monocontext.writing.merge_policy import FAN_OUT, merged
+from monocontext.writing.appended import FAN_OUT, merged
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
@@ -88,9 +87,7 @@ def test_three_hundred_appends_stay_cheap() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("merged_bytes", [0, 100_000])
-def test_filters_are_joined_and_miss_nothing(merged_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.format.filters.building.MERGED_BYTES", merged_bytes)
+def test_filters_are_joined_and_miss_nothing() -> None:
     random, store = Random(3), memory()
     pieces = [f"{random.getrandbits(64):016x} {n} é\n" * random.choice([1, 5, 9]) for n in range(1000)]
     publish(pieces[0], store, frame_bytes=512)
@@ -163,8 +160,7 @@ def test_a_long_text_closes_the_short_ones_before_it() -> None:
     publish(pieces[0], store, frame_bytes=1024)
     for piece in pieces[1:]:
         root = append(piece, store)
-    assert root.open_frames == 2
-    assert sum(ref.frames for ref in root.filters) == root.frames - root.open_frames - 2  # which are fewer than nine
+    assert sum(ref.frames for ref in root.filters) == root.frames - 3  # two short ones, and the one before them
     assert text_of(store) == "".join(pieces)
     assert verify(store).problems == []
 
@@ -183,63 +179,11 @@ def test_pairs_of_cr_and_lf_and_codecs_mix(codec: str) -> None:
     assert verify(store).problems == []
 
 
-# -- dropping old generations ------------------------------------------------------------------------------------------
-
-
-def test_the_writer_drops_what_nobody_can_reach() -> None:
-    store, text = memory(), "begin\n"
-    publish(text, store, frame_bytes=4096)
-    for number in range(300):
-        append(LINE.format(number), store, drop_older_than_seconds=0)
-        text += LINE.format(number)
-    assert len(list(store.list("generations/"))) <= expire_generations.EVERY + expire_generations.MOST
-    assert sum(1 for _ in store.list()) <= 5 * (expire_generations.EVERY + expire_generations.MOST)
-    assert sum(info.size_bytes for info in store.list()) <= 3 * len(text.encode()) + (5 << 20)
-    assert text_of(store) == text
-    assert verify(store).problems == []
-
-
-def test_generations_within_the_grace_period_stay() -> None:
-    store = memory()
-    publish("begin\n", store)
-    for number in range(100):
-        append(LINE.format(number), store, drop_older_than_seconds=3600)
-    for generation in (1, 2, 50, 101):
-        with Monocontext.open(store, generation=generation) as context:
-            assert str(context) == "begin\n" + "".join(map(LINE.format, range(generation - 1)))
-
-
-@pytest.mark.slow
-def test_a_crash_while_generations_are_dropped_loses_nothing() -> None:
-    class Dying(WrappedStore):
-        deletes = 0
-
-        def delete(self, key: str, *, if_match: str | None = None) -> None:
-            type(self).deletes += 1
-            if type(self).deletes == 70:
-                raise Crash("gone")
-            super().delete(key, if_match=if_match)
-
-    store, text = memory(), "begin\n"
-    publish(text, store)
-    dying = Dying(store)
-    crashes = 0
-    for number in range(200):
-        text += LINE.format(number)
-        try:
-            append(LINE.format(number), dying, drop_older_than_seconds=0)
-        except Crash:
-            crashes += 1
-        assert text_of(store) == text
-    assert crashes == 1
-    assert verify(store).problems == []
-    gc(store, older_than_seconds=0)
-    assert verify(store).problems == []
-    assert text_of(store) == text
+# -- writers that are paused ------------------------------------------------------------------------------------------
 
 
 class Sleepy(WrappedStore):
-    """Before the first root is put, others append so many times and drop what they can."""
+    """Before the first root is put, others append so many times and remove what they can."""
 
     def __init__(self, store: MemoryStore, appends: int) -> None:
         super().__init__(store)
@@ -248,18 +192,19 @@ class Sleepy(WrappedStore):
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         if key.startswith("generations/"):
             for number in range(self.appends):
-                append(LINE.format(number), self.store, drop_older_than_seconds=0)
+                append(LINE.format(number), self.store)
+            if self.appends:
+                gc(self.store, older_than_seconds=0)
             self.appends = 0
         return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
 
-def test_a_writer_that_slept_while_its_number_was_freed_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_slept_while_its_number_was_freed_begins_anew() -> None:
     """Its root is written at a number that others have passed and removed: it is taken back, and nothing is lost."""
-    monkeypatch.setattr(expire_generations, "EVERY", 1)
     store = memory()
     publish("begin\n", store)
     root = append("late\n", Sleepy(store, 10))
-    assert root.generation == 12
+    assert root.generation == 13
     assert text_of(store) == "begin\n" + "".join(map(LINE.format, range(10))) + "late\n"
     assert find_root(store).manifest == root
     assert verify(store).problems == []
@@ -268,7 +213,7 @@ def test_a_writer_that_slept_while_its_number_was_freed_begins_anew(monkeypatch:
 def test_a_writer_that_slept_for_long_says_that_it_cannot_tell() -> None:
     store = memory()
     publish("begin\n", store)
-    with pytest.raises(ContextChanged, match="generation 2 was written, and is 79 behind the newest"):
+    with pytest.raises(ContextChanged, match="generation 2 was written, and is 80 behind the newest"):
         append("late\n", Sleepy(store, 80))
     assert text_of(store) == "begin\n" + "".join(map(LINE.format, range(80)))
     assert not [info for info in store.list("generations/") if info.key == generation_key(2)]

@@ -11,8 +11,7 @@ from monocontext import Monocontext, append, delete, publish, replace, update
 from monocontext.errors import AlreadyExists, MonocontextError, NotFound
 from monocontext.stores.protocol import Store
 from monocontext.text.search import ranked
-from monocontext.writing.upkeep.add_filters import add_filters
-from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.compact import add_filters, compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.versions import restore

@@ -18,15 +18,17 @@ from monocontext.engine.reader import Reader
 from monocontext.errors import AlreadyExists, InvalidText, NotFound
 from monocontext.format import inline
 from monocontext.format.generations import read_newest
+from monocontext.format.manifest import Manifest
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
-from monocontext.writing.upkeep import edited_text
+from monocontext.writing import changes
 from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.forget import find_leftovers
 from monocontext.writing.upkeep.gc import gc
-from monocontext.writing.upkeep.leftovers import find_leftovers
 from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.verify import verify
+from monocontext.writing.upkeep.versions import restore
 from tests.budget import examples
 
 from .programs import Program, check, text_of
@@ -42,7 +44,7 @@ def store() -> Iterator[MemoryStore]:
 @pytest.fixture
 def asks_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches ask filters in texts of any size, and edits of neighbouring frames are made apart."""
-    monkeypatch.setattr(edited_text, "_FULL_STRETCH_BYTES", 5_000)
+    monkeypatch.setattr(changes, "_FULL_GROUP_BYTES", 5_000)
     monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
     monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 0)
     monkeypatch.setattr(inline, "MOST_GROWN_BYTES", 0)
@@ -86,15 +88,15 @@ def test_one_document_of_a_thousand(store: MemoryStore) -> None:
 
 def test_a_document_in_each_frame(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames side by side are read together, but not all of them at once."""
-    monkeypatch.setattr(edited_text, "_FULL_STRETCH_BYTES", 128 << 10)
+    monkeypatch.setattr(changes, "_FULL_GROUP_BYTES", 128 << 10)
     at_once: list[int] = []
 
-    def rewrite(text: Reader, stretch: edited_text.Stretch) -> Any:
-        at_once.append((stretch.stop_frame - stretch.first_frame) * text.manifest.frame_bytes)
-        return rewritten(text, stretch)
+    def rewrite(text: Any, group: changes.Group) -> Any:
+        at_once.append((group.stop - group.first) * text.root.frame_bytes)
+        return rewritten(text, group)
 
-    rewritten = edited_text.rewrite
-    monkeypatch.setattr(edited_text, "rewrite", rewrite)
+    rewritten = changes._rewritten
+    monkeypatch.setattr(changes, "_rewritten", rewrite)
     texts = {f"d{number}": f"line {number}\n" * 100 for number in range(3_000)}
     publish(texts, store, frame_bytes=16 << 10)
     changed = {f"d{number}": "changed" for number in range(0, 3_000, 10)}
@@ -212,33 +214,73 @@ def test_a_document_after_another_million(store: MemoryStore) -> None:
 SECRET = "the person who asked to be forgotten"
 
 
-def planted(store: Store, seed: int, codec: str) -> dict[str, str]:
-    """Documents, one of which holds the secret, in a few segments and generations."""
+HISTORIES = {
+    "fresh": (),
+    "neighbour replaced": ("neighbour",),
+    "itself replaced": ("itself",),
+    "neighbour deleted": ("delete",),
+    "appended": ("append", "neighbour"),
+    "compacted": ("neighbour", "compact"),
+    "restored": ("neighbour", "restore"),
+    "updated and compacted": ("itself", "append", "compact", "delete"),
+    "all": ("append", "itself", "neighbour", "compact", "delete", "restore", "append", "neighbour"),
+}
+"""What happened to a text before one of its documents is forgotten."""
+
+
+def forgotten(store: Store, seed: int, codec: str, frame_bytes: int, history: tuple[str, ...]) -> dict[str, str]:
+    """Documents of which one with the secret went through a history and was forgotten; returns the others."""
     chance = random.Random(seed)
     texts = {f"d{number}": f"{chance.randrange(1 << 40):x} " * chance.randrange(1, 90) for number in range(60)}
-    at = f"d{chance.randrange(60)}"
-    texts[at] += f"{SECRET}\n" * 9  # one of them lies whole in an object
-    publish(dict(texts), store, frame_bytes=700, segment_bytes=chance.choice((900, 6000, 1 << 20)), codec=codec)
-    append({"after": "x"}, store)
-    replace(store, {f"d{(int(at[1:]) + 2) % 60}": "changed"})
-    texts |= {"after": "x", f"d{(int(at[1:]) + 2) % 60}": "changed"}
+    number = chance.randrange(4, 50)
+    name = f"d{number}"
+    texts[name] += f"{SECRET}\n" * 9  # one of them lies whole in an object
+    publish(dict(texts), store, frame_bytes=frame_bytes, segment_bytes=chance.choice((900, 6000, 1 << 20)), codec=codec)
+    for step, kind in enumerate(history):
+        neighbour = f"d{number + 1 + step % 3}"
+        match kind:
+            case "neighbour" if neighbour in texts:
+                texts[neighbour] = f"changed {step}"
+                replace(store, {neighbour: texts[neighbour]})
+            case "itself":
+                texts[name] = f"other {step} {SECRET} again\n"
+                replace(store, {name: texts[name]})
+            case "delete":
+                gone = f"d{number - 1 - step % 3}"
+                if texts.pop(gone, None) is not None:
+                    delete(store, gone)
+            case "append":
+                texts[f"after {step}"] = "x"
+                append({f"after {step}": "x"}, store)
+            case "compact":
+                compact(store, frame_bytes=2 * frame_bytes)
+            case "restore":
+                restore(store, newest_of(store).generation - 1)
+                restore(store, newest_of(store).generation - 1)
     assert find_leftovers(store, [SECRET])
-    del texts[at]
-    delete(store, at, forget=True)
+    del texts[name]
+    delete(store, name, forget=True)
     return texts
 
 
+def newest_of(store: Store) -> Manifest:
+    root = read_newest(store)
+    assert root is not None
+    return root
+
+
 @pytest.mark.parametrize("codec", ["zstd", "raw"])
-@pytest.mark.parametrize("seed", range(examples(40)))
-def test_a_forgotten_text_is_in_no_object(store: MemoryStore, seed: int, codec: str) -> None:
-    texts = planted(store, seed, codec)
+@pytest.mark.parametrize("frame_bytes", [700, 4000, 256 << 10])
+@pytest.mark.parametrize("history", HISTORIES)
+def test_a_forgotten_text_is_in_no_object(store: MemoryStore, history: str, frame_bytes: int, codec: str) -> None:
+    texts = forgotten(store, len(history), codec, frame_bytes, HISTORIES[history])
     assert find_leftovers(store, [SECRET]) == []
-    check(store, texts, random.Random(seed))
+    check(store, texts, random.Random(1))
     assert verify(store).ok
 
 
 def test_a_text_is_forgotten_on_every_store(any_store: Store) -> None:
-    texts = planted(any_store, 5, "zstd")
+    texts = forgotten(any_store, 5, "zstd", 700, HISTORIES["all"])
     assert find_leftovers(any_store, [SECRET]) == []
     check(any_store, texts, random.Random(5))
 
@@ -283,10 +325,9 @@ def test_filters_keep_what_they_know(store: MemoryStore) -> None:
     texts = {f"d{number}": " ".join(f"{chance.randrange(1 << 40):x}" for _ in range(100)) for number in range(300)}
     publish(texts, store, frame_bytes=1200)
     replace(store, {"d150": "what was never there before"})
-    root = json.loads(store.get("manifest.json").data)
-    (row,) = root["filters"]
-    assert row["kind"] == "edited grams-5", "readers that do not know its columns skip it"
-    assert 1 < len(row["columns"]) < 5
+    base, small = json.loads(store.get("manifest.json").data)["filters"]
+    assert len(base["runs"]) == 2
+    assert small["width"] < 5
     assert verify(store).ok
     word = texts["d299"].split()[50]
     with Monocontext.open(store) as context:
@@ -295,7 +336,8 @@ def test_filters_keep_what_they_know(store: MemoryStore) -> None:
         assert context.find(word) > 0
         assert context.stats.search.pruned > 200
     compact(store)
-    assert "columns" not in json.loads(store.get("manifest.json").data)["filters"][0]
+    (row,) = json.loads(store.get("manifest.json").data)["filters"]
+    assert len(row["runs"]) == 1
 
 
 # -- others write ------------------------------------------------------------------------------------------------------
@@ -412,16 +454,16 @@ class Writer(threading.Thread):
             case "replace":
                 self._do(lambda store: replace(store, changed), self.texts | changed)
             case "update":
-                self._do(lambda store: update(store, changed | added), all_of_it, self.texts | changed)
+                self._do(lambda store: update(store, changed | added), all_of_it)
             case "sync":
                 for name, text in (changed | added).items():
                     (self.folder / name).write_bytes(text.encode())
                 files = [self.folder / name for name in changed | added]
-                self._do(lambda store: sync(files, store), all_of_it, self.texts | changed)
+                self._do(lambda store: sync(files, store), all_of_it)
             case kind:
                 self._do(lambda store: delete(store, some, forget=kind == "forget"), left)
 
-    def _do(self, act: Callable[[Store], object], after: dict[str, str], halfway: dict[str, str] | None = None) -> None:
+    def _do(self, act: Callable[[Store], object], after: dict[str, str]) -> None:
         while True:
             try:
                 act(CrashingStore(self.store, self.chance.randrange(60), landed=self.chance.random() < 0.5))
@@ -432,7 +474,7 @@ class Writer(threading.Thread):
             except Crash:
                 self.kills += 1
                 found = self._own()
-                assert found in (self.texts, halfway, after)
+                assert found in (self.texts, after)
                 self.texts = found
                 return
 

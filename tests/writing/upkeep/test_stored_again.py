@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -17,17 +16,16 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import AlreadyExists
-from monocontext.stores.protocol import Blob, ObjectInfo, Store
+from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import WrappedStore
-from monocontext.writing import documents, joined_documents
+from monocontext.writing import document_table, documents
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
-from monocontext.writing.upkeep.add_filters import add_filters
-from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.compact import add_filters, compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 
-from .upkept import FRAME_BYTES, SEGMENT_BYTES, Aging, Overtaken, check, memory, text_of, words
+from .upkept import FRAME_BYTES, SEGMENT_BYTES, Aging, Overtaken, memory, text_of, words
 
 DAY = 86400.0
 LAYOUT = {"frame_bytes": FRAME_BYTES, "segment_bytes": SEGMENT_BYTES}
@@ -39,8 +37,8 @@ FOLDERS = ("segments/", "index/", "filters/", "documents/")
 @pytest.fixture(autouse=True)
 def documents_lie_in_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also pages of few documents, and tables of few names."""
-    monkeypatch.setattr(joined_documents, "INLINE_BYTES", 100)
-    for module in (documents, joined_documents):
+    monkeypatch.setattr(document_table, "INLINE_BYTES", 100)
+    for module in (documents, document_table):
         monkeypatch.setattr(module, "DOCUMENTS_PER_PAGE", 16)
 
 
@@ -52,11 +50,6 @@ class Racing(WrappedStore):
         self._point, self._act, self._lock = point, act, threading.Lock()
         self._is_done = False
         self.late: list[Callable[[], None]] = []
-
-    def head(self, key: str) -> ObjectInfo:
-        info = super().head(key)
-        self._act_at("after HEAD", key)
-        return info
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         def remove() -> None:
@@ -86,7 +79,7 @@ class Racing(WrappedStore):
                     self._act()
 
 
-POINTS = ["after HEAD", "before DELETE", "DELETE lands late", "DELETE is sent twice"]
+POINTS = ["before DELETE", "DELETE lands late", "DELETE is sent twice"]
 GRACES = {"seven days": 7 * DAY, "none": 0.0}
 
 
@@ -135,89 +128,6 @@ def test_published_again(any_store: Store, point: str, grace: str) -> None:
     is_text(store, "".join(DOCUMENTS.values()))
     with Monocontext.open(store, shape="dict") as context:
         assert context == DOCUMENTS
-
-
-@pytest.mark.slow
-def test_two_collectors_at_once(any_store: Store) -> None:
-    """What the one has looked at the other removes, and it is stored again before the first goes on."""
-    store = Aging(any_store)
-    publish(DOCUMENTS, store, **LAYOUT)  # type: ignore[arg-type]
-    publish("other\n", store, replace=True)
-
-    def collect_and_publish() -> None:
-        gc(store)
-        publish(DOCUMENTS, store, replace=True, **LAYOUT)  # type: ignore[arg-type]
-
-    race(store, "after HEAD", 7 * DAY, collect_and_publish)
-    is_text(store, "".join(DOCUMENTS.values()))
-
-
-@pytest.mark.slow
-def test_compact_and_collect_at_once(any_store: Store) -> None:
-    """What compact stored once before, it stores again while its first objects go."""
-    store = Aging(any_store)
-    replace_and_compact(store)
-    publish("other\n", store, replace=True)
-    race(store, "DELETE lands late", 0.0, lambda: replace_and_compact(store))
-    is_text(store, "".join(DOCUMENTS.values()))
-
-
-# -- the same of other writers, on one kind of store ------------------------------------------------------------------
-
-
-def append_again(store: Store) -> None:
-    append(TEXT, store, segment_bytes=SEGMENT_BYTES, frame_bytes=FRAME_BYTES)
-
-
-def replace_and_compact(store: Store) -> None:
-    publish(DOCUMENTS, store, replace=True, **LAYOUT)  # type: ignore[arg-type]
-    compact(store, segment_bytes=2 * SEGMENT_BYTES)
-
-
-def replace_and_grow(store: Store) -> None:
-    publish(DOCUMENTS, store, replace=True, **LAYOUT)  # type: ignore[arg-type]
-    for name, text in list(DOCUMENTS.items())[:20]:
-        append({name: text}, store)
-
-
-ACTS: dict[str, Callable[[Store], object]] = {
-    "append": append_again,
-    "compact": replace_and_compact,
-    "appends of documents": replace_and_grow,
-    "in threads": lambda store: publish(DOCUMENTS, store, replace=True, executor=THREADS, **LAYOUT),  # type: ignore[arg-type]
-}
-THREADS = ThreadPoolExecutor(2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("grace", GRACES)
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("act", ACTS)
-def test_stored_again_by_others(act: str, point: str, grace: str) -> None:
-    store = Aging(memory())
-    publish("first\n", store)
-    ACTS[act](store)
-    publish("other\n", store, replace=True)
-    race(store, point, GRACES[grace], lambda: ACTS[act](store))
-    check(store, text_of(store), Random(3))
-    assert len(text_of(store)) > 1000
-
-
-@pytest.mark.parametrize("point", POINTS)
-def test_an_index_in_place_made_again(point: str, tmp_path: Path) -> None:
-    """Its pages name no object that is new."""
-    source = tmp_path / "source.txt"
-    source.write_text(TEXT)
-    store = Aging(memory())
-
-    def make() -> None:
-        index([source], store, frame_bytes=FRAME_BYTES, replace=True)
-
-    make()
-    publish(TEXT, store, replace=True, **LAYOUT)  # type: ignore[arg-type]
-    publish("other\n", store, replace=True)
-    race(store, point, 7 * DAY, make)
-    assert verify(store, allow=[tmp_path]).problems == []
 
 
 def test_no_name_is_stored_twice(tmp_path: Path) -> None:

@@ -180,6 +180,7 @@ def test_workers_store_new_documents(tree: Path, tmp_path: Path, monkeypatch: py
     """Those of a first sync, and of a later one that changes others."""
     packed: list[int] = []
     real = batches.store_batch
+    monkeypatch.setattr("monocontext.writing.publish.short_bytes", lambda layout: 1)
     monkeypatch.setattr(
         batches, "store_batch", lambda batch, **given: packed.append(len(batch.frames)) or real(batch, **given)
     )

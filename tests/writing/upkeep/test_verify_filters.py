@@ -41,11 +41,11 @@ def verify(store: Store) -> Report:
 def store() -> Store:
     """A text of two filters, the second with a border."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
+        patch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 0)
         store, random = memory(), Random(6)
         publish(words(random, 11_000), store, frame_bytes=FRAME_BYTES)
         append(words(random, 1000), store)
-    assert len(root(store).filters) == 2
+    assert len(root(store).filters) == 3, "the last one of the frame before the second"
     return store
 
 
@@ -143,7 +143,7 @@ def test_records_that_promise_too_much(store: Store) -> None:
     many = memory()
     publish("".join(f"{n:09d}\n" * 60 for n in range(30)), many, frame_bytes=FRAME_BYTES)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("monocontext.format.filters.building.MERGED_BYTES", 0)
+        patch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 0)
         append_as_before(patch)
         for number in range(9):
             append(f"{number}\n", many, filters=False)
@@ -155,7 +155,7 @@ def test_records_that_promise_too_much(store: Store) -> None:
 
 
 def test_damaged_objects(store: Store) -> None:
-    first, second = (ref.keys[0] for ref in root(store).filters)
+    first, second, _ = (ref.keys[0] for ref in root(store).filters)
     data = store.get(first).data
     store.put(first, data[:-1])
     assert {line.split(":")[0] for line in verify(store).problems} == {first}

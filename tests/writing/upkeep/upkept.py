@@ -46,7 +46,7 @@ def words(random: Random, lines: int) -> str:
 
 def append_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Appends leave a segment, a frame and a filter each, as those of 0.1 did."""
-    monkeypatch.setattr("monocontext.writing.tail.short_bytes", lambda layout: 1)
+    monkeypatch.setattr("monocontext.writing.publish.short_bytes", lambda layout: 1)
 
 
 def grow_context(store: Store, random: Random, lines: int, appends: int, lines_each: int = 3) -> str:

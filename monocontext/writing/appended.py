@@ -1,0 +1,173 @@
+"""Put a text after that of a context. A short one is stored together with short ones before it, with bounded work.
+
+Each append stores a piece: an object with some frames. The last pieces of a text, up to a full one, may be stored again
+with the next append, merged so that a text of many appends stays in few pieces: sizes fall into tiers, each `FAN_OUT`
+times the one below, and when the last `FAN_OUT` pieces are in the newest one's tier or below, they become one. Once
+they have as much text as `FULL_FRAMES` full frames they become one full piece, which gets a search filter and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from monocontext.format import inline
+from monocontext.format.codec import encode
+from monocontext.format.filters.building import add_columns
+from monocontext.format.filters.joining import added
+from monocontext.format.index import Frame
+from monocontext.format.inline import Gathered, copies
+from monocontext.format.manifest import Manifest
+from monocontext.format.refs import FilterRef
+from monocontext.records import replace
+from monocontext.writing.cover import covered, gaps, wants_filters
+from monocontext.writing.segments import SegmentLayout, Segments, Written, cut_frames
+from monocontext.writing.splice import Stretch, splice
+from monocontext.writing.stored_text import StoredText
+
+FULL_FRAMES = 16
+"""A piece with as much text as this many full frames, 4 MiB, is full."""
+FAN_OUT = 4
+"""The pieces of one tier that become one of the next."""
+LEAST_SHARE = 256
+"""Texts of up to this fraction of a frame, 1 KiB, count as equally small."""
+ROOT_BYTES = 8 << 10
+"""A root after a short append has no copies of text above this size, documents not counted."""
+
+
+def short_bytes(layout: SegmentLayout) -> int:
+    """The length in bytes below which a text counts as short."""
+    return FULL_FRAMES * layout.frame_bytes
+
+
+def appended(text: StoredText, new: Written) -> Manifest:
+    """The root of a text with a new one after it, which is stored already unless it is short.
+
+    Costs 1 PUT for the last index page, and for a short text 1 PUT, 1 GET for each piece that is merged, and about once
+    in 4 MiB those for a filter.
+    """
+    return _with_stored(text, new) if new.text is None else _with_short(text, new.text, new.layout)
+
+
+def _with_stored(text: StoredText, new: Written) -> Manifest:
+    base, layout = text.root, new.layout
+    root = splice(
+        text,
+        [Stretch(base.frames, base.frames, new.runs, new.records)],
+        sources=tuple(dict.fromkeys([*base.sources, *new.sources])),
+        frame_bytes=layout.frame_bytes,
+        codec=layout.codec,
+    )
+    get, put = text.get, text.store.put
+    if new.filters is not None:
+        root = replace(root, filters=added(root.filters, _after(new.filters, base.frames), get, put))
+    elif new.columns:
+        frames = [(base.frames, new.columns.frames)]
+        root = replace(root, filters=add_columns(root.filters, new.columns, frames, get, put))
+    if layout.filters and base.frames and new.records:
+        root = _cover_end(text, root, base.frames, base.frames)
+    may_be_whole = len(root.pages) == 1 and root.last_page is not None
+    copied = copies(base if base.frames else None, new.gathered, may_be_whole=may_be_whole)
+    root = replace(root, text=copied.text, head=copied.head, tail=copied.tail)
+    return _fitted(root) if base.frames else root
+
+
+def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest:
+    base = text.root
+    pieces = _last_pieces(text, short_bytes(layout))
+    sizes = [sum(frame.bytes for frame in piece) for piece in pieces]
+    is_full = sum(sizes) + len(new) >= short_bytes(layout)
+    taken = len(pieces) if is_full else merged(sizes, len(new), max(layout.frame_bytes // LEAST_SHARE, 1))
+    first = pieces[-taken][0].number if taken else base.frames
+    old = text.reader.read(text.first_character(first), base.characters).encode() if taken else b""
+    segments, stored = Segments(text.store, layout), b""
+    for frame in cut_frames([old + new], layout.frame_bytes):
+        data, record = encode(frame, layout.codec)
+        segments.add(data, record)
+        stored += data
+    segments.finish()
+    stretch = Stretch(first, base.frames, segments.runs, segments.records)
+    root = splice(text, [stretch], frame_bytes=layout.frame_bytes, codec=layout.codec)
+    if is_full and layout.filters:
+        root = _cover_end(text, root, first, root.frames)
+    kept = root.stored_bytes - len(stored)
+    is_whole = len(root.pages) == 1 and root.last_page is not None and (base.text or not base.frames)
+    if is_whole and kept + len(stored) <= inline.MOST_GROWN_BYTES:
+        return _fitted(replace(root, text=inline.whole(inline.text_in(base)[:kept] + stored).text))
+    gathered = Gathered(stored=None)
+    if new:
+        gathered.add(new, b"")
+    copied = copies(base, gathered, may_be_whole=False)
+    return _fitted(replace(root, text=copied.text, head=copied.head, tail=copied.tail))
+
+
+def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
+    """The last pieces of a text that together are shorter than a full one, in order (at most 1 GET)."""
+    pages = text.root.pages
+    first = pages[-2].frames if len(pages) > 1 else 0
+    frames = list(text.frames(first, text.root.frames))
+    pieces: list[list[Frame]] = []
+    size = 0
+    for name, piece in groupby(reversed(frames), key=lambda frame: frame.object):
+        found = list(piece)[::-1]
+        size += sum(frame.bytes for frame in found)
+        if size >= most_bytes or "://" in name:
+            break
+        pieces.insert(0, found)
+    return pieces
+
+
+def _cover_end(text: StoredText, root: Manifest, first: int, stop: int) -> Manifest:
+    """The root with a filter for the frames before `stop` that have none, from about frame `first` on."""
+    last = gaps(root.filters, stop)[-1:]
+    if not wants_filters(root) or not last or last[0][1] < stop:
+        return root
+    with text.after(root) as new:
+        return covered(new, [(max(last[0][0], first - 2 * FULL_FRAMES, 0), stop)])
+
+
+def _after(refs: Sequence[FilterRef], frames: int) -> list[FilterRef]:
+    """Filters of a text that follows so many frames."""
+    return [replace(ref, runs=tuple((first + frames, column, n) for first, column, n in ref.runs)) for ref in refs]
+
+
+def merged(sizes: Sequence[int], new: int, least: int) -> int:
+    """How many of the last pieces, with these sizes, are merged with a new piece of size `new`.
+
+    All sizes up to `least` are in the lowest tier.
+    """
+    taken = 0
+    while True:
+        tier = _tier(new, least)
+        more = 0
+        while taken + more < len(sizes) and _tier(sizes[-1 - taken - more], least) <= tier:
+            more += 1
+        if more + 1 < FAN_OUT:
+            return taken
+        new += sum(sizes[len(sizes) - taken - more : len(sizes) - taken])
+        taken += more
+
+
+def _tier(size: int, least: int) -> int:
+    """The tier of a size: 0 up to `least`, then one more for each factor of `FAN_OUT`."""
+    tier = 0
+    while size > least:
+        size = -(-size // FAN_OUT)
+        tier += 1
+    return tier
+
+
+def _fitted(root: Manifest) -> Manifest:
+    """Drop copies from a root until it takes at most `ROOT_BYTES`, documents not counted.
+
+    First the copies of the ends of its text become short, then they go, then the copy of the last page goes. A root
+    with a copy of its whole text stays as it is.
+    """
+    if root.text:
+        return root
+    ends = inline.shorter(root.head, root.tail)
+    for less in ({}, {"head": ends.head, "tail": ends.tail}, {"head": "", "tail": ""}, {"last_page": None}):
+        root = replace(root, **less)
+        if len(replace(root, documents=None).to_bytes()) + 400 <= ROOT_BYTES:  # the commit adds its ancestors
+            break
+    return root

@@ -1,0 +1,197 @@
+"""Leave deleted text in no object of a context, and prove it.
+
+What lies dead in a segment is computed: its size less that of the frames which the newest root names. Invariants after
+a deletion with `forget`:
+
+- the newest root, and each later one, names only segments without dead bytes, and filters without dead columns
+- no earlier root, and no object that only those name, is in the store
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import zstandard
+
+from monocontext.errors import NotFound, StoreFailure
+from monocontext.format.filters.joining import join
+from monocontext.format.generations import listed_generations, read_newest
+from monocontext.format.manifest import Manifest, generation_key
+from monocontext.options import StoreOptions
+from monocontext.records import replace
+from monocontext.stores.disk.cache import DiskCache
+from monocontext.stores.protocol import Store, seconds_now
+from monocontext.writing.named_objects import OBJECT, id_in, named_objects
+from monocontext.writing.place import Place, open_store_at
+from monocontext.writing.segments import SALT_BYTES
+from monocontext.writing.splice import splice
+from monocontext.writing.stored_text import StoredText
+from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.moved_frames import moved_frames
+
+_LOOK_SECONDS = 0.1
+"""The pause between two looks at the clock of the store, or for what other writers leave."""
+_LOOKS = 50
+"""The looks for what other writers leave: these remove it when they lose against the deletion."""
+_MAGIC = (0xFD2FB528).to_bytes(4, "little")
+"""The first bytes of a zstd frame."""
+_LEAST_BASE64 = 16
+"""Shorter values of a root, in characters, are no base64, but words."""
+_MOST_BYTES = 256 << 20
+"""The most bytes to which a zstd frame of a context decompresses."""
+
+
+def dead_bytes(text: StoredText) -> Counter[str]:
+    """The bytes of each segment of a text that hold no frame of it, for segments that have any (1 LIST for each
+    thousand segments, and 1 GET for each index page)."""
+    live: Counter[str] = Counter()
+    for frame in text.frames(0, text.root.frames):
+        live[frame.object] += frame.stored_bytes
+    sizes = {info.key: info.size_bytes for info in text.store.list("segments/")}
+    dead = {key: sizes[key] - SALT_BYTES - size for key, size in live.items() if key in sizes}
+    return Counter({key: size for key, size in dead.items() if size > 0})
+
+
+def without_dead_bytes(text: StoredText) -> Manifest:
+    """The root of the same text whose objects hold nothing else: frames of segments with dead bytes are stored again as
+    they are, and filters with dead columns without these. It has no copies of its text.
+
+    Cost: that of `dead_bytes`, 1 GET and 1 PUT for some 8 to 16 MiB of these frames, 1 PUT for each index page.
+    """
+    dead = dead_bytes(text)
+    root = splice(text, moved_frames(text, lambda frame: frame.object in dead))
+    refs = [join([ref], text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
+    return replace(root, filters=tuple(refs))
+
+
+def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] | None) -> None:
+    """Remove all versions before `root`, which a deletion has committed, and empty a folder of caches. Then look
+    whether an object is left that could hold the deleted text.
+
+    Raises `StoreFailure` if one is, which says that the deletion is committed and what remains to be done.
+    """
+    try:
+        _wait_for_clock(store, root.generation)
+        gc(store, older_than_seconds=0)
+        for _ in range(_LOOKS):
+            if not (left := _leftovers(store, root)):
+                break
+            time.sleep(_LOOK_SECONDS)
+    except NotFound as error:
+        raise StoreFailure(
+            f"{store.url}: the deletion is committed as generation {root.generation}, but earlier versions could not "
+            f"be removed ({error}): run `monocontext gc --older-than 0s`"
+        ) from error
+    if cache_dir is not None:
+        DiskCache(cache_dir).clear()
+    if left:
+        raise StoreFailure(
+            f"{store.url}: the deletion is committed as generation {root.generation}, but {len(left):,} objects that "
+            f"no version names may hold the text, such as {left[0]}: when no other writer runs, run `monocontext gc "
+            f"--older-than 0s`"
+        )
+
+
+def _wait_for_clock(store: Store, generation: int) -> None:
+    """Wait until a commit is in the past by the store's clock, which may count whole seconds. Then `gc` without a grace
+    period removes all that is older."""
+    while committed := next(iter(store.list(generation_key(generation))), None):  # as `gc` looks at it
+        if seconds_now(store, committed.now_seconds) > committed.modified_seconds:
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def _leftovers(store: Store, root: Manifest) -> list[str]:
+    """The keys of objects that are no part of the newest version: earlier roots, and objects that no root names (1 LIST
+    for each thousand objects, 1 GET for each index page)."""
+    newest = read_newest(store)
+    assert newest is not None  # a context keeps its newest generation
+    earlier = [generation_key(number) for number in listed_generations(store) if number < root.generation]
+    found = [info for folder in ("segments/", "index/", "filters/", "documents/") for info in store.list(folder)]
+    named = named_objects(store, newest)
+    unnamed = [info.key for info in found if OBJECT.fullmatch(info.key) and id_in(info.key) not in named]
+    if unnamed and (newer := read_newest(store)) is not None and newer.generation > newest.generation:
+        return [*earlier, *(key for key in unnamed if id_in(key) not in named_objects(store, newer))]
+    return [*earlier, *unnamed]
+
+
+# -- a search through all objects --------------------------------------------------------------------------------------
+
+
+def find_leftovers(
+    url: Place,
+    texts: Collection[str],
+    *,
+    cache_dir: str | os.PathLike[str] | None = None,
+    store_options: StoreOptions | None = None,
+) -> list[str]:
+    """The keys of objects below `url` that contain one of these texts, also compressed (1 GET an object).
+
+    With `cache_dir` (`Monocontext.open`), also the paths of such files in that folder. All objects are read, whether a
+    generation names them or not: segments, whose frames are joined, pages of documents, and the copies of text in
+    roots. Search filters contain no text. Raises `ValueError` for an empty text.
+    """
+    needles = [text.encode() for text in texts]
+    if not needles or not all(needles):
+        raise ValueError("the text to look for must not be empty")
+    with open_store_at(url, store_options) as store:
+        found = [info.key for info in store.list() if _contains(store.get(info.key).data, needles)]
+    for path in DiskCache(cache_dir).files() if cache_dir is not None else ():
+        with open(path, "rb") as file:
+            if _contains(file.read(), needles):
+                found.append(path)
+    return found
+
+
+def _contains(data: bytes, needles: list[bytes]) -> bool:
+    return any(needle in part for part in _forms(data) for needle in needles)
+
+
+def _forms(data: bytes) -> Iterator[bytes]:
+    """Yield the bytes of an object, and those of all its zstd frames, decompressed and joined; for a root, the same for
+    each value in it."""
+    yield data
+    yield b"".join(_decompressed(data))
+    try:
+        values = _strings(json.loads(data)) if data[:1] in (b"{", b"[") else iter(())
+    except ValueError:
+        return  # text that begins like JSON
+    for value in values:
+        yield value.encode("utf-8", "surrogatepass")
+        try:
+            decoded = base64.b64decode(value, validate=True) if len(value) >= _LEAST_BASE64 else b""
+        except (binascii.Error, ValueError):
+            continue
+        yield decoded
+        yield b"".join(_decompressed(decoded))
+
+
+def _decompressed(data: bytes) -> Iterator[bytes]:
+    """Yield the content of each zstd frame in order. Bytes that only look like the start of a frame are skipped."""
+    start = data.find(_MAGIC)
+    while start >= 0:
+        part = zstandard.ZstdDecompressor(max_window_size=_MOST_BYTES).decompressobj()
+        step = len(_MAGIC)
+        try:
+            decoded = part.decompress(data[start:])
+            if part.eof:
+                yield decoded
+                step = len(data) - start - len(part.unused_data)
+        except zstandard.ZstdError:
+            pass
+        start = data.find(_MAGIC, start + step)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)

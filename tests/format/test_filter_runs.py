@@ -1,0 +1,113 @@
+"""Filters of changed texts: every frame keeps its own column, or has none, through any changes and joins."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from monocontext.format.filters.building import Columns
+from monocontext.format.filters.joining import SMALL_FRAMES, Moved, added, join, moved, runs_of
+from monocontext.format.filters.layout import FilterLayout
+from monocontext.format.refs import FilterRef, check_filters
+from tests.budget import examples
+
+
+class Text:
+    """Frames of made-up text, and filters of them in a dict of objects."""
+
+    def __init__(self, chance: random.Random, frames: int) -> None:
+        self.chance, self.objects = chance, dict[str, bytes]()
+        self.frames: list[bytes] = [self.frame() for _ in range(frames)]
+        self.covered: list[bool] = [True] * frames
+        self.refs = self.made([(0, frames)])
+
+    def frame(self) -> bytes:
+        return f"{self.chance.getrandbits(60):x} ".encode() * 3
+
+    def made(self, ranges: list[tuple[int, int]]) -> tuple[FilterRef, ...]:
+        columns = Columns(64, 1)
+        for first, count in ranges:
+            for frame in self.frames[first : first + count]:
+                columns.feed(frame)
+                columns.end()  # each column covers its own frame alone
+        columns.finish()
+        return columns.store(self.objects.__setitem__, ranges)
+
+    def change(self) -> None:
+        """Replace some frames by others, anywhere; half of them get columns."""
+        changes: list[Moved] = []
+        ranges: list[tuple[int, int]] = []
+        frames, covered, done = [], [], 0
+        for first in sorted(self.chance.sample(range(len(self.frames) + 1), self.chance.randrange(1, 4))):
+            if first < done:
+                continue
+            stop = min(first + self.chance.randrange(4), len(self.frames))
+            stale = max(first - self.chance.randrange(2), done)
+            frames += self.frames[done:first]
+            covered += [*self.covered[done:stale], *[False] * (first - stale)]
+            new = self.chance.randrange(4)
+            if new and self.chance.random() < 0.5:
+                ranges.append((len(frames), new))
+            frames += [self.frame() for _ in range(new)]
+            covered += [False] * new
+            changes.append(Moved(stale, first, stop, new - (stop - first)))
+            done = stop
+        self.frames, self.covered = [*frames, *self.frames[done:]], [*covered, *self.covered[done:]]
+        self.refs = moved(self.refs, changes)
+        if ranges:
+            self.refs = added(self.refs, self.made(ranges), self.objects.__getitem__, self.objects.__setitem__)
+        for first, count in ranges:
+            self.covered[first : first + count] = [True] * count
+
+    def check(self) -> None:
+        check_filters(self.refs, len(self.frames))
+        found: list[int] = []
+        for ref in self.refs:
+            layout = FilterLayout(ref)
+            rows = layout.decode(0, self.objects[ref.key(0)])
+            columns = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
+            for first, column, count in ref.runs:
+                for number in range(count):
+                    assert (columns[:, column + number] == self.made_column(first + number, ref)).all()
+                    found.append(first + number)
+        assert sorted(found) == [number for number, covered in enumerate(self.covered) if covered]
+
+    def made_column(self, frame: int, ref: FilterRef) -> np.ndarray:
+        from monocontext.format.filters.frame_column import compute_column
+        from monocontext.format.filters.grams import shrink_rows
+
+        return shrink_rows(compute_column(self.frames[frame], b""), FilterLayout(ref).rows, axis=0)
+
+
+@pytest.mark.parametrize("seed", range(examples(12)))
+def test_a_frame_keeps_its_column_or_has_none(seed: int) -> None:
+    text = Text(random.Random(seed), 30)
+    for _ in range(12):
+        text.change()
+    text.check()
+    if len(text.refs) > 1:
+        text.refs = (join(text.refs, text.objects.__getitem__, text.objects.__setitem__),)
+        text.check()
+
+
+def test_few_filters_after_many_edits() -> None:
+    """Their number grows with the logarithm of the edits, so does what an edit writes again."""
+    text = Text(random.Random(1), 600)
+    written = []
+    for number in range(200):
+        text.refs = moved(text.refs, [Moved(3 * number, 3 * number, 3 * number + 1, 0)])
+        new = text.made([(3 * number, 1)])
+        text.refs = added(text.refs, new, text.objects.__getitem__, text.objects.__setitem__)
+        written.append(text.refs[-1].width)
+        assert len(text.refs) <= 5
+    assert sum(written) / len(written) < SMALL_FRAMES
+
+
+def test_runs() -> None:
+    assert runs_of([(5, 2), (7, 3), (20, 1)]) == ((5, 0, 5), (20, 5, 1))
+    (ref,) = Text(random.Random(0), 10).refs
+    assert [one.runs for one in moved([ref], [Moved(3, 4, 6, -1)])] == [((0, 0, 3), (5, 6, 4))]
+    assert [one.runs for one in moved([ref], [Moved(4, 4, 4, 2)])] == [((0, 0, 4), (6, 4, 6))]
+    assert moved([ref], [Moved(0, 0, 10, 0)]) == ()
