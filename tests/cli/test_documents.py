@@ -133,7 +133,7 @@ def test_doubled_names_are_refused_where_asked(cli: Cli, tmp_path: Path) -> None
     cli("upload", tmp_path / "in", tmp_path / "ctx", *options, "--unique").refused(
         "documents 0 and 1 are both named 'x'"
     )
-    cli("info", tmp_path / "ctx").refused("no context")
+    cli("info", tmp_path / "ctx").refused("contains no file to read")
     cli("upload", tmp_path / "in", tmp_path / "ctx", *options).fine()
     cli("upload", tmp_path / "none", tmp_path / "no", *options).refused("none: no such file")
     cli("upload", tmp_path / "in", tmp_path / "no", "--documents", "xml").misused("jsonl, csv, parquet")

@@ -350,13 +350,6 @@ def test_a_sparse_step_does_not_read_what_it_skips(monkeypatch: pytest.MonkeyPat
     assert context.asked() == ["segment"] * 2
 
 
-def test_the_same_bytes_at_two_places_are_fetched_for_each() -> None:
-    text = "abcdefghij" * 30
-    context = counted(text, frame_bytes=100)  # three frames, one segment
-    assert str(context.context) == text
-    assert context.gets == 1
-
-
 def test_nothing_is_read_twice_while_it_is_cached() -> None:
     context = ten()
     for _ in range(3):

@@ -157,12 +157,14 @@ def _contains(data: bytes, needles: list[bytes]) -> bool:
 def _forms(data: bytes) -> Iterator[bytes]:
     """Yield the bytes of an object, and those of all its zstd frames, decompressed and joined; for a root, the same for
     each value in it."""
-    yield data
-    yield b"".join(_decompressed(data))
     try:
-        values = _strings(json.loads(data)) if data[:1] in (b"{", b"[") else iter(())
+        values = list(_strings(json.loads(data))) if data[:1] in (b"{", b"[") else None
     except ValueError:
-        return  # text that begins like JSON
+        values = None  # text that begins like JSON
+    if values is None:
+        yield data
+        yield b"".join(_decompressed(data))
+        return
     for value in values:
         yield value.encode("utf-8", "surrogatepass")
         try:
