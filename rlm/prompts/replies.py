@@ -93,7 +93,7 @@ class ParsedReply:
     final: TextFinal | None = None
     """An answer in words; always None where there are blocks."""
     words: str = ""
-    """The text of the reply outside its code; for a reply that is one fence without code, its content."""
+    """The text of the reply outside its code; for a reply that is one fence, its content."""
     own_text: str = ""
     """The reply, up to a turn that it invents."""
     fault: str = ""
@@ -128,7 +128,8 @@ def code_of_call(arguments: str) -> CodeBlock | None:
 def _parse(text: str, *, drafts: bool) -> ParsedReply:
     parts = list(_read_parts(text.split("\n"), drafts))
     own_text = _text(parts)
-    words = _strip_fence(_text([part for part in parts if part.kind not in ("python", "draft")]).strip())
+    kept = [part for part in parts if part.kind not in ("python", "draft") and _text([part]).strip()]
+    words = kept[0].code if len(kept) == 1 and kept[0].kind != "prose" else _text(kept).strip()
     if blocks := tuple(CodeBlock(part.code, part.cut) for part in parts if part.kind == "python"):
         fault = next(filter(None, (faults.of_code(block.code) for block in blocks)), "")
         return ParsedReply(() if fault else blocks, None, words, own_text, fault)
@@ -348,11 +349,3 @@ def _dedent(lines: Sequence[str], margin: int) -> str:
     code = "\n".join(line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
     even = dedent(code)
     return even if even != code and not compiles(code) and compiles(even) else code
-
-
-def _strip_fence(text: str) -> str:
-    """The content of a text that is one fenced block; any other text as it is."""
-    first, _, rest = text.partition("\n")
-    inside, _, last = rest.rpartition("\n")
-    opening = _FENCE.match(first)
-    return inside.strip() if opening and last.strip() == opening["mark"] and last.strip() not in inside else text
