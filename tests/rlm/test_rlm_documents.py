@@ -88,7 +88,7 @@ def test_the_model_is_told_what_it_is(store: MemoryStore) -> None:
         assert f"{sum(len(text.encode()) for text in TEXTS):,} bytes" in told.sentence
         assert context.stats.gets == 1
         prompt = system_prompt(told, prompt_characters=1000, output_limit=1000)
-        assert "[name for name, text in context.items()" in prompt
+        assert "`context.text.grep(pattern)` finds lines that match" in prompt
         assert "in memory" not in prompt
     with Monocontext.open(store, shape="list") as context:
         assert "a list of 2,000 documents" in describe(context).sentence
@@ -114,7 +114,7 @@ def test_printing_shows_the_beginning(store: MemoryStore) -> None:
             done = rlm.completion("q", context)
     shown = done.trajectory[1]["code_blocks"][0]["result"]["stdout"]
     assert shown.startswith(str(TEXTS)[:1000])
-    assert "slice to see more: context[a:b]" in shown
+    assert "the rest is omitted; take an item or a slice to see more" in shown
     assert done.trajectory[2]["code_blocks"][0]["result"]["stdout"] == f"{TEXTS[:2]}\n"
 
 
