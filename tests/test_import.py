@@ -92,8 +92,8 @@ def test_the_import_of_a_text_type_loads_what_it_needs() -> None:
 
 def test_the_import_of_rlm_loads_no_run() -> None:
     assert loaded_anew("import rlm", *LIBRARIES, "json", "dataclasses", "inspect", "rlm.rlm") == []
-    program = "import rlm; rlm.errors.RLMError; rlm.RLM; from rlm.compat.rlms import InShapeOfRlms"
-    used_later = ("datetime", "ipaddress", "lzma", "secrets", "shutil", "textwrap", "urllib.parse")
+    program = "import rlm; rlm.RLMError; rlm.RLM"
+    used_later = ("ipaddress", "lzma", "secrets", "shutil", "urllib.parse")
     assert loaded_anew(program, "asyncio", "email", "openai", "rlm.rlm", *used_later) == ["rlm.rlm"]
 
 
