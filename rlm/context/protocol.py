@@ -8,8 +8,7 @@ A `str`, a list or a dict has none of them, and works as well. A context may hav
                         code in it will read
     repl_namespace()    returns an object with `.names`, a dict of names for the namespace, and
                         `.transform(tree) -> tree`, a pass over each cell's `ast.Module`. Optional:
-                        `.ran(namespace)` is called with the names after each cell; `.host(values)` is called with
-                        the objects in the namespace that the run itself defined
+                        `.ran(namespace)` is called with the names after each cell
     repl_tools()        returns functions by name, which the model can call as custom tools; they run in this process
     serve()             returns a server that reads the context for a worker, which has no keys:
                         `.answer(request)`, bytes to bytes, may wait, and many threads may call it;

@@ -75,8 +75,6 @@ class LocalRunner:
             **(functions or {}),
             **self._answers.functions(self._namespace),
         }
-        if tell_host_objects := getattr(kit, "host", None):
-            tell_host_objects(self._reserved.values())
         self._namespace |= names | self._reserved
         self._given_names = frozenset(self._namespace)
 
