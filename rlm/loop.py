@@ -88,7 +88,7 @@ class Loop:
                     raise
                 step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
             self.on_step(step)
-            empty += not (step.reply.text.strip() or step.reply.cut or step.reason)
+            empty += step.reason in (None, "repetition") and not (step.reply.text.strip() or step.reply.cut)
             self.has_run = self.has_run or any(map(has_run, step.cells))
             messages[:] = prompts.history(step, self.window)
             if step.reason is not None:

@@ -241,6 +241,9 @@ def test_empty_replies_are_told_and_noted() -> None:
     done = RLM(lm=lm).completion("q", "text")
     assert "your reply was empty" in last_user(lm, 1)
     assert "2 of 4 replies of the root model were empty" in done.notes
+    done = RLM(lm=ScriptedLM([""] * 9)).completion("q", "text")
+    assert (done.reason, done.iterations) == ("repetition", 5)
+    assert "5 of 5 replies of the root model were empty" in done.notes
 
 
 def test_a_name_that_failing_code_assigns_is_no_answer() -> None:
