@@ -61,6 +61,10 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
     get, put = text.get, text.store.put
     if new.filters is not None:
         root = replace(root, filters=added(root.filters, _after(new.filters, base.frames), get, put))
+        if new.filters:  # workers could not cover the ends of their shares
+            missing = [(max(first, base.frames), stop) for first, stop in gaps(root.filters, root.frames)]
+            with text.after(root) as whole:
+                root = covered(whole, [each for each in missing if each[0] < each[1]])
     elif new.columns:
         frames = [(base.frames, new.columns.frames)]
         root = replace(root, filters=add_columns(root.filters, new.columns, frames, get, put))

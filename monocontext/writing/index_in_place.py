@@ -7,12 +7,12 @@ Each object is read once, to record its frames, URL and ETag. If an object is re
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 
 from monocontext.errors import InvalidUrl, NotAContext, NotFound
 from monocontext.format.deeprecurse import parse_manifest, segment_key
-from monocontext.format.index import FrameRecord, FrameRun
+from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.stores import open_store, split_object
@@ -20,11 +20,11 @@ from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, get_bounded, list_usable
 from monocontext.writing.folder import Folder
-from monocontext.writing.object_parts import PartResult, index_parts
-from monocontext.writing.object_text import ObjectRange, ObjectText, read_objects
+from monocontext.writing.object_text import ObjectRange, index_objects
 from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.publish import publish_written
 from monocontext.writing.segments import FRAME_BYTES, Progress, SegmentLayout, Written
+from monocontext.writing.shares import index_shares
 
 
 @validate_options()
@@ -68,58 +68,33 @@ def index(
             for each in _objects(name, options, note, stores)
             if not each.url.startswith(store.url.rstrip("/") + "/")  # the context itself may be below a source
         ]
-        reader = _ObjectReader(portable_place(url), options, stores, executor, note, progress)
+        names_of = tuple(dict.fromkeys(_absolute_url(name) for name in names))
 
         def write(_: Store) -> Written:
-            written = reader.read(found, layout)
-            written.layout = layout
-            written.sources = tuple(dict.fromkeys(_absolute_url(name) for name in names))
+            if executor is not None:
+                place = portable_place(url)
+                written = index_shares(place, options, found, layout, executor, note, progress)
+            else:
+                written = index_objects(
+                    found, stores.__getitem__, frame_bytes, layout.columns(), note, _reporter(progress)
+                )
+            written.layout, written.sources = layout, names_of
             return written
 
-        return publish_written(store, write, replace)
+        return publish_written(store, write, replace, allow=names_of)
 
 
-class _ObjectReader:
-    """Reads objects, cuts them into frames, here or by workers, and reports progress."""
+def _reporter(progress: Callable[[Progress], None] | None) -> Callable[[Sequence[FrameRecord], int], None]:
+    done = Progress()
 
-    def __init__(
-        self,
-        url: str | Store,
-        options: StoreOptions,
-        stores: Mapping[str, Store],
-        executor: Executor | None,
-        note: Callable[[str], None],
-        progress: Callable[[Progress], None] | None,
-    ) -> None:
-        """`url`: that of the context. `stores`: those of the objects, by URL."""
-        self._url, self._options, self._stores = url, options, stores
-        self._executor = executor
-        self._note, self._progress = note, progress
-        self._done = Progress()
+    def report(new: Sequence[FrameRecord], objects: int) -> None:
+        nonlocal done
+        text_bytes = done.text_bytes + sum(record.bytes for record in new)
+        done = Progress(text_bytes, text_bytes, done.segments + objects)
+        if progress:
+            progress(done)
 
-    def read(self, objects: list[ObjectRange], layout: SegmentLayout) -> Written:
-        """The frames of some objects. Raises `InvalidText` for an object that is not UTF-8."""
-        if self._executor is not None:
-            return index_parts(self._url, self._options, objects, layout, self._executor, self._add)
-        written = Written(columns=layout.columns())
-        for text in read_objects(objects, self._stores.__getitem__, self._note):
-            before = len(written.records)
-            _index_object(text, layout, written)
-            self._report(written.records[before:], 1)
-        if written.columns:
-            written.columns.finish()
-        return written
-
-    def _add(self, part: PartResult) -> None:
-        for text in part.notes:
-            self._note(text)
-        self._report(part.records, part.objects)
-
-    def _report(self, new: Sequence[FrameRecord], objects: int) -> None:
-        text_bytes = self._done.text_bytes + sum(record.bytes for record in new)
-        self._done = Progress(text_bytes, text_bytes, self._done.segments + objects)
-        if self._progress:
-            self._progress(self._done)
+    return report
 
 
 def _absolute_url(name: str | os.PathLike[str]) -> str:
@@ -176,15 +151,3 @@ def _note_left_out(store: Store, note: Callable[[str], None]) -> None:
         if folder.left_out:
             left_out = ", ".join(f"{name} ({reason})" for name, reason in folder.left_out.items())
             note(f"{store.url}: left out {left_out}")
-
-
-def _index_object(text: ObjectText, layout: SegmentLayout, written: Written) -> None:
-    """Cut one object into frames and add its run to `written`."""
-    before = len(written.records)
-    for frame, record in text.frames(layout.frame_bytes):
-        written.records.append(record)
-        if written.columns:
-            written.columns.feed(frame)
-        written.final_newline = frame.endswith(b"\n")
-    if frames := len(written.records) - before:
-        written.runs.append(FrameRun(text.source.url, text.offset, frames, "raw", text.source.info.etag))

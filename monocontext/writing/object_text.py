@@ -10,14 +10,16 @@ from urllib.parse import quote
 
 from monocontext.errors import InvalidText
 from monocontext.format.codec import encode
-from monocontext.format.index import FrameRecord
+from monocontext.format.filters.building import Columns
+from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.records import dataclass
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
-from monocontext.writing.batches import BORDER_BYTES, border_in
 from monocontext.writing.decoding import HEAD_BYTES, NotText, kind_of_file, packed_by, unexpected_utf_16
-from monocontext.writing.segments import cut_frames
+from monocontext.writing.segments import Written, cut_frames
 
+BORDER_BYTES = 8
+"""The bytes around a border that `border_in` needs."""
 READ_BYTES = 8 << 20
 """The length of a read of an object."""
 READS_AHEAD = 4
@@ -127,6 +129,40 @@ def read_objects(
         with closing(in_order(pool, read, reads, READS_AHEAD)) as data:
             for source in ranges:
                 yield ObjectText(source, islice(data, len(source.reads())), note)
+
+
+def index_objects(
+    ranges: Sequence[ObjectRange],
+    store_of: Callable[[str], Store],
+    frame_bytes: int,
+    columns: Columns | None,
+    note: Callable[[str], None],
+    report: Callable[[Sequence[FrameRecord], int], None] = lambda records, objects: None,
+) -> Written:
+    """Cut ranges of objects into frames. `report` is called after each range, with its records and whether it ends its
+    object."""
+    written = Written(columns=columns)
+    for text in read_objects(ranges, store_of, note):
+        before = len(written.records)
+        for frame, record in text.frames(frame_bytes):
+            written.records.append(record)
+            if columns:
+                columns.feed(frame)
+            written.final_newline = frame.endswith(b"\n")
+        if frames := len(written.records) - before:
+            written.runs.append(FrameRun(text.source.url, text.offset, frames, "raw", text.source.info.etag))
+        report(written.records[before:], int(text.source.is_last))
+    if columns:
+        columns.finish()
+    return written
+
+
+def border_in(data: bytes) -> int:
+    """Where text may be cut: the first byte from 1 on that begins a character and is not the LF of a CR LF."""
+    at = 1
+    while at < len(data) - 1 and (data[at] & 0xC0 == 0x80 or data[at - 1 : at + 1] == b"\r\n"):
+        at += 1
+    return at
 
 
 def _refuse(source: ObjectRange, head: bytes) -> None:

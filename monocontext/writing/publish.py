@@ -18,15 +18,14 @@ from monocontext.options import StoreOptions, validate_options
 from monocontext.records import replace as with_fields
 from monocontext.stores.protocol import Store
 from monocontext.writing.appended import appended, short_bytes
-from monocontext.writing.batches import write_batches
 from monocontext.writing.commit import Staged, check_fence, commit
 from monocontext.writing.document_table import join_documents
 from monocontext.writing.documents import DocumentRows, documents
-from monocontext.writing.file_parts import can_read_apart, write_parts
 from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.inputs import Source, read_pieces
 from monocontext.writing.place import Place, check_order, open_store_at, portable_place
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
+from monocontext.writing.shares import can_share, drop_filters, write_file_shares, write_text_shares
 from monocontext.writing.splice import EMPTY
 from monocontext.writing.stored_text import StoredText
 
@@ -69,10 +68,10 @@ def publish(
         pieces = read_pieces(_as_sources(sources), reads, rows)
         if executor is None:
             written = write_segments(store, pieces, layout, progress, counted=rows.set_newlines)
-        elif can_read_apart(sources, reads):
-            written = write_parts(place, options, sources, reads, rows, layout, executor, progress)
+        elif can_share(sources, reads):
+            written = write_file_shares(place, options, sources, reads, rows, layout, executor, progress)
         else:
-            written = write_batches(place, options, pieces, layout, executor, progress)
+            written = write_text_shares(place, options, pieces, layout, executor, progress)
         rows.finish()
         written.documents, written.layout = rows, layout
         return written
@@ -81,10 +80,13 @@ def publish(
         return publish_written(store, write, replace)
 
 
-def publish_written(store: Store, write: Callable[[Staged], Written], replace: bool) -> Manifest:
+def publish_written(
+    store: Store, write: Callable[[Staged], Written], replace: bool, allow: Iterable[str] = ()
+) -> Manifest:
     """Call `write` once to store frames, and commit them as the whole text of a context. Returns the committed root.
 
-    Raises `AlreadyExists` if there is a context, unless `replace`.
+    `allow`: places of text outside the context that may be read. Raises `AlreadyExists` if there is a context, unless
+    `replace`.
     """
     written: Written | None = None
     began: Manifest | None = None
@@ -100,8 +102,12 @@ def publish_written(store: Store, write: Callable[[Staged], Written], replace: b
             began, written = base, write(store)
             store.keys.update(run.object for run in written.runs if not run.is_virtual)  # workers have put these
         check_fence(store, began, base)
-        with StoredText(store, EMPTY) as text:
-            return with_new(text, written)
+        with StoredText(store, EMPTY, allow=allow) as text:
+            root = with_new(text, written)
+        if written.filters:  # those of workers may have been joined
+            drop_filters(store, written.filters, root.filters)
+            written.filters = root.filters
+        return root
 
     return _some(commit(store, change))
 
@@ -200,7 +206,7 @@ def _read_or_store(
     else:
         options = store_options or {}
         place = portable_place(url)
-        new = write_batches(place, options, chain([text], pieces), layout, executor, progress, frames_before)
+        new = write_text_shares(place, options, chain([text], pieces), layout, executor, progress, frames_before)
         store.keys.update(run.object for run in new.runs)
     rows.finish()
     new.documents, new.layout = rows, layout

@@ -18,7 +18,7 @@ from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, WrappedStore
-from monocontext.writing import batches
+from monocontext.writing import shares
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.verify import verify
@@ -178,20 +178,17 @@ def test_random_changes_of_a_tree(store: MemoryStore, tmp_path: Path, seed: int)
 
 def test_workers_store_new_documents(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a first sync, and of a later one that changes others."""
-    packed: list[int] = []
-    real = batches.store_batch
-    monkeypatch.setattr("monocontext.writing.publish.short_bytes", lambda layout: 1)
-    monkeypatch.setattr(
-        batches, "store_batch", lambda batch, **given: packed.append(len(batch.frames)) or real(batch, **given)
-    )
+    monkeypatch.setattr(shares, "SHARE_BYTES", 1 << 20)
+    stored: list[int] = []
+    real = shares._store
+    monkeypatch.setattr(shares, "_store", lambda place, pieces, *ends: stored.append(1) or real(place, pieces, *ends))
     with ThreadPoolExecutor(2) as pool:
         sync(tree, tmp_path / "context", executor=pool)
-        assert packed == [1]
         (tree / "a.txt").write_text("A longer\n")
         (tree / "large.txt").write_text("line\n" * 1_000_000)
         found = sync(tree, tmp_path / "context", executor=pool)
     assert (found.added, found.changed, found.unchanged) == (("large.txt",), ("a.txt",), 2)
-    assert sum(packed[1:]) == 20
+    assert len(stored) > 1
     texts = texts_in(LocalStore(tmp_path / "context"))
     assert texts == {"a.txt": "A longer\n", "sub/b.txt": "B", "sub/c.txt": "", "large.txt": "line\n" * 1_000_000}
     assert verify(tmp_path / "context").ok

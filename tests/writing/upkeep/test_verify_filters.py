@@ -20,7 +20,6 @@ from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep import verify as verify_module
-from monocontext.writing.upkeep import verify_parts
 from monocontext.writing.upkeep.verify import Report
 
 from .upkept import FRAME_BYTES, append_as_before, memory, root, words
@@ -30,7 +29,7 @@ def verify(store: Store) -> Report:
     """The report, which is the same where workers check parts of the text."""
     here = verify_module.verify(store)
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr(verify_parts, "PART_BYTES", 1)  # so that it has PARTS_OF_FILTER parts
+        patch.setattr("monocontext.writing.upkeep.verify.PART_BYTES", 1)  # so that it has PARTS_OF_FILTER parts
         spread = verify_module.verify(store, executor=pool)
     assert sorted(spread.problems) == sorted(here.problems)
     assert dataclasses.replace(spread, problems=[]) == dataclasses.replace(here, problems=[])

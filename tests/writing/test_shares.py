@@ -1,0 +1,240 @@
+"""Files, objects and texts that workers store: the text, documents and answers are those of one process."""
+
+from __future__ import annotations
+
+import os
+import random
+import uuid
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext import Monocontext, append, publish
+from monocontext.engine.reader import Reader
+from monocontext.errors import AccessDenied, ContextChanged, InvalidText, NotFound
+from monocontext.format import inline
+from monocontext.format.generations import find_root
+from monocontext.stores import open_store
+from monocontext.stores.memory import MemoryStore
+from monocontext.testing import WrappedStore
+from monocontext.writing import shares
+from monocontext.writing.cover import gaps
+from monocontext.writing.index_in_place import index
+from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.verify import verify
+from tests.budget import examples
+
+SHARE_BYTES = 1500
+WORDS = ["alpha", "gamma ray", "délta", "ΐota", "kilo\n", "x", "\n", "\r\n", "\r", "日本語", "12:34:56", "\ufeff"]
+
+
+def fresh() -> MemoryStore:
+    return MemoryStore(uuid.uuid4().hex)
+
+
+def content(dice: random.Random) -> bytes:
+    kind = dice.randrange(12)
+    if kind < 3:
+        return (b"", b"\xef\xbb\xbf", b"\x00\x01binary")[kind]
+    text = "".join(dice.choice(WORDS) + dice.choice((" ", "\n", "")) for _ in range(dice.choice((1, 30, 900))))
+    return (b"\xef\xbb\xbf" if kind == 3 else b"") + text.encode()
+
+
+def tree(root: Path, dice: random.Random) -> list[Path]:
+    """A folder with files in subfolders, and a file that is named by itself."""
+    for number in range(dice.randrange(1, 30)):
+        folder = root / "tree" / dice.choice(("", "a", "a/b", "z"))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.txt").write_bytes(content(dice))
+    alone = root / "alone.txt"
+    alone.write_bytes(content(dice).replace(b"\x00", b""))
+    given = [root / "tree", alone]
+    dice.shuffle(given)
+    return given[: dice.choice((1, 2, 2))]
+
+
+def told(place: Any, is_covered: bool = True) -> dict[str, Any]:
+    """What readers see of a text; its filters are whole and its answers those of the `str`."""
+    report = verify(place)
+    assert report.problems == []
+    root = find_root(open_store(place) if isinstance(place, str | Path) else place).manifest
+    assert not (root.filters and is_covered) or gaps(root.filters, root.frames) == []
+    with Monocontext.open(place) as context:
+        whole, dice = str(context), random.Random(len(context))
+        for _ in range(20 if whole else 0):
+            at = dice.randrange(len(whole))
+            needle = whole[at : at + dice.choice((3, 8, 20))]
+            assert (context.find(needle), context.count(needle)) == (whole.find(needle), whole.count(needle))
+        records = [context.documents.table.document(number) for number in range(context.documents.count)]
+        counts = [(row.name, len(row), row.newlines, row.bytes) for row in records]
+        return {
+            "text": whole.rstrip("\n"),
+            "documents": {name: str(one) for name, one in context.documents.items()},
+            "counts": counts,
+        }
+
+
+@pytest.fixture(autouse=True)
+def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of some files, ranges of the larger ones, and searches that ask filters."""
+    monkeypatch.setattr(shares, "SHARE_BYTES", SHARE_BYTES)
+    monkeypatch.setattr(shares, "_MOST_OBJECTS", 5)
+    monkeypatch.setattr(shares, "_JOINED", 2)
+    monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
+    monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 0)
+    monkeypatch.setattr(inline, "MOST_GROWN_BYTES", 0)
+
+
+def sent(sources: Any, store: Any, **options: Any) -> list[str]:
+    notes: list[str] = []
+    publish(sources, store, frame_bytes=600, note=notes.append, **options)
+    return sorted(notes)
+
+
+@pytest.mark.parametrize("seed", range(examples(60)))
+def test_a_tree_is_what_an_upload_without_workers_makes(seed: int, tmp_path: Path) -> None:
+    sources = tree(tmp_path, random.Random(seed))
+    spread, here = fresh(), fresh()
+    with ThreadPoolExecutor(2) as pool:
+        assert sent(sources, spread, executor=pool) == sent(sources, here)
+    assert told(spread) == told(here)
+
+
+@pytest.mark.parametrize("seed", range(examples(20)))
+def test_texts_that_are_sent_and_appended(seed: int) -> None:
+    dice = random.Random(seed)
+    first, second = (f"{content(dice).decode(errors='replace')}{'word ' * dice.randrange(4000)}" for _ in range(2))
+    spread, here = fresh(), fresh()
+    with ThreadPoolExecutor(2) as pool:
+        for store, executor in ((spread, pool), (here, None)):
+            publish(first, store, frame_bytes=600, executor=executor)
+            append(second, store, executor=executor)
+    assert told(spread, is_covered=False) == told(here, is_covered=False)
+    assert str(Monocontext.open(spread)) == first + second
+
+
+@pytest.mark.parametrize("most_bytes", [2 * SHARE_BYTES, 1 << 20])
+@pytest.mark.parametrize("seed", range(examples(30)))
+def test_objects_that_workers_index(seed: int, most_bytes: int, tmp_path: Path) -> None:
+    dice = random.Random(seed)
+    (tmp_path / "texts").mkdir()
+    for number in range(dice.randrange(1, 40)):
+        data = content(dice).replace(b"\x00", b"")
+        (tmp_path / "texts" / f"{number:02}.txt").write_bytes(data[:most_bytes].decode("utf-8", "ignore").encode())
+    notes: tuple[list[str], list[str]] = ([], [])
+    index(tmp_path / "texts", tmp_path / "alone", frame_bytes=600, note=notes[0].append)
+    with ThreadPoolExecutor(2) as pool:
+        index(tmp_path / "texts", tmp_path / "spread", frame_bytes=600, note=notes[1].append, executor=pool)
+    assert told(tmp_path / "spread") == told(tmp_path / "alone")
+    assert notes[0] == notes[1]
+    assert len(list(open_store(tmp_path / "spread").list("filters/"))) < 12  # not one for each of 40 shares
+
+
+@pytest.mark.slow
+def test_workers_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative paths, too: a worker may have another directory of its own."""
+    monkeypatch.setattr(shares, "SHARE_BYTES", 32 << 20)
+    (tmp_path / "logs").mkdir()
+    for number in range(2):
+        (tmp_path / "logs" / f"{number}.log").write_text(f"line of log {number} straße\n" * 2_000_000)
+    monkeypatch.chdir(tmp_path)
+    context = get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context, initializer=os.chdir, initargs=("/",)) as pool:
+        publish([Path("logs")], tmp_path / "by_workers", executor=pool)
+        index(Path("logs"), tmp_path / "indexed", executor=pool)
+    publish([Path("logs")], tmp_path / "alone")
+    with Monocontext.open(tmp_path / "by_workers") as one, Monocontext.open(tmp_path / "alone") as other:
+        assert len(one) == len(other)
+        assert one[30_000_000:30_000_500] == other[30_000_000:30_000_500]
+        assert one.count("log 1 straße\n") == 2_000_000
+        assert list(one.documents) == list(other.documents)
+    with Monocontext.open(tmp_path / "indexed") as one:
+        assert one.count("log 1 straße\n") == 2_000_000
+
+
+class Elsewhere(Executor):
+    """Workers on a machine without the files: they do no share, but join filters, for which they need none."""
+
+    def submit(self, work: Any, /, *args: Any, **options: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(*args) if work.func is shares._join_here else None)
+        return done
+
+
+def test_the_driver_reads_what_workers_do_not_find(tmp_path: Path) -> None:
+    sources = tree(tmp_path, random.Random(5))
+    spread, here = fresh(), fresh()
+    assert sent(sources, spread, executor=Elsewhere()) == sent(sources, here)
+    assert told(spread) == told(here)
+    for place, executor in (("away", Elsewhere()), ("here", None)):
+        index(sources[0], tmp_path / place, frame_bytes=600, executor=executor, note=str)
+    assert told(tmp_path / "away") == told(tmp_path / "here")
+
+
+class Before(ThreadPoolExecutor):
+    """Does something before the first task."""
+
+    def __init__(self, once: Any) -> None:
+        super().__init__(1)
+        self._once = [once]
+
+    def submit(self, work: Any, /, *args: Any, **options: Any) -> Any:
+        while self._once:
+            self._once.pop()()
+        return super().submit(work, *args, **options)
+
+
+def test_what_changed_since_it_was_listed(tmp_path: Path) -> None:
+    """A range of a file that was written over would be text of two files; an object is pinned to its ETag."""
+    path = tmp_path / "texts" / "a.txt"
+    path.parent.mkdir()
+
+    def write_over() -> None:
+        path.write_text("other\n" * 2000)
+        os.utime(path, ns=(1, 1))
+
+    path.write_text("first\n" * 2000)
+    with Before(write_over) as pool, pytest.raises(InvalidText, match=r"a.txt: it changed while it was read; start"):
+        publish(path, fresh(), executor=pool)
+    path.write_text("first\n" * 1000)
+    with (
+        Before(write_over) as pool,
+        pytest.raises(ContextChanged, match=r"^[^\n]*a\.txt was replaced: expected ETag [^\n]*$"),
+    ):
+        index(tmp_path / "texts", tmp_path / "ctx", executor=pool)
+    assert not (tmp_path / "ctx" / "manifest.json").exists()
+
+
+class NoDeletes(WrappedStore):
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        raise AccessDenied(f"{key}: no right to delete")
+
+
+def test_a_writer_needs_no_right_to_delete(tmp_path: Path) -> None:
+    """The filters that were joined stay then, until `gc`."""
+    (tmp_path / "a.txt").write_text("some words\n" * 2000)
+    store = fresh()
+    with ThreadPoolExecutor(2) as pool:
+        publish(tmp_path / "a.txt", NoDeletes(store), frame_bytes=600, executor=pool)
+    left = len(list(store.list("filters/")))
+    gc(store, older_than_seconds=0)
+    assert 0 < len(list(store.list("filters/"))) < left
+    assert verify(store).ok
+
+
+def test_bad_text_and_a_missing_file_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"bad \xff\n")
+    (tmp_path / "texts").mkdir()
+    for at in (0, 2000, 4499, 4500, 4501, 8999):  # also at the border of two ranges
+        (tmp_path / "texts" / "a.txt").write_bytes(b"x" * at + b"\xff" + b"y" * (9000 - at))
+        said = rf"a\.txt: not UTF-8 at byte {at}: .*sync --encoding"
+        with ThreadPoolExecutor(2) as pool, pytest.raises(InvalidText, match=said):
+            index(tmp_path / "texts", tmp_path / "ctx", frame_bytes=600, executor=pool)
+    with ThreadPoolExecutor(2) as pool:
+        with pytest.raises(InvalidText, match=r"bad.txt: not utf-8 at byte 4 \(0xff\)"):
+            publish(tmp_path / "bad.txt", fresh(), executor=pool)
+        with pytest.raises(NotFound, match=r"none.txt: no such file"):
+            publish([tmp_path / "none.txt"], fresh(), executor=pool)
