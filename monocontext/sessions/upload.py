@@ -9,7 +9,8 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from monocontext.errors import AlreadyExists, ContextChanged, NotFound, StoreFailure
 from monocontext.sessions import names
@@ -67,6 +68,8 @@ class _Copy:
     make: Callable[[], tuple[SessionInfo, list[bytes]]]
     """Makes its description and records; called at most once."""
     made: tuple[SessionInfo, list[bytes]] | None = None
+    rivals: list[set[str]] = field(default_factory=list)
+    """The ids of records of other sessions with this id, as they were met."""
 
     def get(self) -> tuple[SessionInfo, list[bytes]]:
         self.made = self.made or self.make()
@@ -199,6 +202,8 @@ def _place(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[in
         else:
             raise StoreFailure(f"{store.url}: {name}: others kept writing this session, {_ATTEMPTS} times in a row")
         if done is not None:
+            if ours.rivals:
+                _drop_parts(store, project, session_id)
             return done
     raise StoreFailure(f"{store.url}: {session_id}: more than {_MOST_COPIES} sessions of this id differ")
 
@@ -219,8 +224,10 @@ def _try(store: Store, project: str, name: str, next_name: str, ours: _Copy) -> 
     theirs, own = set(ids_of(parse_lines(lines))), set(ours.ids)
     if own <= theirs:
         return 0, 0, 0
-    if theirs <= own:
+    # What is stored is never lost, so a real part of what stands elsewhere may go; an equal copy may be the only one.
+    if theirs <= own or any(theirs < rival for rival in ours.rivals):
         return _put(store, key, name, ours, info, blob.etag)
+    ours.rivals.append(theirs)
     if ours.count <= info.records:
         return None
     # Ours is longer: first the other one gets a place, so that it is never missing.
@@ -248,6 +255,23 @@ def _move(store: Store, project: str, name: str, moved: _Copy, own: set[str]) ->
     if int(number) >= _MOST_COPIES:
         raise StoreFailure(f"{store.url}: {stem}: more than {_MOST_COPIES} sessions of this id differ")
     _move(store, project, f"{stem}.{int(number) + 1}", moved, own)
+
+
+def _drop_parts(store: Store, project: str, session_id: str) -> None:
+    """Remove copies of a session that are parts of another copy, left by an upload that was killed or overtaken."""
+    stem = names.session_key(project, session_id).removesuffix(names.ENDING)
+    found: list[tuple[str, str, set[str]]] = []
+    for number in range(1, _MOST_COPIES + 1):
+        key = names.session_key(project, session_id if number == 1 else f"{session_id}.{number}")
+        with suppress(NotFound):
+            blob = store.get(key)
+            lines = unpack(blob.data, f"{store.url}/{key}")[1]
+            found.append((key, blob.etag, set(ids_of(parse_lines(lines)))))
+    for key, etag, ids in found:
+        # An equal copy stays: another upload may be moving the session to it.
+        if key != f"{stem}{names.ENDING}" and any(ids < other for _, _, other in found):
+            with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
+                store.delete(key, if_match=etag)
 
 
 def _put(

@@ -24,7 +24,7 @@ HOME = "/home/dev"
 _LONGEST, _LONGEST_OF_OURS = 60, 600
 _MOST_ITEMS = 8
 _NO_TURN = {
-    "turn_context", "token_count", "item_completed", "thread_settings_applied", "task_started", "task_complete"
+    "turn_context", "token_count", "thread_settings_applied", "task_started", "task_complete"
 }  # fmt: skip
 _CHAIN = ("type", "uuid", "parentUuid", "sessionId", "timestamp", "isSidechain", "thread_id", "turn_id", "ordinal")
 _FILES = {
@@ -67,8 +67,13 @@ class _Cleaner:
 
     def record(self, record: dict[str, Any]) -> dict[str, Any]:
         payload = record.get("payload")
-        kinds = {str(record.get("type")), str(payload.get("type")) if isinstance(payload, dict) else ""}
-        if kinds & (claude_code.LEFT_OUT | set(codex.LEFT_OUT) | _NO_TURN):
+        queued = record.get("attachment")
+        is_other = isinstance(queued, dict) and queued.get("type") != "queued_command"
+        kinds = {
+            "" if is_other else str(record.get("type")),
+            str(payload.get("type")) if isinstance(payload, dict) else "",
+        }
+        if is_other or kinds & (claude_code.LEFT_OUT | set(codex.LEFT_OUT) | _NO_TURN):
             short = {name: record[name] for name in _CHAIN if name in record}
             kept = {name: payload[name] for name in (*_CHAIN, "cwd", "model") if name in payload} if payload else None
             record = short | ({"payload": kept} if kept is not None else {})

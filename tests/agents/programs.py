@@ -46,11 +46,13 @@ class Program:
     def configure(self, home: Path, url: str) -> None:
         """Write the settings that no variable holds."""
 
-    def run(self, node_modules: Path, home: Path, model: StandIn, words: Sequence[str], prompt: str) -> str:
+    def run(
+        self, node_modules: Path, home: Path, model: StandIn, words: Sequence[str], prompt: str, at: Path | None = None
+    ) -> str:
         """Give it a prompt and wait for its end; interrupt it as soon as the model hangs."""
         process = subprocess.Popen(
             [node_modules / ".bin" / self.command, *words, prompt],
-            cwd=home / "work" / "api", env=self.environment(home, model.url), stdin=subprocess.DEVNULL,
+            cwd=at or home / "work" / "api", env=self.environment(home, model.url), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         if model.is_to_hang(prompt):
@@ -75,6 +77,7 @@ class _Codex(Program):
             'model = "gpt-5.1-codex"\nmodel_provider = "stand-in"\nmodel_auto_compact_token_limit = 20000\n'
             f'[features]\nmulti_agent_v2 = true\n[model_providers.stand-in]\nname = "stand-in"\nbase_url = "{url}/v1"\n'
             'wire_api = "responses"\nenv_key = "STAND_IN_KEY"\n'
+            f'[projects."{home / "work" / "api"}"]\ntrust_level = "trusted"\n'
         )
 
 

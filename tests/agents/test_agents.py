@@ -6,7 +6,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +21,7 @@ from agents.seen import Row, rows_of, seen_by
 from agents.stand_in import Hang, StandIn
 from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.archive import Project
+from monocontext.sessions.pull import pull_session
 from monocontext.sessions.readers import discover_sessions
 from monocontext.stores import open_store
 
@@ -27,13 +32,13 @@ pytestmark = [
     pytest.mark.parametrize("program", PROGRAMS, ids=[each.name for each in PROGRAMS]),
 ]
 MUCH = " ".join(f"{n * n * 7919 % 100_003} is number {n}." for n in range(4_000))
-"""So much that a summary is shorter, and nothing that comes again, which Gemini CLI takes for a loop."""
+"""So much that a summary is shorter."""
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     make_home(tmp_path / "home")
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME", "OPENCODE_DB"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "home"
@@ -108,3 +113,46 @@ def test_a_compaction_loses_nothing(program: Program, home: Path) -> None:
     model = talk(program, home, prompts, heavy="Say much, please.")
     project = check(program, home, model, "compaction")
     assert "summary" in {turn.kind for session in project.list_sessions() for turn in project.turns(session)}
+
+
+def test_a_session_goes_on_in_another_clone_of_another_user(
+    program: Program, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Begun by one, uploaded by the agent's own hook, pulled by another into a path with spaces, and resumed there: the
+    model sees the turns of before, with paths of the new clone."""
+    other = home.parent / "ben b"
+    make_home(other)
+    clone = other / "work" / "my api"
+    (other / "work" / "api").rename(clone)
+    archive = home.parent / "archive"
+    command = [sys.executable, "-P", "-m", "monocontext"]
+    subprocess.run(
+        [*command, "hooks", "install", str(archive), "--agent", program.name], cwd=home / "work" / "api",
+        env={**os.environ, "HOME": str(home)}, check=True, capture_output=True,
+    )  # fmt: skip
+    script = {"Run it, please.": [program.shell, "It ran."], "And now?": ["Gone on."]}
+    with StandIn(script) as model:
+        for each in (home, other):
+            program.configure(each, model.url)
+        trusted = ["--dangerously-bypass-hook-trust"] if program.name == "codex" else []
+        program.run(NODE_MODULES, home, model, [*program.first[:1], *trusted, *program.first[1:]], "Run it, please.")
+        project = Sessions.open(archive).project("github.com-acme-api")
+        deadline = time.monotonic() + 60
+        while not any(len(project.turns(name)) == 4 for name in project.list_sessions()):
+            assert time.monotonic() < deadline, (project.list_sessions(), (home / ".monocontext").exists())
+            time.sleep(0.2)
+        (session,) = project.list_sessions()
+        monkeypatch.setenv("HOME", str(other))
+        done = pull_session(Sessions.open(archive), session, clone)
+        heard = len(model.requests)
+        words = program.first
+        words = ("exec", "resume", session, *words[1:]) if program.name == "codex" else ("--resume", session, *words)
+        said = program.run(NODE_MODULES, other, model, words, "And now?", at=clone)
+    assert "Gone on." in said
+    asked = json.dumps([request for _, request in model.requests[heard:] if "And now?" in json.dumps(request)])
+    assert all(each in asked for each in ("Run it, please.", "out-17", "It ran.", str(clone)))
+    assert str(home / "work" / "api") not in asked
+    for file in discover_sessions(program.name):
+        upload_session(project.store, file)
+    assert (project.list_sessions(), len(project.turns(session))) == ([session], 6)
+    assert done.path.exists()

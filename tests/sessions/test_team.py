@@ -1,0 +1,131 @@
+"""Three people, one session of each and one of all: uploads that are killed, files that grow, clocks that jump."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monocontext.sessions import Sessions, upload_session
+from monocontext.sessions.readers import recognize_session
+from monocontext.stores import open_store
+from sessions.agents import Claude, as_lines, everything, session_id
+
+SECRET = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+WORKER = [sys.executable, "-P", "-m", "monocontext.sessions.worker"]
+
+
+class Machine:
+    """A home whose agent writes two sessions; its hooks start processes that upload them."""
+
+    def __init__(self, number: int, folder: Path) -> None:
+        self.home = folder / f"machine-{number}"
+        self.projects = self.home / ".claude" / "projects" / "-home-dev-api"
+        self.projects.mkdir(parents=True)
+        own = {"HOME": str(self.home), "MONOCONTEXT_HOME": str(self.home / ".mc"), "MONOCONTEXT_USER": f"m{number}"}
+        self.environment = {**os.environ, **own}
+        self.own, self.shared = Claude(number, cwd="/home/dev/api"), Claude(9, cwd="/home/dev/api")
+        for n in range(3):  # what all machines have of it
+            self.shared.user(f"begun together {n}")
+        self.number = number
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def write(self, chance: random.Random) -> None:
+        """Let the agent write some records: a line comes in pieces, and the time of a file may be any."""
+        for session in (self.own, self.shared) if chance.random() < 0.5 else (self.own,):
+            count = len(session.records)
+            said = f"machine {self.number} says {count} GITHUB_TOKEN={SECRET}"
+            session.add("user", uuid=f"m{self.number}-{count}", message={"role": "user", "content": said})
+            text = as_lines(session.records)
+            path = self.projects / f"{session.session_id}.jsonl"
+            path.write_text(text[: -chance.randrange(1, 80)] if chance.random() < 0.4 else text)
+            if chance.random() < 0.3:
+                os.utime(path, (chance.randrange(1, 4_000_000_000),) * 2)
+
+    def hook(self, archive: Path, event: str) -> None:
+        path = self.projects / f"{self.own.session_id}.jsonl"
+        job: dict[str, Any] = {"event": event, "url": str(archive), "agent": "claude-code", "cwd": "/home/dev/api",
+                               "session_id": self.own.session_id, "transcript_path": str(path)}  # fmt: skip
+        command = [*WORKER, json.dumps(job)]
+        self.running.append(
+            subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        )
+
+    def kill_one(self, chance: random.Random) -> int:
+        alive = [each for each in self.running if each.poll() is None]
+        if not alive:
+            return 0
+        chance.choice(alive).send_signal(signal.SIGKILL)
+        return 1
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_doubled_or_leaked(tmp_path: Path) -> None:
+    chance = random.Random(51)
+    archive = tmp_path / "archive"
+    machines = [Machine(number, tmp_path) for number in (1, 2, 3)]
+    killed = 0
+    for _ in range(40):
+        for machine in machines:
+            machine.write(chance)
+            if chance.random() < 0.5:
+                machine.hook(archive, chance.choice(["session-end", "pre-compact", "session-start"]))
+        time.sleep(chance.random() / 2)
+        if chance.random() < 0.6:
+            killed += chance.choice(machines).kill_one(chance)
+    for machine in machines:
+        for session in (machine.own, machine.shared):
+            (machine.projects / f"{session.session_id}.jsonl").write_text(as_lines(session.records))
+        machine.hook(archive, "session-end")
+    for machine in machines:
+        for process in machine.running:
+            process.wait(120)
+    project = Sessions(open_store(archive)).project("api")
+    stored = {
+        name: [record["uuid"] for record in project.records(name)[1] if "uuid" in record]
+        for name in project.list_sessions()
+    }
+    for machine in machines:
+        assert stored[session_id(machine.number)] == [record["uuid"] for record in machine.own.records]
+    copies = [ids for name, ids in stored.items() if name.startswith(session_id(9))]
+    wanted = [[record["uuid"] for record in machine.shared.records] for machine in machines]
+    assert sorted(copies) == sorted(wanted), "each went on in its own way, and each is there whole and once"
+    assert all(len(ids) == len(set(ids)) for ids in stored.values())
+    assert SECRET.encode() not in everything(open_store(archive))
+    assert killed > 0
+
+
+def test_four_uploads_at_once_while_the_file_grows(tmp_path: Path) -> None:
+    session = Claude()
+    session.user("Begin")
+    path, store = session.write(tmp_path), open_store(tmp_path / "a")
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom monocontext.sessions import upload_session\n"
+        "from monocontext.sessions.readers import recognize_session\nfrom monocontext.stores import open_store\n"
+        "while not Path(sys.argv[3]).exists():\n"
+        "    upload_session(open_store(sys.argv[2]), recognize_session(Path(sys.argv[1])), project='p', is_open=True)\n"
+    )
+    stop = tmp_path / "stop"
+    words = [sys.executable, "-c", code, str(path), str(tmp_path / "a"), str(stop)]
+    uploads = [subprocess.Popen(words) for _ in range(4)]
+    with path.open("a") as file:
+        for _ in range(60):
+            line = as_lines([session.user("x" * 2000)])
+            for part in (line[:900], line[900:]):
+                file.write(part)
+                file.flush()
+            time.sleep(0.02)
+    stop.touch()
+    assert [upload.wait(60) for upload in uploads] == [0] * 4
+    upload_session(store, recognize_session(path), project="p")
+    project = Sessions(store).project("p")
+    assert project.list_sessions() == [session.session_id]
+    assert [record["uuid"] for record in project.records(session.session_id)[1]] == [r["uuid"] for r in session.records]
