@@ -222,7 +222,8 @@ class Points:
         return bool(self.text == other.text) if isinstance(other, Points) else NotImplemented
 
     def __add__(self, other: Points) -> Points:
-        return Points._from(self.text + other.text)
+        mine, theirs = (_context("".join(one.text), subject.frame_bytes, MATERIALIZE_LIMIT) for one in (self, other))
+        return Points._from(mine + theirs)
 
     def __mul__(self, times: int) -> Points:
         return Points._from(_context("".join(self.text), subject.frame_bytes, MATERIALIZE_LIMIT) * times)
