@@ -209,3 +209,28 @@ def test_bad_sources(store: MemoryStore, tree: Path) -> None:
     with pytest.raises(InvalidText, match="not utf-8 at byte 0"):
         sync(tree / "latin.txt", store)
     assert sync(tree, store).added == ("a.txt", "sub/b.txt", "sub/c.txt")
+
+
+def test_two_syncs_at_once_give_each_document_once(tree: Path, tmp_path: Path) -> None:
+    """Whoever loses the commit compares again; a text that was doubled before is repaired."""
+    place = tmp_path / "context"
+    publish({"first": "x\n"}, place)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: sync(tree, place), range(2)))
+    append({"a.txt": "doubled\n"}, place)
+    (tree / "a.txt").write_text("new price\n")
+    sync(tree, place)
+    with Monocontext.open(place) as context:
+        assert sorted(one.name for one in context.documents.records()) == ["a.txt", "first", "sub/b.txt", "sub/c.txt"]
+        assert "doubled" not in context
+    assert texts_in(LocalStore(place))["a.txt"] == "new price\n"
+
+
+def test_a_rotation_is_one_version(store: MemoryStore, tree: Path) -> None:
+    """A reader that opens the text in between would find it empty otherwise."""
+    sync(tree, store)
+    for name in ("a.txt", "sub/b.txt", "sub/c.txt"):
+        (tree / name).rename((tree / name).with_suffix(".old"))
+    found = sync(tree, store, delete=True)
+    assert (len(found.added), len(found.deleted), found.root and found.root.generation) == (3, 3, 2)
+    assert sorted(texts_in(store)) == ["a.old", "sub/b.old", "sub/c.old"]
