@@ -104,7 +104,7 @@ def open_text(
             continue  # another reader has just changed something: look again
         except AccessDenied:
             return text_of((each for name in versions for each in _loaded(name, load)), helpers, options)
-    raise StoreFailure(f"{place.url}: others kept adding sessions, {_ATTEMPTS} times in a row")
+    raise StoreFailure(f"{store.url}/{prefix}: others kept adding sessions, {_ATTEMPTS} times in a row")
 
 
 def turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
