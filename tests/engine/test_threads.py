@@ -164,7 +164,7 @@ ITERATORS: dict[str, Callable[[Monocontext], Iterator[object]]] = {
 
 @pytest.mark.parametrize("name", ITERATORS)
 def test_an_abandoned_iterator_leaves_nothing_behind(name: str) -> None:
-    store = SlowStore(stored("x" * 999 * 400 + "\n" + TEXT, frame_bytes=999), 0.002)
+    store = SlowStore(stored("x" * 99_900 + "\n" + "y" * 249_750 + "\n" + "z" * 99_900, frame_bytes=999), 0.002)
     context = Monocontext.open(store, workers=ThreadWorkers(max_running=2), materialize_limit=3)
     iterator = ITERATORS[name](context)
     next(iterator)
