@@ -122,8 +122,6 @@ def test_what_is_no_whole_number(wrong: Any) -> None:
 def test_what_is_no_number_of_seconds(wrong: Any, error: type[Exception]) -> None:
     store = MemoryStore(uuid.uuid4().hex)
     publish("text", store)
-    with pytest.raises(error, match=r"^drop_older_than_seconds must be "):
-        append("more", store)
     with pytest.raises(error, match=r"^older_than_seconds must be "):
         gc(store, older_than_seconds=wrong)
     with Monocontext.open(store) as context, pytest.raises(error, match=r"^max_seconds must be "):
