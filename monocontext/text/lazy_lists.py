@@ -26,6 +26,9 @@ again from the nearest one before it."""
 CHECKPOINT_CHARACTERS = 1 << 18
 """Another checkpoint is set this many characters after the last one too, if an item has begun since."""
 
+_READ_CHARACTERS = 8 << 20
+"""The most characters of lines that are read at once, without a pass."""
+
 _Block = tuple[int, list[str], int, int]
 """Consecutive items: the number of the first, the items, the character at which they begin, and the one after them."""
 
@@ -202,6 +205,17 @@ class LineSplit(SeparatorSplit):
         start, stop = span.line_start(item), span.line_start(item + 1) - 1 if item + 1 < len(self) else len(span)
         span.log_received(start, stop)
         return span.read(start, stop)
+
+    def _range(self, start: int, stop: int) -> list[str]:
+        stop = min(stop, len(self))
+        if stop <= start:
+            return []
+        span = self._span
+        low, high = span.line_start(start), span.line_start(stop) - 1 if stop < len(self) else len(span)
+        if high - low > _READ_CHARACTERS:
+            return super()._range(start, stop)
+        span.log_received(low, high)
+        return span.read(low, high).split("\n")
 
     def _blocks_from(self, item: int) -> Iterator[_Block]:
         return super()._blocks_from(item) if item < len(self) else iter(())

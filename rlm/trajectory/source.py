@@ -123,7 +123,9 @@ def places_of(context: object, handed: Sequence[Range]) -> list[Read]:
     """
     text = protocol.whole_text(context)
     places: list[Read] = []
-    for start, stop in handed if text is not None else ():
+    if text is None:
+        return places
+    for start, stop in handed:
         for part in _by_document(text, start, min(stop, len(text))):
             if len(places) == MOST_READS:
                 return places

@@ -49,7 +49,7 @@ def commands(group: Any, context: Any, path: str = "") -> Iterator[tuple[str, An
 @pytest.mark.parametrize("root", [app, rlm.cli.commands.app])
 def test_each_command_takes_both_once(root: Any) -> None:
     found = dict(commands(root, click.Context(root)))
-    assert len(found) > 8
+    assert len(found) >= 8
     wrong = [
         name
         for name, command in found.items()

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
+from monocontext.format.generations import listed_generations, read_generation
 from monocontext.format.manifest import Manifest
 from monocontext.format.root_directories import expand
 from monocontext.globs import Globs
@@ -127,7 +129,8 @@ def delete(
     on this machine cache data (`Monocontext.open`), which is emptied too. Copies in other places remain, such as caches
     of other machines and old versions that the bucket keeps.
 
-    Raises `NotFound`, and changes nothing, if no document has such a name.
+    Raises `NotFound`, and changes nothing, if no document has such a name; with `forget`, if none has it in an earlier
+    version either (2 GETs a version more). So a deletion that was cut off, or made without `forget`, can be ended.
     """
     if isinstance(names, bytes) or not isinstance(names, Iterable):
         raise TypeError(f"names must be a name, a glob or an iterable of names, not {type(names).__name__}")
@@ -138,13 +141,21 @@ def delete(
     if cache_dir is not None and not forget:
         raise ValueError("cache_dir needs forget=True")
 
+    exact = {name.encode("utf-8", "surrogatepass") for name in wanted}
+
+    def numbers_of(there: list[bytes]) -> list[int]:
+        """The documents that are meant, of those with these names."""
+        numbers = [number for number, name in enumerate(there) if name in exact]
+        if is_glob and not numbers and not wanted[0].startswith("!"):
+            select = Globs(wanted).select
+            numbers = [number for number, name in enumerate(there) if select(name.decode())]
+        return numbers
+
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
         there = _names_in(pages)
-        exact = {name.encode("utf-8", "surrogatepass") for name in wanted}
-        found = {number: Change(None) for number, name in enumerate(there) if name in exact}
-        if is_glob and not found and not wanted[0].startswith("!"):
-            select = Globs(wanted).select
-            found = {number: Change(None) for number, name in enumerate(there) if select(name.decode())}
+        found = {number: Change(None) for number in numbers_of(there)}
+        if forget and not found and any(map(numbers_of, _earlier_names(store, base))):
+            return Edit({})
         if is_glob and not found:
             raise NotFound(f"no document is named {wanted[0]!r} or matches that glob")
         if missing := sorted(exact - {there[number] for number in found}) if not is_glob else []:
@@ -185,6 +196,15 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
 
 def _names_in(pages: Sequence[DocumentPage]) -> list[bytes]:
     return [page.raw_name(i) for page in pages for i in range(len(page))]
+
+
+def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[bytes]]:
+    """The names of documents in each earlier version whose pages are still there."""
+    for number in listed_generations(store):
+        if newest is not None and number < newest.generation:
+            with suppress(NotFound):
+                root = expand(read_generation(store, number), lambda directory: store.get(directory.key).data)
+                yield _names_in(load_documents(store, root.documents))
 
 
 def _split(given: Mapping[str, Change], pages: Sequence[DocumentPage]) -> tuple[dict[int, Change], dict[str, Change]]:
@@ -252,7 +272,7 @@ def edit(
                 root = without_dead_bytes(text)
         if changes and (new is not None or forget):
             store.discard(root)  # the objects of the steps in between
-        if changes:
+        if changes or forget:
             with StoredText(store, root, allow=allow, store_options=store_options) as text:
                 root = with_copies(text)
         return root

@@ -554,7 +554,6 @@ def test_what_was_made_of_the_whole_text_before_a_refresh_stays(tmp_path: Path) 
         (context[:], OLD),
         (context.strip("\0"), OLD),
         (context.lower(), OLD.lower()),
-        (context + "!", OLD + "!"),
         (context.split(), OLD.split()),
         (context.rsplit("aa"), OLD.rsplit("aa")),
     ]

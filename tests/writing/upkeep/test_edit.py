@@ -17,7 +17,7 @@ from monocontext import Monocontext, append, delete, documents, publish, replace
 from monocontext.engine.reader import Reader
 from monocontext.errors import AlreadyExists, InvalidText, NotFound
 from monocontext.format import inline
-from monocontext.format.generations import read_newest
+from monocontext.format.generations import listed_generations, read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
@@ -306,14 +306,27 @@ def test_forgetting_that_was_killed_is_ended_by_gc(store: MemoryStore, after: in
     except Crash:
         pass
     assert verify(store).ok
-    with Monocontext.open(store) as context:
-        is_there = "s" in context.documents
-    if is_there:
-        delete(store, "s", forget=True)
-    else:
-        gc(store, older_than_seconds=0)
+    try:
+        delete(store, "s", forget=True)  # again: also where the deletion itself was committed
+    except NotFound:
+        gc(store, older_than_seconds=0)  # no version has it any more
     assert find_leftovers(store, [SECRET]) == []
     assert verify(store).ok
+
+
+def test_what_was_deleted_before_can_be_forgotten(store: MemoryStore) -> None:
+    publish({"a": "kept\n" * 90, "s": SECRET, "b": "kept too\n" * 90}, store, frame_bytes=600)
+    delete(store, "s")
+    with pytest.raises(NotFound):
+        delete(store, "t", forget=True)  # a wrong name ends no earlier version
+    assert listed_generations(store) == [1, 2]
+    delete(store, "s", forget=True)
+    assert find_leftovers(store, [SECRET]) == []
+    assert verify(store).ok
+    with Monocontext.open(store) as context:
+        assert list(context.documents) == ["a", "b"]
+    with pytest.raises(NotFound):
+        delete(store, "s", forget=True)
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
