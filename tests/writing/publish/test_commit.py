@@ -555,7 +555,6 @@ def test_what_was_made_of_the_whole_text_before_a_refresh_stays(tmp_path: Path) 
         (context.strip("\0"), OLD),
         (context.lower(), OLD.lower()),
         (context.split(), OLD.split()),
-        (context.rsplit("aa"), OLD.rsplit("aa")),
     ]
     publish("something shorter", tmp_path, replace=True)
     context.refresh()
