@@ -84,10 +84,8 @@ test-hosts: $(VENV)/.all  ## the real RLM libraries from PyPI, each in an enviro
 	$(BIN)/python -m tests.hosts.environments $(HOSTS)
 	$(BIN)/python -m pytest tests/hosts -m "slow and not fuzz" --timeout=400
 
-test-libraries: $(LIBRARIES)/.ready  ## 40 libraries from PyPI on a lazy text, six of them over fsspec, in an environment of their own (1 GB)
-	@echo "== the table of tests/text/namespace/library_calls.md, each call run"
-	MONOCONTEXT_REQUIRE_LIBRARIES=1 $(LIBRARIES)/bin/python -m pytest tests/text/namespace/test_libraries.py tests/text/documents/test_in_libraries.py \
-		tests/test_readers.py -q
+test-libraries: $(LIBRARIES)/.ready  ## six libraries from PyPI that read a text over fsspec, in an environment of their own (1 GB)
+	MONOCONTEXT_REQUIRE_LIBRARIES=1 $(LIBRARIES)/bin/python -m pytest tests/test_readers.py -q
 
 test-clouds: $(VENV)/.all  ## gs:// and az:// against emulators; Azurite from npm (190 MB)
 	npm install --silent --no-audit --no-fund --prefix .venv-clouds azurite@3
@@ -103,7 +101,7 @@ test-portable: $(VENV)/.all  ## the quick suites without POSIX's own modules and
 test-docker: $(VENV)/.all  ## the runner `docker` with a real engine (ENGINE=docker for that one): the claims of docs/security.md
 	MONOCONTEXT_CONTAINERS=$(ENGINE) $(BIN)/python -m pytest tests/rlm/runners/confine/test_sandbox_claims.py tests/rlm/runners/confine/test_sandbox_docker.py
 
-test-tools: $(VENV)/.all  ## MCP by both majors of its SDK and by the Inspector, DSPy, any-llm, verifiers; environments in .venv-tools (1 GB)
+test-tools: $(VENV)/.all  ## MCP by both majors of its SDK and by the Inspector, DSPy, any-llm; environments in .venv-tools (1 GB)
 	@echo "== building environments in .venv-tools"
 	for it in "mcp1 mcp>=1.14,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.3"; do \
 	  set -- $$it && $(PYTHON) -m venv .venv-tools/$$1 && \
@@ -118,10 +116,6 @@ test-tools: $(VENV)/.all  ## MCP by both majors of its SDK and by the Inspector,
 	.venv-tools/models/bin/python -m pip install --quiet "pip>=25.1"
 	.venv-tools/models/bin/python -m pip --disable-pip-version-check --quiet install --group all -e . -e "./rlm[models]"
 	.venv-tools/models/bin/python -m pytest tests/rlm/models
-	$(PYTHON) -m venv .venv-tools/verifiers
-	.venv-tools/verifiers/bin/python -m pip install --quiet "pip>=25.1"
-	.venv-tools/verifiers/bin/python -m pip --disable-pip-version-check --quiet install --group all -e . -e ./rlm "verifiers>=0.4,<0.5"
-	.venv-tools/verifiers/bin/python -m pytest tests/rlm/compat/test_verifiers.py
 
 lint: $(VENV)/.check  ## style of the code, by ruff
 	$(BIN)/ruff check .
@@ -199,9 +193,9 @@ $(VENV)/.sdk: pyproject.toml
 	$(SDK)/bin/python -m pip --disable-pip-version-check --quiet install -e ".[demo]" "moto[s3]>=5.1.18" "claude-agent-sdk==0.2.187"
 	@touch $@
 
-$(LIBRARIES)/.ready: pyproject.toml tests/text/namespace/libraries.txt
+$(LIBRARIES)/.ready: pyproject.toml
 	@echo "== installing libraries into $(LIBRARIES)"
 	$(PYTHON) -m venv $(LIBRARIES)
-	$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install -e . pytest pytest-timeout hypothesis \
-	  -r tests/text/namespace/libraries.txt
+	$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install -e . pytest pytest-timeout hypothesis fsspec \
+	  "dask[dataframe]" datasets duckdb pandas polars pyarrow
 	@touch $@
