@@ -5,11 +5,15 @@ Replies are about blocks of a thousand documents. So a loop over a million takes
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from typing import Any
 
 from monocontext.adapters.dspy_remote import Remote
+from monocontext.format.filters.query import Literal, Query
 from monocontext.text import regex
 from monocontext.text.documents import DocumentDict, DocumentList
+from monocontext.text.regex.plan import plan
 
 _DOCUMENT_OPERATIONS = frozenset({"document", "lengths", "texts_from", "holding", "matching", "names", "number"})
 _LIST_OPERATIONS = frozenset({"count", "index"})
@@ -61,11 +65,30 @@ class RemoteDocuments(Remote):
 
     def _holding(self, start: int, most: int, sub: str) -> list[int]:
         """The documents of a block in which a text occurs."""
-        return [at for at in self._block(start, most) if sub in self._document(at)]
+        return [at for at in self._candidates(start, most, Literal(sub)) if sub in self._document(at)]
 
     def _matching(self, start: int, most: int, pattern: str, flags: int) -> list[int]:
         """The documents of a block in which `re.search` finds something."""
-        return [at for at in self._block(start, most) if regex.search(pattern, self._document(at), flags) is not None]
+        found = self._candidates(start, most, plan(re.compile(pattern, flags)).query)
+        return [at for at in found if regex.search(pattern, self._document(at), flags) is not None]
+
+    def _candidates(self, start: int, most: int, query: Query | None) -> list[int]:
+        """The documents of a block that search filters leave. One look-up for the block: for one small document a
+        search reads it instead."""
+        texts = self._texts.documents
+        records = [(at, texts.table.document(self._numbers[at])) for at in self._block(start, most)]
+        first = min((record.start for _, record in records), default=0)
+        stop = max((record.stop for _, record in records), default=0)
+        found = texts.source.candidates(query, first, stop)
+        if found is None:
+            return [at for at, _ in records]
+        regions = [(region.start, region.stop) for region in found.regions()]
+
+        def is_in_region(begin: int, end: int) -> bool:
+            before = bisect_left(regions, (end,))
+            return before > 0 and regions[before - 1][1] > begin
+
+        return [at for at, record in records if is_in_region(record.start, record.stop)]
 
     def _names(self, start: int, most: int) -> list[str]:
         """The names of the documents of a block."""

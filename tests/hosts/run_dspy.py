@@ -51,13 +51,13 @@ def run_as_a_str() -> None:
         "import re\n"
         "words = context.lower().split('\\n')[0].split()\n"
         "hits = [m.span() for m, _ in zip(re.finditer('quic.', context), range(3))]\n"
-        "print(words[:2], hits, context.replace('the', 'THE')[:3], context.upper().startswith('THE'))\n"
+        "print(words[:2], hits, context.replace('t', 'T')[:3], context.upper().startswith('THE'))\n"
     )
     with served() as text:
         turns = Turns([ask, final(repr(ANSWER))])
         assert run(lazy.wrap(text.context), turns) == ANSWER
         assert "['the', 'quick'] [(4, 9), " in turns.asked[1], turns.asked[1][-900:]
-        assert "THE True" in turns.asked[1], turns.asked[1][-900:]
+        assert "The True" in turns.asked[1], turns.asked[1][-900:]
 
 
 def sub_calls_go_to_sub_lm() -> None:
@@ -77,6 +77,13 @@ def sub_calls_go_to_sub_lm() -> None:
         assert used == {"root": 20, "sub": 30}, used
 
 
+LOOP = """\
+import re
+at = [i for i, d in enumerate(context) if "password is" in d and re.search("zebra.s password", d)]
+found = str(context[at[0]]).split("password is ")[1].split()[0]
+print(at, found)
+"""
+"""What `rlm_preview` recommends: the host answers each condition of the loop for a block of documents."""
 SEARCH = """\
 import re
 spans = [m.start() for m, _ in zip(re.finditer("qui(ck)", context), range(1200))]
@@ -233,5 +240,5 @@ if __name__ == "__main__":
     sub_calls_go_to_sub_lm()
     errors_are_one_line()
     memories_run_async()
-    assert measure_documents(run, cell=str, final=final, given=lazy.wrap) < 4_000_000
+    assert measure_documents(run, cell=str, final=final, given=lazy.wrap, search=LOOP) < 4_000_000
     tell(measure("dspy, Deno" if DENO else "dspy", run, cell=cell, final=final, given=GIVEN))

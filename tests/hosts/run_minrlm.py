@@ -32,5 +32,5 @@ def run(context: Any, model: Turns, **options: Any) -> str:
 
 
 if __name__ == "__main__":
-    assert measure_documents(run, cell=cell, final=final, name=NAME, text="str(d)") < 4_000_000
+    assert measure_documents(run, cell=cell, final=final, name=NAME) < 4_000_000
     tell(measure("minrlm", run, cell=cell, final=final, name="input_0"))

@@ -45,7 +45,7 @@ def given(context: Any) -> Any:
 
 
 if __name__ == "__main__":
-    assert measure_documents(run, cell=cell, final=final, given=given, name="text", text="str(d)") < 4_000_000
+    assert measure_documents(run, cell=cell, final=final, given=given, name="text") < 4_000_000
     tell(
         measure(
             "predict-rlm",

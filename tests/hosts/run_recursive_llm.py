@@ -25,5 +25,5 @@ def run(context: Any, model: Turns) -> str:
 
 
 if __name__ == "__main__":
-    assert measure_documents(run, cell=cell, final=final, text="str(d)") < 4_000_000
+    assert measure_documents(run, cell=cell, final=final) < 4_000_000
     tell(measure("recursive-llm", run, cell=cell, final=final))
