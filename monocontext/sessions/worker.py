@@ -33,8 +33,8 @@ from monocontext.stores.protocol import Store
 
 COOLDOWN_SECONDS = 60.0
 """Between two uploads of a session that goes on."""
-_WAITS_SECONDS = (2.0, 8.0, 30.0, 120.0, 600.0)
-"""The waits between attempts while the store fails; after the last one the next hook goes on."""
+_WAITS_SECONDS = (2.0, 8.0, 30.0)
+"""The waits between attempts while the store fails: no process stays for long. Then the next hook goes on."""
 _RESTING_SECONDS = 3600.0
 """A session whose file was not written for so long has ended, whether its agent said so or was killed."""
 _STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")

@@ -60,11 +60,11 @@ def test_innocent_texts_stay() -> None:
 
 @pytest.mark.slow
 def test_source_code_stays() -> None:
-    """At most one finding for each MB of the standard library, most of them examples of passwords."""
+    """At most two findings for each MB of a part of the standard library, most of them examples of passwords."""
     files = [path for path in Path(json.__file__).parents[1].rglob("*.py") if "site-packages" not in path.parts]
-    texts = [path.read_text(errors="replace") for path in files]
+    texts = [path.read_text(errors="replace") for path in sorted(files)[::5]]
     size, findings = sum(map(len, texts)), sum(len(find_secrets(text)) for text in texts)
-    assert size > 15e6
+    assert size > 3e6
     assert findings <= size / 0.5e6
 
 

@@ -65,7 +65,7 @@ def _gets(archive: Store, plain: Store, needle: str) -> tuple[int, int]:
     return ours.gets, theirs.gets
 
 
-@pytest.mark.parametrize("size", ["12 MB", pytest.param("200 MB", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", ["12 MB", pytest.param("200 MB", marks=pytest.mark.fuzz)])
 def test_it_costs_what_a_grep_costs(size: str, archive: Store, tmp_path: Path) -> None:
     if size == "200 MB":
         archive = open_store(tmp_path / "large")
