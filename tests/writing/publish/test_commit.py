@@ -120,28 +120,6 @@ def test_a_crash_at_every_put_of_the_first_publish(landed: bool, monkeypatch: py
     assert puts > 5
 
 
-@pytest.mark.slow
-def test_a_run_that_is_repeated_sends_only_what_is_missing() -> None:
-    text = "".join(f"line {i:06d}\n" for i in range(200))
-    whole = CountingStore(memory())
-    publish(text, whole, frame_bytes=100, segment_bytes=300, codec="raw")
-    segments = sum(request.verb == "put" and request.key.startswith("segments/") for request in whole.log)
-    assert segments == 9
-    for puts in (1, 4, segments):
-        store = memory()
-        with pytest.raises(Crash):
-            publish(text, CrashingStore(store, puts), frame_bytes=100, segment_bytes=300, codec="raw")
-        again = CountingStore(store)
-        there = sum(1 for _ in store.list("segments/"))
-        progress = []
-        publish(text, again, frame_bytes=100, segment_bytes=300, codec="raw", progress=progress.append)
-        sent = [request.key for request in again.log if request.verb == "put"]
-        assert sum(key.startswith("segments/") for key in sent) == segments - there
-        assert sent[-2:] == [generation_key(1), ROOT_KEY]
-        assert progress[-1].reused == there
-        assert text_of(store) == text
-
-
 def test_the_order_of_puts() -> None:
     store = CountingStore(memory())
     publish(NEW, store, **LAYOUT)  # type: ignore[arg-type]

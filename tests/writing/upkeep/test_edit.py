@@ -15,7 +15,7 @@ import pytest
 
 from monocontext import Monocontext, append, delete, documents, publish, replace, update
 from monocontext.engine.reader import Reader
-from monocontext.errors import AlreadyExists, InvalidText, NotFound
+from monocontext.errors import AlreadyExists, InvalidText, NotFound, StoreFailure
 from monocontext.format import inline
 from monocontext.format.generations import listed_generations, read_newest
 from monocontext.format.manifest import Manifest
@@ -484,6 +484,11 @@ class Writer(threading.Thread):
                 return
             except AlreadyExists:
                 continue  # nothing was changed
+            except StoreFailure as error:  # a forget finds what other writers have under way
+                if "the deletion is committed as generation" not in str(error):
+                    raise
+                self.texts = after
+                return
             except Crash:
                 self.kills += 1
                 found = self._own()
