@@ -243,9 +243,7 @@ LARGE: list[str] = [
     "x.split('\\n')",
     "x.split('line', 3)",
     "x.split()[5:9]",
-    "x.split(maxsplit=2)",
     "x.splitlines(keepends=True)",
-    "x.rsplit(' ', 2)",
     "len(x.split('\\n'))",
     "x.split('\\n')[-3]",
     "x.lower()",
@@ -253,17 +251,13 @@ LARGE: list[str] = [
     "x.lower().split('LINE'.lower())[7]",
     "x.replace('line', 'LINE')",
     "x.replace('line', 'LINE').count('LINE 1')",
-    "x.translate({108: 'L', 105: None})",
-    "x.translate(str.maketrans('abc', 'xyz'))",
     "x.strip(), x.lstrip('line '), x.rstrip()",
-    "x.title(), x.swapcase(), x.capitalize(), x.casefold()",
+    "x.casefold()",
     "x.partition('line 7'), x.rpartition('line 7')",
     "x.removeprefix('line'), x.removesuffix('\\n')",
     "x.startswith('line', 0), x.startswith(('a', 'l')), x.endswith('\\n', 5)",
     "x.rfind('line'), x.rindex('line'), x.find('zz'), x.count('é')",
-    "x.isalpha(), x.isascii(), x.isupper(), x.istitle(), x.isprintable()",
-    "x.expandtabs(3), x.zfill(5), x.center(3), x.ljust(len(x) + 3), x.rjust(len(x) + 2, '*')",
-    "x + 'a', 'a' + x, x + x, x == 'a', x != 'a', x < 'm', x >= 'm', x == x + ''",
+    "x == 'a', x != 'a', x < 'm', x >= 'm', x == x",
     "x.rindex('zz')",
     "x.split('')",
     "x.find(5)",
@@ -273,16 +267,43 @@ LARGE: list[str] = [
     "[(m.group(), m[1], m.groups(), m.start('n')) for m in re.finditer('line (?P<n>7.)', x)]",
     "re.search('nothing', x), re.search('line 7+', x).group(), re.match('LINE', x, re.I).span()",
     "re.findall('line 49.', x), re.findall(re.compile('LINE 7(.)', re.I), x)",
-    "re.split('\\n(?=line 4)', x), re.split(' ', x, maxsplit=2)",
-    "re.sub('[aeiou]', '-', x), re.subn(r'(\\d)', r'<\\1>', x, count=5)",
+    "re.split(' ', x, maxsplit=2)",
     "re.finditer('(', x)",
     "[1 for _ in re.finditer('', x)]",
 ]
 
 
+REFUSED: list[str] = [
+    "x.split(maxsplit=2)",
+    "x.rsplit(' ', 2)",
+    "x.translate({108: 'L', 105: None})",
+    "x.translate(str.maketrans('abc', 'xyz'))",
+    "x.title()",
+    "x.swapcase()",
+    "x.capitalize()",
+    "x.isalpha()",
+    "x.isascii()",
+    "x.isupper()",
+    "x.istitle()",
+    "x.isprintable()",
+    "x.expandtabs(3)",
+    "x.zfill(5)",
+    "x.center(3)",
+    "x.ljust(len(x) + 3)",
+    "x.rjust(len(x) + 2, '*')",
+    "x + 'a'",
+    "'a' + x",
+    "x + x",
+    "re.split('\\n(?=line 4)', x)",
+    "re.sub('[aeiou]', '-', x)",
+    "re.subn(r'(\\d)', r'<\\1>', x, count=5)",
+]
+"""What no lazy text has above the limit; see docs/semantics.md."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("small", [True, False])
-@pytest.mark.parametrize("operation", LARGE)
+@pytest.mark.parametrize("operation", LARGE + REFUSED)
 def test_the_proxy_of_dspy_has_every_method(
     context: Monocontext, operation: str, small: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,7 +319,7 @@ def test_the_proxy_of_dspy_has_every_method(
     exec(f"{dspy._proxy_source('dspy_proxy')}\nx = ContextProxy({len(context)}, {', '.join(tools)})", names)
     names["PROXY_SMALL"] = 1 << 20 if small else 100
     expected, found = outcome(operation, real), outcome(operation, names)
-    assert found == expected
+    assert found == (expected if small or operation not in REFUSED else MemoryError)
 
 
 def outcome(operation: str, names: dict[str, Any]) -> Any:
@@ -319,7 +340,7 @@ def read(value: Any) -> Any:
 
 
 def test_every_method_of_str_is_tried() -> None:
-    text = "".join(LARGE) + ".index( .isalnum .isdecimal .isdigit .isidentifier .islower .isnumeric .isspace"
+    text = "".join(LARGE + REFUSED) + ".index( .isalnum .isdecimal .isdigit .isidentifier .islower .isnumeric .isspace"
     whole = {"encode", "format", "format_map", "join", "maketrans"}  # one real str, or a MemoryError
     assert {name for name in dir(str) if not name.startswith("_")} - whole - set(re.findall(r"\.(\w+)", text)) == set()
 

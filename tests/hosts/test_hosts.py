@@ -91,6 +91,6 @@ def started(host: Host, *arguments: str) -> str:
     """What a run prints; elsewhere than in the checkout, whose `rlm` is not the host's."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     command = [host.python, HERE / f"run_{host.module}.py", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environment, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environment, timeout=380)
     assert done.returncode == 0, f"{host.name}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
