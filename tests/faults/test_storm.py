@@ -52,7 +52,8 @@ OFTEN = (
     ("slices", "way"),
     [
         (25, "own"),
-        pytest.param(1000, "own", marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+        pytest.param(200, "own", marks=pytest.mark.slow),
+        pytest.param(1000, "own", marks=[pytest.mark.fuzz, pytest.mark.timeout(600)]),
         pytest.param(50, "boto3", marks=pytest.mark.slow),
     ],
 )
