@@ -22,7 +22,7 @@ from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep import verify as verify_module
 from monocontext.writing.upkeep.verify import Report
 
-from .upkept import FRAME_BYTES, append_as_before, memory, root, words
+from .upkept import FRAME_BYTES, memory, root, words
 
 
 def verify(store: Store) -> Report:
@@ -38,7 +38,7 @@ def verify(store: Store) -> Report:
 
 @pytest.fixture
 def store() -> Store:
-    """A text of two filters, the second with a border."""
+    """A text of three filters."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 0)
         store, random = memory(), Random(6)
@@ -111,46 +111,12 @@ def test_more_than_a_tile_of_frames(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_a_border_that_lacks_a_gram(store: Store) -> None:
-    def clear(bits: np.ndarray, ref: FilterRef) -> None:
-        bits[:, ref.frames] = 0
-
-    tamper(store, 1, clear)
-    assert "its border column lacks grams" in problem(store)
-
-
-@pytest.mark.slow
 def test_bits_too_many_are_no_problem(store: Store) -> None:
     def fill(bits: np.ndarray, ref: FilterRef) -> None:
         bits[: len(bits) // 2] = 1
 
     tamper(store, 0, fill)
     assert verify(store).ok
-
-
-@pytest.mark.slow
-def test_records_that_promise_too_much(store: Store) -> None:
-    manifest = root(store)
-    rewrite(store, manifest, 0, tail_frames=0)
-    assert verify(store).ok, "the border of the next one stands for these frames"
-    rewrite(store, manifest, 1, border_frames=manifest.filters[1].border_frames + 1)
-    assert verify(store).ok
-    append("behind it\n", store, filters=False)
-    rewrite(store, root(store), 1, tail_frames=0)
-    assert f"lacks grams or words of 1 frames, the first of them frame {manifest.frames - 1}" in problem(store)
-    short = words(Random(1), 1) * 3
-    many = memory()
-    publish("".join(f"{n:09d}\n" * 60 for n in range(30)), many, frame_bytes=FRAME_BYTES)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 0)
-        append_as_before(patch)
-        for number in range(9):
-            append(f"{number}\n", many, filters=False)
-        append(short * 20, many)
-    manifest = root(many)
-    assert manifest.filters[1].border_frames == 10
-    rewrite(many, manifest, 1, border_frames=9)
-    assert "expected a border of 10 frames, found 9" in problem(many)
 
 
 def test_damaged_objects(store: Store) -> None:
@@ -221,7 +187,7 @@ def test_a_stream_that_ends_shortly_behind_a_full_group(monkeypatch: pytest.Monk
     publish(text, store, frame_bytes=FRAME_BYTES)
     append("-4711" + "y" * 9000, store, filters=False)
     append("z" * 9000, store)
-    assert [ref.frames for ref in root(store).filters][:2] == [10, 1]
+    assert sum(ref.frames for ref in root(store).filters) > 10, "also frames behind the first group have columns"
     assert verify(store).problems == []
     with Monocontext.open(store) as context:
         assert context.find("needle-4711") == len(text) - 6
