@@ -72,7 +72,7 @@ def test_kill_9_at_any_call_then_resume(tmp_path: Path, kill_at: int) -> None:
     assert completion.usage.calls == resumable.CALLS
     assert not partial_of(path).exists()
     assert [json.loads(line)["type"] for line in path.read_text().splitlines()][:2] == ["metadata", "iteration"]
-    assert completion.notes == ("no price is known for noted: the cost is not known; pass prices=",)
+    assert completion.notes == ("no price is known for noted: the cost is not known (see `prices`)",)
 
 
 @pytest.mark.slow
