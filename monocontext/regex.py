@@ -6,7 +6,6 @@ The implementation is in `monocontext.text.regex`.
 from __future__ import annotations
 
 import re as _re
-import sys
 from typing import Any
 
 from monocontext.text import regex as _regex
@@ -18,7 +17,6 @@ from monocontext.text.regex import findall as findall
 from monocontext.text.regex import finditer as finditer
 from monocontext.text.regex import fullmatch as fullmatch
 from monocontext.text.regex import match as match
-from monocontext.text.regex import pattern as _pattern
 from monocontext.text.regex import purge as purge
 from monocontext.text.regex import required_literals as required_literals
 from monocontext.text.regex import search as search
@@ -27,8 +25,6 @@ from monocontext.text.regex import sub as sub
 from monocontext.text.regex import subn as subn
 
 __all__ = [*_re.__all__, "required_literals"]
-
-sys.modules[f"{__name__}.pattern"] = _pattern  # pickled patterns of version 0.1 name this module
 
 
 def __getattr__(name: str) -> Any:

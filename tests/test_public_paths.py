@@ -1,20 +1,14 @@
-"""Paths that code outside this repository imports, runs or has pickled stay what they are, wherever the code moves."""
+"""Paths that code outside this repository imports or runs stay what they are, wherever the code moves."""
 
 from __future__ import annotations
 
-import json
-import pickle
-import pickletools
 import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
-
-from monocontext import Monocontext, publish
 
 PUBLIC: dict[str, list[str]] = {
     "monocontext": [
@@ -28,7 +22,6 @@ PUBLIC: dict[str, list[str]] = {
     "monocontext.cli": ["main"],
     "monocontext.dspy": [],  # its names import dspy
     "monocontext.errors": ["ContextChanged", "ContextTooLarge", "MonocontextError", "NotAContext", "StoreFailure"],
-    "monocontext.engine.hints": ["CodeHints", "Hint"],
     "monocontext.mcp": ["Served", "Tools"],
     "monocontext.memory": ["Entry", "Found", "Memory", "MemoryTool", "Sizes", "agent_prompt", "council_prompt"],
     "monocontext.memory.anthropic_tool": ["AnthropicMemoryTool", "AsyncAnthropicMemoryTool"],
@@ -65,8 +58,6 @@ PUBLIC: dict[str, list[str]] = {
     "rlm.view": [],
 }  # fmt: skip
 OPTIONAL = {"monocontext.memory.langgraph_store": "langgraph", "monocontext.memory.anthropic_tool": "anthropic"}
-PICKLES = json.loads((Path(__file__).parent / "golden_pickles" / "0.1.json").read_text("utf-8"))
-TEXT = "".join(f"line {number} é İ Σ 😀\n" for number in range(200))
 
 
 @pytest.mark.parametrize("path", PUBLIC)
@@ -97,33 +88,3 @@ def test_names_that_other_processes_are_started_with() -> None:
     """A worker in a container, or a hook installed by an older release, starts these by name."""
     assert callable(import_module("monocontext.text").served_text)
     assert (files("rlm.view") / "page" / "page.html").is_file()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PICKLES)
-def test_a_pickle_of_release_0_1_opens(name: str, tmp_path: Path) -> None:
-    """In a process that has imported nothing of ours before."""
-    place = tmp_path / "context"
-    publish(TEXT, place, frame_bytes=100, segment_bytes=1000)
-    data = PICKLES[name].replace("/tmp/monocontext-golden/context", str(place)).encode("ascii")
-    assert {opcode.name for opcode, _, _ in pickletools.genops(data)} >= {"GLOBAL"}
-    opens = (
-        "import pickle, sys; thing = pickle.load(sys.stdin.buffer);"
-        "plain = ''.join(thing) if type(thing).__name__ == 'Monocontext' else repr(thing);"
-        "sys.stdout.buffer.write(pickle.dumps(plain))"
-    )
-    done = subprocess.run([sys.executable, "-c", opens], input=data, capture_output=True, timeout=60)
-    assert done.returncode == 0, done.stderr.decode()
-    context = Monocontext.open(place)
-    expected = {
-        "the whole text": TEXT,
-        "a view": TEXT[100:2000],
-        "lower() of a view": TEXT[100:2000].lower(),
-        "a rope": "head " + TEXT + " tail",
-    }
-    found = pickle.loads(done.stdout)
-    assert len(context) == len(TEXT)
-    if name in expected:
-        assert found == expected[name]
-    else:
-        assert {"a compiled pattern": "line", "a store": str(place), "an error": "too large"}[name] in found
