@@ -22,7 +22,7 @@ BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/
 # Compiled files spare a minute of each run: without them each process of a test compiles the product.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help dist demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage mutants bench docs site changelog clean
+.PHONY: help dist demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage mutants bench docs site clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*  ## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '%-16s%s\n' "$$name" "$$text"; done
@@ -146,9 +146,6 @@ docs: $(VENV)/.docs  ## the documentation as a site, served at http://127.0.0.1:
 
 site: $(VENV)/.docs  ## the same, built into build/site; a broken link, or a page that no menu has, is an error
 	$(BIN)/mkdocs build --strict
-
-changelog: $(VENV)/.docs  ## what news/ says of the next release; RELEASE=1 moves it into CHANGELOG.md, under the version of the packages
-	$(BIN)/towncrier build $(if $(RELEASE),--yes --version "$$($(BIN)/python -c 'import monocontext as it; print(it.__version__)')",--draft --version Unreleased)
 
 clean:  ## remove environments, caches and build folders
 	rm -rf $(VENV) .venv-dist dist .venv-hosts .venv-tools .venv-wasm $(SDK) $(LOWEST) $(NEWEST) $(LIBRARIES) build rlm/build *.egg-info rlm/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

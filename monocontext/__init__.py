@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from monocontext.writing.publish import append, publish
     from monocontext.writing.upkeep.edit import delete, replace, update
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "ContextTooLarge": "errors",

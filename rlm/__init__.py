@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rlm.trajectory.source import Read, Source
     from rlm.trajectory.step import Cell, Step
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "LM",
