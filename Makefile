@@ -126,8 +126,9 @@ types: $(VENV)/.check  ## types, by mypy --strict
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest tests/typing -m slow -q
 
-contracts: $(VENV)/.check  ## which package may import which, by import-linter
+contracts: $(VENV)/.check  ## which package may import which, by import-linter, and how many lines a room may have
 	$(BIN)/lint-imports
+	$(BIN)/python docs/house.py --weigh
 
 check: test lint types contracts  ## what CI runs first
 

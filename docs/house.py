@@ -1,9 +1,10 @@
-"""Print the picture of the house: the layers of the import contracts, each with what its docstring says it does.
+"""Print the picture of the house: the layers of the import contracts, what each is for, and the lines that it may have.
 
     python docs/house.py            # print it
     python docs/house.py --write    # put it between the marks in docs/design.md
+    python docs/house.py --weigh    # the lines that each room has and may have; exits with 1 if one has more
 
-The contracts are in pyproject.toml; a test compares the page with them.
+Contracts and budgets (`[tool.house.budget]`: room = [lines of product, lines of tests]) are in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ PAGES = ("docs/design.md",)
 BEGIN, END = "<!-- house: printed by docs/house.py -->", "<!-- /house -->"
 
 
+CONFIG = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["tool"]
+BUDGET: dict[str, list[int]] = CONFIG["house"]["budget"]
+
+
 def layers(container: str) -> list[list[str]]:
     """The layers of a package, top first, as the contract names them."""
-    config = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))
-    for contract in config["tool"]["importlinter"]["contracts"]:
+    for contract in CONFIG["importlinter"]["contracts"]:
         if contract["type"] == "layers" and contract["containers"] == [container]:
             return [[name.strip() for name in layer.split(":")] for layer in contract["layers"]]
     raise LookupError(f"no contract of layers for {container}")
@@ -38,6 +42,30 @@ def purpose(container: str, name: str) -> str:
     return first if len(first.split()) > 3 else clause
 
 
+def lines_of(*paths: str) -> int:
+    """The lines of Python in files and folders, tracked or not."""
+    tops = [TOP / path for path in paths]
+    files = [file for top in tops for file in ([top] if top.is_file() else top.rglob("*.py"))]
+    return sum(len(file.read_bytes().splitlines()) for file in files)
+
+
+def weight(room: str) -> list[int]:
+    """The lines of a room, and of its tests, which are in the folder of its name. "all" is the whole house."""
+    if room == "all":
+        return [lines_of("monocontext", "rlm"), lines_of("tests")]
+    return [lines_of(room), lines_of("tests/" + room.removeprefix("monocontext/"))]
+
+
+def over_budget() -> list[str]:
+    """A line for each room that has more lines than it may have."""
+    return [
+        f"{room}: {lines:,} lines of {kind}, and the budget in pyproject.toml allows {limit:,}"
+        for room, limits in BUDGET.items()
+        for kind, lines, limit in zip(("product", "tests"), weight(room), limits, strict=True)
+        if lines > limit
+    ]
+
+
 def picture() -> str:
     """Both packages, a layer a paragraph."""
     lines = []
@@ -48,7 +76,9 @@ def picture() -> str:
                 folder = TOP / container / name
                 shown = f"{name}/" if folder.is_dir() else f"{name}.py"
                 mark = "  " if number == 0 else ": "
-                lines.append(f"{mark}{shown:<15}{purpose(container, name)}")
+                limits = BUDGET.get(f"{container}/{name}")
+                allowed = f" ({limits[0]:,} + {limits[1]:,})" if limits else ""
+                lines.append(f"{mark}{shown:<15}{purpose(container, name)}{allowed}")
     return "\n".join(lines)
 
 
@@ -60,6 +90,13 @@ def page_with(picture: str, page: str) -> str:
 
 
 def main() -> None:
+    if "--weigh" in sys.argv:
+        for room in BUDGET:
+            print(
+                f"{room:<24}",
+                *(f"{lines:>7,} of {limit:>7,}" for lines, limit in zip(weight(room), BUDGET[room], strict=True)),
+            )
+        sys.exit("\n".join(over_budget()) or 0)
     drawn = picture()
     print(drawn)
     if "--write" in sys.argv:
