@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -43,10 +44,11 @@ def purpose(container: str, name: str) -> str:
 
 
 def lines_of(*paths: str) -> int:
-    """The lines of Python in files and folders, tracked or not."""
-    tops = [TOP / path for path in paths]
-    files = [file for top in tops for file in ([top] if top.is_file() else top.rglob("*.py"))]
-    return sum(len(file.read_bytes().splitlines()) for file in files)
+    """The lines of Python under files and folders, without what git ignores."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *paths]
+    names = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True).stdout.split("\0")
+    files = [TOP / name for name in names if name.endswith(".py")]
+    return sum(len(file.read_bytes().splitlines()) for file in files if file.exists())
 
 
 def weight(room: str) -> list[int]:
