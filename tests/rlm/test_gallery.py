@@ -29,13 +29,13 @@ def run(name: str, *arguments: object) -> list[str]:
 
 @pytest.mark.slow
 def test_the_price_of_five_questions() -> None:
-    """The rows of docs/cost.md, but for tokens that the installed library moves a little."""
+    """The rows of docs/rlm.md, but for tokens that the installed library moves a little."""
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     command = [sys.executable, str(CHECKOUT / "examples" / "question_cost.py")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd="/", check=True)
     rows, expected = (
         re.findall(r"^\| ([\w ]+) \| (\d+) \| (\d+) \| ([\d,]+) \|", text, re.M)
-        for text in (done.stdout, (CHECKOUT / "docs" / "cost.md").read_text("utf-8"))
+        for text in (done.stdout, (CHECKOUT / "docs" / "rlm.md").read_text("utf-8"))
     )
     assert [row[:3] for row in rows] == [row[:3] for row in expected]
     for (*_, tokens), (*_, told) in zip(rows, expected, strict=True):
