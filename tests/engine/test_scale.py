@@ -1,4 +1,4 @@
-"""Texts of many terabytes: roots, requests and bytes are exact (docs/scale.md)."""
+"""Texts of many terabytes: roots, requests and bytes are exact (docs/benchmarks.md)."""
 
 from __future__ import annotations
 
