@@ -16,8 +16,7 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import NotFound
-from monocontext.format.manifest import generation_key
-from slow.big_text import BigText, blocks
+from slow.big_text import BigText
 from slow.commands import Ended, Place, command, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -132,20 +131,6 @@ def test_a_gigabyte_in_one_go(place: Place, big_text: BigText) -> None:
     watcher.check(None, ends(big_text))
 
 
-def test_without_compression(place: Place, big_folder: Path) -> None:
-    """Raw segments of 64 MiB: an upload holds about 8 of them, as `publish` says."""
-    text = BigText.write(big_folder / "raw.txt", 300 << 20, seed=3)
-    try:
-        arguments = ("--codec", "raw", "--segment-bytes", "64M", *place.arguments)
-        done = run("upload", str(text.path), place.url, *arguments)
-        report(f"upload of raw segments of 64 MiB to {place.url}", done, text.bytes)
-        assert (done.code, done.errors) == (0, "")
-        assert done.peak_bytes < 8 * (64 << 20) + (100 << 20)
-        assert cat_sha256(place) == text.sha256
-    finally:
-        text.path.unlink()
-
-
 @pytest.fixture(scope="module")
 def addition(big_folder: Path) -> Iterator[BigText]:
     text = BigText.write(big_folder / "addition.txt", 256 << 20, seed=5)
@@ -176,63 +161,3 @@ def test_killed_and_run_again(place: Place, addition: BigText) -> None:
     watcher.check(None, ends(addition))
     verified(place)
     assert cat_sha256(place) == addition.sha256
-
-
-def test_append_killed_and_run_again(place: Place, addition: BigText, tmp_path: Path) -> None:
-    """Readers see exactly the old text or exactly the new one."""
-    rng = random.Random(13)
-    old = BigText.write(tmp_path / "old.txt", 8 << 20, seed=4)
-    assert run("upload", str(old.path), place.url, *place.arguments).code == 0
-    arguments = ("append", str(addition.path), place.url, "--segment-bytes", "1M", *place.arguments)
-    new = (old.characters + addition.characters, ends(old)[1], ends(addition)[2])
-    with Watcher(place) as watcher:
-        for _ in range(3):
-            with kill_after(place, rng.randint(1, 4), rng.uniform(0, 0.1)) as stop:
-                assert run(*arguments, kill_when=stop).code == -9
-            with opened(place) as ctx:
-                assert ctx.generation == 1
-        done = run(*arguments)
-        report(f"append to {place.url}", done, addition.bytes)
-        assert (done.code, done.errors) == (0, "")
-    watcher.check(ends(old), new)
-    verified(place)
-    digest = hashlib.sha256(old.path.read_bytes())
-    for block in blocks(256 << 20, seed=5):
-        digest.update(block)
-    assert cat_sha256(place) == digest.hexdigest()
-
-
-@contextmanager
-def opened(place: Place) -> Iterator[Monocontext]:
-    with Monocontext.open(place.url, **place.options) as ctx:
-        yield ctx
-
-
-def test_append_killed_at_its_commit(place: Place, tmp_path: Path) -> None:
-    """Killed as soon as the commit is there, with its copy or without: it stands, the next writer goes on from it."""
-    texts = [f"text {number}\n" * 1000 for number in range(6)]
-    files = [tmp_path / f"{number}.txt" for number in range(6)]
-    for file, text in zip(files, texts, strict=True):
-        file.write_text(text)
-    assert run("upload", str(files[0]), place.url, *place.arguments).code == 0
-    whole = [texts[0]]
-    """The text of each generation."""
-    for file, text in list(zip(files, texts, strict=True))[1:]:
-        whole.append(whole[-1] + text)
-        key = generation_key(len(whole))
-        with place.store() as store:
-
-            def committed(key: str = key) -> bool:
-                return any(info.key == key for info in store.list("generations/"))
-
-            run("append", str(file), place.url, *place.arguments, kill_when=committed)
-            assert committed()
-        with opened(place) as ctx:
-            print(f"\ngeneration {len(whole)} is committed, {ctx.generation} is what opens")
-            assert str(ctx) == whole[ctx.generation - 1]
-            assert str(ctx.refresh()) == whole[-1]
-    done = run("append", str(files[0]), place.url, *place.arguments)
-    assert (done.code, done.errors) == (0, "")
-    with opened(place) as ctx:
-        assert (ctx.generation, str(ctx)) == (len(whole) + 1, whole[-1] + texts[0])
-    verified(place)
