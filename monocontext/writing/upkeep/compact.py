@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
+from typing import Any
 
 from monocontext.errors import NotFound
 from monocontext.format.filters.building import GROUP_FRAMES
@@ -56,7 +57,8 @@ def compact(
     commit. Safe while readers and writers run: readers keep their generation. If another writer commits meanwhile, only
     frames that it changed or added are stored again. Raises `NotFound` if there is no context.
     """
-    done: dict[tuple[tuple[str, int], ...], tuple[list[FrameRun], list[FrameRecord]]] = {}
+    done: dict[tuple[Any, ...], tuple[list[FrameRun], list[FrameRecord]]] = {}
+    """What was stored for earlier attempts, unless `gc` may have removed it since: then the fence is a later one."""
 
     def change(base: Manifest | None, store: Staged) -> Manifest | None:
         if base is None:
@@ -67,7 +69,7 @@ def compact(
             dead = dead_bytes(text)
             stretches = []
             for first, stop in plan(_runs(text.frames(0, old.frames)), layout, dead):
-                key = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
+                key = (base.history.fence, *((frame.object, frame.offset) for frame in text.frames(first, stop)))
                 if key not in done:
                     written = write_segments(store, _reported(text, first, stop), layout)
                     done[key] = written.runs, written.records

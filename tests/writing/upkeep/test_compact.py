@@ -235,6 +235,19 @@ def test_an_appender_that_is_overtaken_by_a_compaction(random: Random) -> None:
     check(store, text + "the last words\n", random)
 
 
+def test_a_collection_meanwhile_removes_what_a_lost_attempt_stored(random: Random) -> None:
+    """So the next attempt stores it again, although the frames are the same."""
+    store = memory()
+    text, large = grow_context(store, random, 300, 60), words(random, 3000)
+
+    def append_and_collect() -> None:
+        append(large, store, segment_bytes=SEGMENT_BYTES)
+        gc(store, older_than_seconds=0)
+
+    compact(Overtaken(store, append_and_collect), segment_bytes=SEGMENT_BYTES)
+    check(store, text + large, random)
+
+
 def test_what_others_do_meanwhile_is_kept(random: Random) -> None:
     """Another compaction, a replaced text: compaction goes on from there."""
     store = memory()
