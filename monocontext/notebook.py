@@ -8,21 +8,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from html import escape
-from importlib import import_module
 from typing import Any
-
-from monocontext.page.coverage import shares_read
 
 __all__ = ["progress_bar"]
 
-_COLUMNS = 200
-"""The columns of a map. A notebook is about a thousand pixels wide, and each column costs bytes."""
-_LEVELS = 4
-"""The shades of a column, by the share of it that was read."""
-_BLUE = "#1f8ce6"
 _UPDATE_SECONDS = 0.1
 
 
@@ -46,18 +38,9 @@ def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -
         yield lambda *_: None
 
 
-def context_card(
-    kind: str, characters: int | None, facts: Iterable[str], ranges: Sequence[tuple[int, int]] | None, note: str = ""
-) -> str:
-    """HTML for a context: its size, facts about it, and a map of the `ranges` that were read, if they are given."""
-    size = "of unknown length" if characters is None else f"{characters:,} characters"
-    lines = [f"<b>{escape(kind)}</b> {size}", _faint(", ".join(facts))]
-    if ranges is not None and characters:
-        read = sum(stop - start for start, stop in ranges)
-        places = "range" if len(ranges) == 1 else "ranges"
-        text = f"{100 * read / characters:.3g} % read, {read:,} characters in {len(ranges):,} {places}{note}"
-        lines += [_map(_columns(ranges, characters), text), _faint(text)]
-    return _card(lines)
+def context_card(kind: str, characters: int, facts: Iterable[str]) -> str:
+    """HTML for a context: its size, and facts about it."""
+    return _card([f"<b>{escape(kind)}</b> {characters:,} characters", _faint(", ".join(facts))])
 
 
 def counts_card(title: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -67,28 +50,6 @@ def counts_card(title: str, rows: Iterable[tuple[str, str]]) -> str:
         for name, value in rows
     )
     return _card([f"<b>{escape(title)}</b>", f"<table>{cells}</table>"])
-
-
-def _columns(ranges: Iterable[tuple[int, int]], characters: int) -> list[int]:
-    """The shade of each column of a map, 0 for a column that was not read. `ranges` do not overlap."""
-    shares = shares_read(ranges, characters, _COLUMNS)
-    return [min(_LEVELS, 1 + share * _LEVELS // 1000) if share else 0 for share in shares]
-
-
-def _map(columns: Sequence[int], text: str) -> str:
-    """A picture of columns, with one rectangle for adjacent columns of the same shade."""
-    parts, first = [], 0
-    for i in range(1, len(columns) + 1):
-        if i == len(columns) or columns[i] != columns[first]:
-            if columns[first]:
-                shade = f"{columns[first] / _LEVELS:.2g}"
-                parts.append(f'<rect x="{first}" width="{i - first}" height="1" fill="{_BLUE}" opacity="{shade}"/>')
-            first = i
-    background = f'<rect width="{len(columns)}" height="1" fill="currentColor" opacity="0.15"/>'
-    return (
-        f'<svg role="img" aria-label="{escape(text)}" viewBox="0 0 {len(columns)} 1" preserveAspectRatio="none" '
-        f'style="display:block;width:100%;height:14px">{background}{"".join(parts)}</svg>'
-    )
 
 
 def _faint(text: str) -> str:
@@ -115,14 +76,17 @@ def _in_notebook() -> bool:
 @contextmanager
 def _bar_in_notebook(label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
     """Show a bar in the output of a cell, redrawn at most ten times a second."""
-    display: Any = import_module("IPython.display")
+    import IPython.display
+
+    display: Any = IPython.display  # it has no types
+
     began, shown_at, count = time.monotonic(), 0.0, 0
 
     def draw() -> Any:
         of_total = f" of {total:,}" if total else ""
         text = f"{label}: {count:,}{of_total} {unit}, {time.monotonic() - began:.1f} s"
-        bar = [_map(_columns([(0, min(count, total))] if count else [], total), text)] if total else []
-        return display.HTML(_card([*bar, _faint(text)]))
+        bar = f'<progress value="{count}" max="{total}"></progress> ' if total else ""
+        return display.HTML(_card([bar + _faint(text)]))
 
     handle = display.display(draw(), display_id=True)
 

@@ -546,31 +546,20 @@ class Monocontext(StrLike, Sequence[str]):
         return f"<Monocontext {size} characters{place}; a lazy str: slice, find, split, iterate it>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: size, URL, documents, and a map of what was read (no GET).
-
-        The map begins with the first `reads_since` of any view, which a run of `rlm` calls, or with the first call of
-        this.
-        """
+        """For notebooks: size, URL and documents (no GET)."""
         return self._html("Monocontext")
 
     def _html(self, kind: str) -> str:
         from monocontext.notebook import context_card
 
-        reader = self._reader
-        size = len(self)
-        if reader is None:
-            place = f"by {self._recipe[1]}()" if self._recipe else ""
-            return context_card(kind, size, [place], None)
+        if self._reader is None:
+            return context_card(kind, len(self), [f"by {self._recipe[1]}()"] if self._recipe else [])
         facts = [self.url, f"generation {self.generation}"]
         if not self._is_whole:
             facts.insert(0, f"[{self._start:,}:{self._stop:,}]")
         elif count := self.documents.count:
             facts.append(f"{count:,} documents")
-        is_new = reader.log is None
-        if is_new:
-            self.reads_since()
-        assert reader.log is not None
-        return context_card(kind, size, facts, self._clip(reader.log.kept()), ", from now on" if is_new else "")
+        return context_card(kind, len(self), facts)
 
     def repl_namespace(self) -> NamespacePatch:
         """A patch of a REPL's namespace, with which code cannot tell this text from a `str` (no GET). See

@@ -70,9 +70,7 @@ def test_one_session_more_costs_one_session(tmp_path: Path) -> None:
     second = compile_sessions(store, "proj", asking(second_lm))
     assert (second.read, second.sessions) == ([session_id(21)], 21)
     read_keys = {request.key for request in store.log if request.verb.startswith("get")}
-    assert {key for key in read_keys if key.startswith("transcripts/")} == {
-        key for key in read_keys if session_id(21) in key and "compiled" not in key
-    }
+    assert {key for key in read_keys if key.startswith("sessions/")} == {f"sessions/proj/{session_id(21)}.jsonl.zst"}
     assert len(second_lm.calls) == second.usage.calls == 3  # two turns of the root, one for the brief
     before = read(store)
     store.reset()
