@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +33,6 @@ Ttl = Annotated[float | None, Option("--ttl", metavar="SECONDS", help="Lifetime 
 Match = Annotated[str | None, Option("--if-match", metavar="ETAG", help="Only if the entry still has this etag.")]
 
 _SCHEMES = ("s3://", "file://", "memory://")
-TOKEN_VARIABLE = "MONOCONTEXT_MEMORY_TOKEN"
 
 
 @contextmanager
@@ -49,8 +48,7 @@ def _open_memory(url: str, s3: S3, *, first: str = "", create: bool = False) -> 
         )
     if not is_there and not create:
         raise NotFound(
-            f"no directory {url!r} for a memory: give a URL, or create it with --create (an option of put, exec and "
-            f"serve)"
+            f"no directory {url!r} for a memory: give a URL, or create it with --create (an option of put and exec)"
         )
     with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory
@@ -101,23 +99,14 @@ def search(
     arguments: PrefixAndUrl,
     ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
     fixed: Annotated[bool, Option("--fixed-strings", "-F", help="PATTERN is plain text.")] = False,
-    ranked: Annotated[
-        bool, Option("--ranked", help="PATTERN is words, as in `monocontext search`: print the ten best keys.")
-    ] = False,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
-    """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does.
-
-    With --ranked, print one row for each key: the passage of its value that matches the words best.
-    """
+    """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does."""
     prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, first=pattern) as memory:
-        if ranked:
-            any_found = _print_ranked(memory, pattern, prefix, as_json)
-        else:
-            any_found = _print_matches(memory, pattern, prefix, as_json, ignore_case=ignore_case, fixed=fixed)
+        any_found = _print_matches(memory, pattern, prefix, as_json, ignore_case=ignore_case, fixed=fixed)
     if not any_found:
         raise click.exceptions.Exit(1)
 
@@ -134,18 +123,6 @@ def _print_matches(memory: Memory, pattern: str, prefix: str, as_json: bool, *, 
         row = json.dumps(asdict(hit)) if as_json else f"{_printable(hit.key)}:{hit.line_number}:{hit.line}"
         write_text(row + "\n")
     return any_found
-
-
-def _print_ranked(memory: Memory, words: str, prefix: str, as_json: bool) -> bool:
-    """Print a passage of each key, best first; returns whether there is one."""
-    try:
-        found = memory.search_words(words, prefix=prefix)
-    except ValueError as error:
-        raise MonocontextError(str(error)) from None
-    for one in found:
-        row = f"{_printable(one.key)}:{one.line_number}:{' '.join(one.text.split())}"
-        write_text((json.dumps(asdict(one)) if as_json else row) + "\n")
-    return bool(found)
 
 
 def delete(key: Key, url: Url, if_match: Match = None, *, s3: S3) -> None:
@@ -217,47 +194,6 @@ def exec_(
         raise click.exceptions.Exit(1)
 
 
-def serve(
-    url: Url,
-    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8377,
-    token: Annotated[str | None, Option(help=f"Bearer token; by default {TOKEN_VARIABLE}, or else a new one.")] = None,
-    no_token: Annotated[bool, Option("--no-token", help="Require no token; only on a loopback address.")] = False,
-    grants: Annotated[
-        str | None, Option(metavar="FILE", help="JSON file with more tokens, each with its namespace and rights.")
-    ] = None,
-    sweep: Annotated[float, Option(min=0, help="Seconds between two purges; 0 turns them off.")] = 300.0,
-    create: Create = False,
-    *,
-    s3: S3,
-) -> None:
-    """Serve the memory tool over HTTP, in the tool protocol of CloudLLM."""
-    from monocontext.memory.grants import Granted, read_grants
-    from monocontext.memory.server import MemoryServer
-
-    given = "" if no_token else token or os.environ.get(TOKEN_VARIABLE) or None
-    rows = read_grants(grants) if grants else []
-    with ExitStack() as stack:
-        memory = stack.enter_context(_open_memory(url, s3, create=create))
-
-        def namespace(name: str) -> Memory:
-            place = f"{url.rstrip('/')}/{name}"
-            return stack.enter_context(_open_memory(place, s3, create=True)) if name else memory
-
-        granted = Granted(rows, namespace) if rows else None
-        server = stack.enter_context(MemoryServer(memory, host, port, token=given, granted=granted))
-        for each in {memory, *(granted.memories.values() if granted else ())} if sweep else ():
-            stack.enter_context(each.sweep(sweep, lambda line: fail("monocontext", line)))
-        print(f"memory {memory.url} at {server.url}", file=sys.stderr)
-        if given is None:
-            print(f"Authorization: Bearer {server.token}", file=sys.stderr)
-        sys.stderr.flush()
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            pass  # Ctrl-C is the way to end it
-
-
 def _split_prefix(arguments: list[str]) -> tuple[str, str]:
     """Split the arguments [PREFIX] URL."""
     if len(arguments) > 2:
@@ -306,6 +242,6 @@ app = CommandGroup(
     "Store, read and search keys and values that agents share.",
     {
         **{"put": put, "get": get, "list": list_, "search": search, "delete": delete},
-        **{"clear": clear, "purge": purge, "exec": exec_, "serve": serve},
+        **{"clear": clear, "purge": purge, "exec": exec_},
     },
 )

@@ -55,7 +55,7 @@ _VARIABLES = {
     "MONOCONTEXT_VOLUMES": "the URL of volumes, by default `~/.monocontext/volumes`",
     "MONOCONTEXT_HOME": "the folder of waiting uploads of hooks, briefs and their log, by default `~/.monocontext`",
     "MONOCONTEXT_USER": "the user of uploaded sessions, by default the login",
-    "MONOCONTEXT_MCP_TOKEN, MONOCONTEXT_MEMORY_TOKEN, RLM_WATCH_TOKEN": "bearer tokens of the HTTP servers",
+    "MONOCONTEXT_MCP_TOKEN": "bearer tokens of the HTTP servers",
     "MONOCONTEXT_PYODIDE": "the folder of Pyodide, for the runner wasm",
     "NO_COLOR": "no colours",
     "HTTPS_PROXY, NO_PROXY": "and similar variables, as in other programs",

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from monocontext.memory.access import EXPECTED_HEADER, choose_token, holds_token
+from monocontext.mcp.access import EXPECTED_HEADER, choose_token, holds_token
 from monocontext.page.loopback import server_url
 
 PATH = "/mcp"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, SESSIONS, Served
 from monocontext.mcp.outputs import MemoryReply, Session, SessionList, Text
-from monocontext.text_tools.functions import MOST_PASSAGES, TextTools, check_query, search_words
+from monocontext.text_tools.functions import TextTools, check_query, search_words
 from monocontext.text_tools.outputs import DocumentList, Info, Listed, Matches, Outlined, Reply, Slice
-from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply, ranked_reply
+from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Sessions
@@ -203,14 +203,9 @@ class Tools:
         return Reply(report, Text(report))
 
     def _search_words(self, query: str, context: str, most: int) -> Reply[Matches]:
-        """The best passage of each session of a project, or of each key of a memory."""
+        """The best passages, one of each session of a project."""
         name = context or self._served.only_name()
         check_query(query, most)
-        if self._served.memory is not None and name == MEMORY:
-            try:
-                return ranked_reply(self._served.memory.search_words(query, min(most, MOST_PASSAGES)))
-            except ValueError as error:
-                raise ToolRefusal(str(error)) from None
         by_session = self._served.sessions is not None and name.startswith(SESSIONS) and name.count("/") == 1
         return search_words(self._text(name, 0), query, most, per_document=by_session)
 

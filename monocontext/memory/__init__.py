@@ -12,9 +12,9 @@ The bridges to other frameworks are modules of their own, which import them: `an
 
 from __future__ import annotations
 
-from monocontext.memory.entry import Entry, Found, Ranked, Sizes
+from monocontext.memory.entry import Entry, Found, Sizes
 from monocontext.memory.memory import Memory
 from monocontext.memory.prompts import agent_prompt, council_prompt
 from monocontext.memory.tool import MemoryTool
 
-__all__ = ["Entry", "Found", "Memory", "MemoryTool", "Ranked", "Sizes", "agent_prompt", "council_prompt"]
+__all__ = ["Entry", "Found", "Memory", "MemoryTool", "Sizes", "agent_prompt", "council_prompt"]

@@ -80,19 +80,6 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """The best passage of an entry for the words of a search."""
-
-    key: str
-    line_number: int
-    """The number of its first line, counted from 1 in the value."""
-    text: str
-    """A few lines of the value."""
-    score: float
-    """Higher is better; comparable within one search only."""
-
-
-@dataclass(frozen=True, slots=True)
 class Sizes:
     """The size of a memory, in bytes of UTF-8; expired entries do not count."""
 

@@ -26,7 +26,7 @@ from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.open import TextOptions
 from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, MonocontextError, NotFound
 from monocontext.memory.encoding import EntryHeader, check_ttl, encode_entry
-from monocontext.memory.entry import Entry, Found, Ranked, Sizes
+from monocontext.memory.entry import Entry, Found, Sizes
 from monocontext.memory.names import name_of, prefix_of
 from monocontext.memory.objects import THREADS, Entries
 from monocontext.options import StoreOptions, validate_options
@@ -198,17 +198,6 @@ class Memory(StoreUser):
         if isinstance(pattern, str):
             pattern = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
         return self._search_values(pattern, prefix)
-
-    def search_words(self, words: str, k: int = 10, prefix: str = "") -> builtins.list[Ranked]:
-        """The entries that best match some words, best first: each by its best passage (1 LIST a thousand, 1 GET an
-        entry, a few ahead).
-
-        `words` are those of `Monocontext.search`, looked for in keys and values; the entries decide how rare a word is.
-        Expired entries are left out. Raises `ValueError` for a query without a word to look for.
-        """
-        from monocontext.memory.ranking import rank
-
-        return rank(self._live_entries(prefix), words, k)
 
     def _live_entries(self, prefix: str) -> Iterator[Entry]:
         """Entries with their values, in order of their names."""

@@ -21,10 +21,8 @@ _NOT_FOUND = "ERR:NOT_FOUND"
 class MemoryTool:
     """Speaks CloudLLM's protocol over a memory. Safe for use by many threads."""
 
-    def __init__(self, memory: Memory, *, read_only: bool = False) -> None:
-        """`read_only`: P, D and C are refused with `ERR:READ_ONLY`."""
+    def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        self.read_only = read_only
 
     def __repr__(self) -> str:
         return f"<MemoryTool {self.memory!r}>"
@@ -95,8 +93,6 @@ class MemoryTool:
 
     def _run(self, command: Command) -> dict[str, Any]:
         memory = self.memory
-        if self.read_only and command.verb in ("P", "D", "C"):
-            raise CommandRefused("ERR:READ_ONLY")
         if command.verb == "P":
             return self._put(command)
         if command.verb == "G":

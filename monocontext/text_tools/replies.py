@@ -12,7 +12,6 @@ from monocontext.text_tools.outputs import DocumentList, DocumentRow, Listed, Ma
 
 if TYPE_CHECKING:
     from monocontext.format.documents import Document
-    from monocontext.memory.entry import Ranked
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.search.hits import Hit
     from monocontext.text.search.passages import Passages
@@ -115,13 +114,6 @@ def passages_reply(found: Passages) -> Reply[Matches]:
     ]
     hits = [Match(one.document, one.document_line or one.line, one.start, one.text) for one in found]
     return _fit_passages(rows, hits, found.note or f"passages: {len(found)}; none scores more")
-
-
-def ranked_reply(found: list[Ranked]) -> Reply[Matches]:
-    """Like `passages_reply`, for the entries of a memory."""
-    rows = [f"[key {one.key!r}, line {one.line_number}]\n{one.text.rstrip()}" for one in found]
-    hits = [Match(one.key, one.line_number, None, one.text) for one in found]
-    return _fit_passages(rows, hits, f"keys: {len(found)}; none scores more")
 
 
 def _fit_passages(rows: list[str], hits: list[Match], note: str) -> Reply[Matches]:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -48,10 +45,6 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
     assert [(row["key"], row["ttl_seconds"]) for row in rows][:2] == [("a/../b", 100), ("new\nline", None)]
     assert cli("memory", "search", "SECOND", place, "-i").fine().out == "a/../b:2:second\n"
     assert cli("memory", "search", "absent", place).code == 1
-    assert cli("memory", "search", "--ranked", "seconds first", place).fine().out == "a/../b:1:first line second\n"
-    assert cli("memory", "search", "--ranked", "second", place, "--json").fine().json["key"] == "a/../b"
-    assert cli("memory", "search", "--ranked", "absent", place).code == 1
-    assert cli("memory", "search", "--ranked", "the of", place).code == 2
     etag = str(cli("memory", "get", "stdin", place, "--json").json["etag"])
     cli("memory", "put", "stdin", "2", place, "--if-match", etag).fine()
     cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' is there already")
@@ -84,7 +77,6 @@ def test_misuse(cli: Cli, place: str) -> None:
     cli("memory", "put", "k", "-", place, stdin=b"\xff").misused("stdin is not UTF-8 at byte 0")
     cli("memory", "search", "(", place).misused("not a regular expression")
     cli("memory", "list", "memory://x").refused("lives in the memory of one process")
-    cli("memory", "serve", place, "--no-token", "--host", "0.0.0.0").refused("without a token")
 
 
 OLD_ORDER = [
@@ -123,7 +115,7 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     for words in (["put", "key", "value", "notes"], ["get", "key", "notes"], ["list", "notes"], ["exec", "L", "notes"]):
         cli("memory", *words).refused("no directory 'notes' for a memory")
-    for words in (["serve", "notes", "--port", "0"], ["purge", "notes"], ["clear", "notes"], ["search", "x", "notes"]):
+    for words in (["purge", "notes"], ["clear", "notes"], ["search", "x", "notes"]):
         cli("memory", *words).refused("no directory 'notes' for a memory")
     assert list(tmp_path.iterdir()) == []
     cli("memory", "put", "src/key", "value", "notes", "--create").fine()
@@ -144,62 +136,6 @@ def test_purge_goes_on_with_watch(cli: Cli, place: str, monkeypatch: pytest.Monk
     monkeypatch.setattr("monocontext.cli.memory.time", SimpleNamespace(sleep=sleep))
     ran = cli("memory", "purge", "--watch", place).fine()
     assert ran.out.count("removed 0 expired\n") == 2
-
-
-def test_serve(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "monocontext", "memory", "serve", str(tmp_path), "--port", "0"]
-    checkout = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": checkout, "MONOCONTEXT_MEMORY_TOKEN": "secret"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd="/") as process:
-        try:
-            assert process.stderr is not None
-            line = process.stderr.readline()
-            assert line.startswith(f"memory {tmp_path.as_uri()} at http://127.0.0.1:"), line
-            body = json.dumps({"tool": "memory", "parameters": {"command": "P k v"}}).encode()
-            request = urllib.request.Request(f"{line.split()[-1]}/execute", body, {"Authorization": "Bearer secret"})
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                assert json.load(answer)["output"] == {"status": "OK"}
-        finally:
-            process.terminate()
-    assert (tmp_path / "entries" / "k").exists()
-
-
-def test_serve_with_grants(cli: Cli, tmp_path: Path) -> None:
-    place, grants = tmp_path / "memory", tmp_path / "grants.json"
-    place.mkdir()
-    rows = [{"token": "w", "namespace": "a", "rights": "write"}, {"token": "r", "namespace": "a"}]
-    grants.write_text(json.dumps(rows))
-    command = [
-        sys.executable,
-        "-m",
-        "monocontext",
-        "memory",
-        "serve",
-        str(place),
-        "--port",
-        "0",
-        "--grants",
-        str(grants),
-    ]
-    checkout = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": checkout, "MONOCONTEXT_MEMORY_TOKEN": "secret"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd="/") as process:
-        try:
-            assert process.stderr is not None
-            url = process.stderr.readline().split()[-1]
-            told = []
-            for token, text in (("w", "P k v"), ("r", "G k"), ("r", "D k")):
-                body = json.dumps({"tool": "memory", "parameters": {"command": text}}).encode()
-                request = urllib.request.Request(f"{url}/execute", body, {"Authorization": f"Bearer {token}"})
-                with urllib.request.urlopen(request, timeout=60) as answer:
-                    reply = json.load(answer)
-                told.append(reply["output"] or reply["error"])
-        finally:
-            process.terminate()
-    assert told == [{"status": "OK"}, {"value": "v"}, "ERR:READ_ONLY"]
-    assert (place / "a" / "entries" / "k").exists()
-    grants.write_text("[5]")
-    cli("memory", "serve", place, "--grants", grants).refused("expected a list of objects")
 
 
 def test_files_of_a_volume(cli: Cli, tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from monocontext.memory.names import FOLDER, key_of, name_of, prefix_of
 from monocontext.sessions import Sessions
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore
 from tests.budget import examples
 
 HOSTILE = [
@@ -387,49 +386,6 @@ def test_numbers_that_no_writer_wrote(damage: str) -> None:
     store.put("entries/k", b"monocontext-memory 1 %08d\n" % (30 + len(line)) + line.encode())
     with pytest.raises(DamagedData, match="the header of the entry is damaged"):
         Memory(store).get("k")
-
-
-def test_a_word_or_phrase_counts_where_it_begins_though_a_passage_ends_in_it(tmp_path: Path) -> None:
-    memory = Memory(open_store(tmp_path))
-    memory.put("word", "a " * 396 + "  dragon and more text")
-    memory.put("phrase", "a " * 390 + "the quick brown fox " + "b " * 50)
-    assert [one.key for one in memory.search_words("dragon")] == ["word"]
-    assert [one.key for one in memory.search_words('"quick brown fox"')] == ["phrase"]
-    for cut in range(790, 802):
-        memory.put("without", f"first{' ' * (cut - 13)}dragon {'b ' * 50}")
-        text = f"without\n{memory.get('without')}"
-        at = text.find("dragon")
-        assert [one.key for one in memory.search_words("first -dragon doc:without")] == (
-            ["without"] if at >= 800 else []
-        )
-        assert [one.key for one in memory.search_words("first -gon -drag doc:without")] == ["without"]
-
-
-def test_entries_that_speak_of_words_best_first(tmp_path: Path) -> None:
-    store = CountingStore(open_store(tmp_path))
-    memory = Memory(store)
-    memory.put(
-        "plan/breach", "First call the lawyer.\n" + "x\n" * 300 + "Then rotate all credentials after a breach.\n"
-    )
-    memory.put("plan/move", "Rotating chairs.\n")
-    memory.put("secret-keys", "credentials, credentials, credentials")
-    memory.put("breach", "gone", ttl=0.01)
-    memory.put("other", "nothing of it")
-    while "breach" in memory:  # by the store's clock
-        time.sleep(0.01)
-    before = store.gets
-    found = memory.search_words("rotate credentials after breach", k=3)
-    assert store.gets - before == 5
-    assert [one.key for one in found] == ["plan/breach", "secret-keys", "plan/move"]
-    assert found[0].text.endswith("Then rotate all credentials after a breach.\n")
-    assert found[0].line_number + found[0].text.count("\n") == 303
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    assert [(one.key, one.line_number) for one in memory.search_words("secret")] == [("secret-keys", 1)]
-    assert [one.key for one in memory.search_words("rotate doc:*/move")] == ["plan/move"]
-    assert [one.key for one in memory.search_words("rotate", prefix="plan/m")] == ["plan/move"]
-    assert memory.search_words("gone") == []
-    with pytest.raises(ValueError, match="a query"):
-        memory.search_words("the")
 
 
 @pytest.mark.parametrize("kind", [Memory, Sessions])
