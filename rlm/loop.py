@@ -9,7 +9,7 @@ from typing import cast
 
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import SubCalls
-from rlm.context import protocol
+from rlm.context.lazy import ReadMeter, hint, thinking
 from rlm.errors import AnswerRefused, BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
 from rlm.models.lm import LM, Message, Reply
 from rlm.prompts import faults
@@ -47,6 +47,8 @@ class Loop:
     subcalls: SubCalls
     runner: Runner
     context: object
+    meter: ReadMeter
+    """Measures what is read of the lazy texts of the run."""
     window: Window
     """The tokens that the root's prompt may hold; each reply refines it."""
     is_top: bool
@@ -103,11 +105,11 @@ class Loop:
         `may_refuse`: an answer in words is sent back, since no code has run yet.
         """
         started = self.gate.elapsed()
-        ahead_before = protocol.read_ahead_cost(self.context)
+        before = self.meter.mark()
         again = previous is not None and previous.repeats > 0
         messages, shortened, reply, reason = self._ask_to_fit(turn, messages, again=again)
         thinking_seconds = self.gate.elapsed() - started
-        ahead = protocol.cost_between(ahead_before, protocol.read_ahead_cost(self.context))
+        ahead = self.meter.since(before).ahead
         reply = prompts.with_call(reply)
         parsed = parse_reply(reply.text)
         invented = parsed.own_text != reply.text.replace("\r\n", "\n")
@@ -231,17 +233,17 @@ class Loop:
         `again`: the last reply repeated the one before it, so the temperature is raised.
         """
         root = _raise_temperature(self.root) if again else self.root
-        hint = protocol.hint(self.context)
+        tell = hint(self.context)
         streamed = False
 
         def on_delta(delta: str) -> None:
             nonlocal streamed
             streamed = True
-            hint(delta)
+            tell(delta)
             if self.on_delta:
                 self.on_delta(delta)
 
-        with protocol.thinking(self.context):
+        with thinking(self.meter.parts):
             of_top = turn if self.is_top else None
             reply = self.gate.ask(root, messages, model=self.model, on_delta=on_delta, turn=of_top)
             if not streamed:
@@ -260,18 +262,13 @@ class Loop:
             unrun = CellResult(stderr=prompts.CUT_NOT_RUN, raised=True)
             return Cell(block.code, unrun, start_seconds=self.gate.elapsed())
         started, waited = self.gate.elapsed(), self.subcalls.waited_seconds
-        before, (mark, _) = protocol.reading_cost(self.context), protocol.reads_since(self.context)
-        handed_mark, _ = protocol.handed_since(self.context)
-        ahead = protocol.read_ahead_cost(self.context)
+        before = self.meter.mark()
         result = self.runner.run(block.code)
         if block.cut:
             result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
-        io = protocol.cost_between(before, protocol.reading_cost(self.context))
-        _, ranges = protocol.reads_since(self.context, mark)
-        _, handed = protocol.handed_since(self.context, handed_mark)
-        ahead = protocol.cost_between(ahead, protocol.read_ahead_cost(self.context))
+        reads = self.meter.since(before)
         waited = self.subcalls.waited_seconds - waited
-        return Cell(block.code, result, io, ranges, started, waited, ahead, handed)
+        return Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed)
 
     def _text_answer(
         self, final: TextFinal, messages: Sequence[Message], cells: list[Cell]

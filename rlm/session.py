@@ -18,16 +18,16 @@ from rlm.calls.gateway import Gateway
 from rlm.calls.prices import Prices
 from rlm.calls.subcalls import ChildAnswer, SubCalls
 from rlm.calls.usage import Usage
-from rlm.context import protocol
 from rlm.context.checks import check_context, check_query
 from rlm.context.description import describe
+from rlm.context.lazy import ReadMeter, cost_between, lazy_parts, outline
 from rlm.errors import BudgetSpent, LLMError, TrajectoryError
 from rlm.loop import Loop, has_run
 from rlm.models.lm import LM, Message
 from rlm.prompts import messages as prompts
 from rlm.prompts.compaction import Window
 from rlm.runners import make_runner
-from rlm.runners.tools import describe_tools, split_by_place
+from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.ranges import union
 from rlm.trajectory.recording import Recording, count_lines
@@ -118,20 +118,19 @@ class Session:
             Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache,
             journal=self._trajectory.write_ahead, models=setup.models,
         )  # fmt: skip
+        self._meter = ReadMeter(context, lazy_parts(list(setup.tools.values())))
         self._subcalls = SubCalls(
-            setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, context=context,
+            setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, texts=self._meter.parts,
             spawn=self._spawn if depth < setup.max_depth else None,
         )  # fmt: skip
         calls = {"rlm_query": self._subcalls.rlm_query, "rlm_query_batched": self._subcalls.rlm_query_batched}
-        offered, lines = describe_tools(protocol.repl_tools(context))
+        offered, lines = describe_tools({name: tool for part in lazy_parts(context)
+                                         for name, tool in part.repl_tools().items()})  # fmt: skip
         self._tool_lines = (*lines, *setup.tool_lines)
-        here, there = split_by_place({**offered, **setup.tools}, setup.runner)
         self._runner = make_runner(
             setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit,
-            functions=calls | here, **setup.runner_options,
+            names={**calls, **offered, **setup.tools}, **setup.runner_options,
         )  # fmt: skip
-        if there:
-            self._runner.run(there)
         self._messages: list[Message] = []
         self._turns = 0
         self._first_query: str | None = None
@@ -225,7 +224,7 @@ class Session:
         steps = list(earlier)
         turns = len(steps)
         setup = self._setup
-        before, known = protocol.reading_cost(self.context), self._turns
+        before, known = self._meter.cost(), self._turns
         is_later = known > 0 or self._first_query not in (None, query)
 
         def on_step(step: Step) -> None:
@@ -245,6 +244,7 @@ class Session:
             subcalls=self._subcalls,
             runner=self._runner,
             context=self.context,
+            meter=self._meter,
             window=self._window,
             is_top=self._is_top,
             on_step=on_step,
@@ -256,7 +256,7 @@ class Session:
             self._broken_off = True
             last = loop.run(self._messages, known, earlier)
             taken = last.iteration - known - (last.reason == "max_iterations")
-            io = protocol.cost_between(before, protocol.reading_cost(self.context))
+            io = cost_between(before, self._meter.cost())
             self._broken_off = False
         except BaseException:
             if self._is_top:
@@ -353,7 +353,7 @@ class Session:
             output_limit=self._setup.output_limit,
             children=self._depth < self._setup.max_depth,
             tools=self._tool_lines,
-            outline=protocol.outline(self.context) if self._setup.outline else "",
+            outline=outline(self.context) if self._setup.outline else "",
         )
 
     def _metadata_of(self, query: str) -> dict[str, Any]:

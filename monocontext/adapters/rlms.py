@@ -20,11 +20,8 @@ The container and cloud environments start a new Python for each cell: see docs/
 
 from __future__ import annotations
 
-import ast
 import builtins
 import sys
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from monocontext.text.lazy_kinds import LazyText
@@ -32,7 +29,6 @@ from monocontext.text.lazy_kinds import LazyText
 if TYPE_CHECKING:
     from monocontext.text.documents import DocumentDict, DocumentList
     from monocontext.text.monocontext import Monocontext
-    from monocontext.text.namespace import NamespacePatch
 
 NAME = "lazy_context"
 """The tool's name. It must not begin like the names that `rlms` reserves."""
@@ -45,40 +41,14 @@ __import__("monocontext.adapters.rlms", fromlist=["enter"]).enter(context)
 
 
 def enter(context: Monocontext | DocumentList | DocumentDict) -> None:
-    """Patch the caller's namespace for a text: add names, and transform each cell before it runs.
-
-    In a local environment, found by its `SHOW_VARS`, this replaces `execute_code`. In IPython it adds an AST
-    transformer. It changes no object that other namespaces share.
-    """
+    """Patch the caller's namespace for a text: add names. It changes no object that other namespaces share."""
     names = sys._getframe(1).f_globals  # a local environment has no `globals`
     patch = context.repl_namespace()
     own = names["__builtins__"]
     if type(own) is dict and own is not vars(builtins):
         own.update(patch.names)
-        repl = names["SHOW_VARS"].__self__
-        repl.execute_code = partial(_execute, patch, repl.execute_code)
     elif "get_ipython" in names:
         names["__builtins__"] = vars(builtins) | patch.names  # a copy, for this namespace alone
-        names["get_ipython"]().ast_transformers.append(_CellTransformer(patch))
-
-
-def _execute(patch: NamespacePatch, execute: Callable[[Any], Any], code: str) -> Any:
-    """Run a cell of a local environment after `patch` has transformed it. Its `exec` also takes compiled code."""
-    try:
-        cell: Any = compile(patch.transform(ast.parse(code)), "<string>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):  # the environment reports the error
-        cell = code
-    return execute(cell)
-
-
-class _CellTransformer:
-    """Transforms cells for IPython."""
-
-    def __init__(self, patch: NamespacePatch):
-        self._patch = patch
-
-    def visit(self, tree: ast.Module) -> ast.Module:
-        return self._patch.transform(tree)
 
 
 class Prompt(str):

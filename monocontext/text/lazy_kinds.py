@@ -6,8 +6,34 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from typing import Any, SupportsIndex
+
+    from monocontext.engine.remote.server import ReaderServer
+    from monocontext.engine.stats import Stats
+
+
+class LazyContext:
+    """The context of a model's run that is read where its code looks: a text, or its documents as a list or a dict."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def url(self) -> str: ...
+        @property
+        def stats(self) -> Stats: ...
+        def thinking(self) -> AbstractContextManager[None]: ...
+        def repl_namespace(self) -> Any: ...
+        def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]: ...
+        def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]: ...
+        def serve(self) -> ReaderServer: ...
+
+    def repl_tools(self) -> Mapping[str, Callable[..., object]]:
+        """Functions for a REPL by name, which run in this process (no GET)."""
+        return {}
 
 
 class LazyText:

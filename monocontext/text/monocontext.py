@@ -7,7 +7,7 @@ view of it, or `ContextTooLarge`, whose message says what to write instead.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
 from monocontext.engine.fetch.listeners import Hedge
@@ -22,6 +22,7 @@ from monocontext.options import StoreOptions, check_int, check_seconds, validate
 from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Store
+from monocontext.text.lazy_kinds import LazyContext
 from monocontext.text.source import Source, Span, StoredSource
 from monocontext.text.str_methods import StrLike, iterate
 from monocontext.text.windows import Window
@@ -60,7 +61,7 @@ _INTERNAL = frozenset({"is_large", "reads_since", "repl_namespace", "serve", "sp
 """Names for other parts of this package, which `dir` leaves out."""
 
 
-class Monocontext(StrLike, Sequence[str]):
+class Monocontext(StrLike, LazyContext, Sequence[str]):
     """A text in a bucket that behaves as a `str`: `context = Monocontext.open("s3://bucket/prefix")`.
 
     The text may have any size; only what code looks at is fetched. Immutable, safe for use by many threads.
@@ -566,8 +567,7 @@ class Monocontext(StrLike, Sequence[str]):
         `text.namespace`."""
         from monocontext.text.namespace.kit import NamespacePatch
 
-        reader = self._reader
-        return NamespacePatch(follower=None if reader is None or isinstance(reader, Reader) else reader)
+        return NamespacePatch()
 
     # -- reading ahead ---------------------------------------------------------------------------------------------
 
@@ -654,7 +654,8 @@ class Monocontext(StrLike, Sequence[str]):
     def serve(self) -> ReaderServer:
         """A server of this text alone, for a process that must not have its credentials (no GET).
 
-        In that process, `served_text` makes an equal text from a channel. Raises `NotPicklable` for a text that comes
+        In that process, `served_text` makes an equal text of a `ServedReader`, which may read all of the stored text,
+        also where this is a part of it. Raises `NotPicklable` for a text that comes
         from another process.
         """
         from monocontext.engine.remote.server import ReaderServer
@@ -732,12 +733,8 @@ class Monocontext(StrLike, Sequence[str]):
         self.close()
 
 
-def served_text(ask: Callable[[bytes], bytes | memoryview]) -> Monocontext:
-    """The text that another process serves (`Monocontext.serve`). `ask` sends it a request and returns the answer (1
-    request)."""
-    from monocontext.engine.remote.reader import ServedReader
-
-    reader = ServedReader(ask)
+def served_text(reader: ServedReader) -> Monocontext:
+    """The text that another process serves (`Monocontext.serve`) to this reader (no request)."""
     described = reader.described
     text = Monocontext._of(Span(StoredSource(reader), described["start"], described["stop"]), described["limit"])
     for name, arguments in described["steps"]:

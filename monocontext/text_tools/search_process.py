@@ -18,14 +18,13 @@ import sys
 import threading
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any
 
 from monocontext.errors import ToolRefusal
 from monocontext.text_tools.outputs import Match, Matches, Range, Reply
 from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies, search_reply
 
 if TYPE_CHECKING:
-    from monocontext.engine.remote.reader import ServedReader
     from monocontext.text.monocontext import Monocontext
 
 END_SECONDS = 30.0
@@ -102,6 +101,7 @@ def _relay_frames(
 
 def main(seconds: float) -> None:
     """The main function of the process: run the search that the first message on stdin describes."""
+    from monocontext.engine.remote import ServedReader
     from monocontext.errors import MonocontextError
     from monocontext.text.monocontext import served_text
 
@@ -118,9 +118,10 @@ def main(seconds: float) -> None:
 
         arguments = json.loads(_read(inward))
         try:
-            text = served_text(ask)
+            reader = ServedReader(ask)
+            text = served_text(reader)
             for reply in search_replies(text, **arguments):
-                cast("ServedReader", text._reader).ran({})  # reports the ranges read to the server
+                reader.report()
                 _write(outward, b"+" + json.dumps({"text": reply, "data": asdict(reply.data)}).encode())
             _write(outward, b"=")
         except MonocontextError as error:

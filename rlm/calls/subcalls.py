@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from monocontext.text.lazy_kinds import LazyContext
 from rlm.calls.cache import call_key
 from rlm.calls.gateway import Gateway
 from rlm.calls.prices import dollars
 from rlm.calls.threads import run_side_by_side
 from rlm.calls.usage import Usage
 from rlm.calls.waiting import WaitClock
-from rlm.context import protocol
 from rlm.context.description import describe
 from rlm.context.excerpt import make_printable, shorten
+from rlm.context.lazy import is_text, thinking
 from rlm.errors import LLMError, PromptTooLong
 from rlm.models.lm import LM, Reply, TokenDetails
 
@@ -92,14 +93,14 @@ class SubCalls:
         *,
         model: str | None = None,
         gate: Gateway | None = None,
-        context: object = None,
+        texts: Sequence[LazyContext] = (),
         spawn: Spawn | None = None,
     ) -> None:
-        """Without a `spawn`, `rlm_query` asks as `llm_query` does."""
+        """`texts` may read ahead while calls are under way. Without a `spawn`, `rlm_query` asks as `llm_query` does."""
         self.gate = gate or Gateway(usage)
         self._lm = lm
         self._model = model
-        self._context = context
+        self._texts = texts
         self._spawn = spawn
         self._lock = threading.Lock()
         self._records: list[SubCall] = []
@@ -325,20 +326,20 @@ class SubCalls:
 
     @contextmanager
     def _waiting(self, mine: threading.Lock) -> Iterator[None]:
-        """While `mine` is locked the context may read ahead, and the time does not count as the cell's."""
-        with self._waited.running(mine), protocol.thinking(self._context):
+        """While `mine` is locked the lazy texts may read ahead, and the time does not count as the cell's."""
+        with self._waited.running(mine), thinking(self._texts):
             yield
 
 
 def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
-    if isinstance(prompts, str) or protocol.passes_for_str(prompts):
+    if is_text(prompts):
         raise TypeError(f"{name} takes a list of prompts, not one str")
     return [_check_prompt(prompt) for prompt in prompts]
 
 
 def _check_prompt(prompt: object) -> str:
     """A prompt as a `str`; a lazy text is read up to its own limit, as by an f-string. Raises TypeError otherwise."""
-    if isinstance(prompt, str) or protocol.passes_for_str(prompt):
+    if is_text(prompt):
         return make_printable(f"{prompt}", terminal=False)  # the record has the messages that are sent
     raise TypeError(f"a prompt must be a str, not {type(prompt).__name__}: pass text such as context[a:b]")
 
@@ -366,8 +367,7 @@ def _prompt_with_context(prompt: str, context: object, lm: LM) -> str:
     if context is None:
         return prompt
     limit = getattr(lm, "prompt_characters", None) or 100_000
-    is_text = isinstance(context, str) or protocol.passes_for_str(context)
-    if not is_text or len(context) > limit:  # type: ignore[arg-type]
+    if not is_text(context) or len(context) > limit:  # type: ignore[arg-type]
         kind = type(context).__name__
         raise LLMError(
             f"max_depth allows no further child run, so the context must be text that fits into one prompt ({limit:,} "

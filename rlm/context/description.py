@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from rlm.context.excerpt import bounded_repr
+from rlm.context.lazy import is_lazy, is_text, lazy_parts
 
 Kind = Literal["lazy text", "lazy list", "lazy dict", "str", "list", "dict", "nothing", "object"]
 
@@ -26,7 +27,7 @@ class Description:
     uri: str | None = None
     """The URL of a lazy text, if it has one."""
     access: str = ""
-    """How to read a lazy list or dict, in words for the model."""
+    """How to read a lazy list or dict, or lazy texts in one, in words for the model."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the metadata line of a trajectory."""
@@ -39,28 +40,51 @@ def describe(context: object) -> Description:
     name = type(context).__name__
     if context is None:
         return Description("nothing", name, None, None, "nothing: the question stands alone, and `context` is None")
+    if is_lazy(context):
+        return _describe_lazy(context, name)
     if isinstance(context, str):
         count = context.count("\n") + (not context.endswith("\n") and bool(context))
         sentence = f"a {name} of {_count_nouns(len(context), 'character')} in {_count_nouns(count, 'line')}"
         return Description("str", name, len(context), count, sentence)
-    if callable(tell := getattr(context, "describe", None)) and isinstance(context, (Mapping, Sequence)):
-        fields = tell()
-        uri = str(getattr(context, "url", "")) or None
-        return Description(fields["kind"], name, len(context), None, fields["sentence"], uri, access=fields["access"])
     if isinstance(context, Mapping):
         keys = bounded_repr([key for key, _ in zip(context, range(50), strict=False)], 300)
         sentence = f"a {name} with {_count_nouns(len(context), 'key')}, first {keys}"
-        return Description("dict", name, len(context), None, sentence)
+        return Description(
+            "dict", name, len(context), None, sentence + _describe_texts(context), access=_access(context)
+        )
     if isinstance(context, (list, tuple)):
         sentence = f"a {name} of {_count_nouns(len(context), 'item')}{_describe_items(context)}"
-        return Description("list", name, len(context), None, sentence)
-    if isinstance(context, Sized) and hasattr(context, "lines") and hasattr(context, "__getitem__"):
-        lines = _length(context.lines)
-        size = _count_nouns(len(context), "character") + ("" if lines is None else f" in {_count_nouns(lines, 'line')}")
-        sentence = f"a {name}: text of {size}, kept in storage and read where you look"
-        uri = next((str(u) for u in (getattr(context, "url", None), getattr(context, "uri", None)) if u), None)
-        return Description("lazy text", name, len(context), lines, sentence, uri)
+        return Description("list", name, len(context), None, sentence, access=_access(context))
     return Description("object", name, _length(context), None, f"a {name}: {bounded_repr(context, 300)}")
+
+
+def _describe_lazy(context: Any, name: str) -> Description:
+    if not is_text(context):
+        fields = context.describe()
+        kind = cast("Kind", fields["kind"])
+        return Description(kind, name, len(context), None, fields["sentence"], context.url or None, fields["access"])
+    lines = len(context.lines)
+    size = f"{_count_nouns(len(context), 'character')} in {_count_nouns(lines, 'line')}"
+    sentence = f"a {name}: text of {size}, kept in storage and read where you look"
+    return Description("lazy text", name, len(context), lines, sentence, context.url or None)
+
+
+_MOST_TEXTS = 20
+"""The most lazy texts of a dict that are described."""
+_TEXTS = """\
+The texts in it are kept in storage and read where you look. Each reads like a str: slices, `in`, `find`, `count` and \
+`re` work on it, `text.lines[a:b]` gives lines, `text.grep(pattern)` hits with `.offset`, `.line_number` and `.line`, \
+and `text.chunks(100_000)` pieces for a pass over all of it. Do not print or copy a whole one."""
+
+
+def _access(context: object) -> str:
+    return _TEXTS if any(lazy_parts(context)) else ""
+
+
+def _describe_texts(context: Mapping[Any, Any]) -> str:
+    """The lazy texts of a dict, one after another."""
+    texts = [(key, value) for key, value in zip(context, context.values(), strict=False) if is_lazy(value)]
+    return "".join(f"; {key!r} is {describe(value).sentence}" for key, value in texts[:_MOST_TEXTS])
 
 
 def _describe_items(items: Sequence[object]) -> str:

@@ -130,7 +130,7 @@ class Interpreter:
         if self._runner is None:
             self._runner = make_runner(
                 self._runner_name, self._context, SubCalls(self._sub_lm, Usage()), cell_timeout=self._timeout,
-                output_limit=_OUTPUT_CHARACTERS, functions=self._functions(),
+                output_limit=_OUTPUT_CHARACTERS, names=self._functions(),
                 scratch=self.volume_mount_path if self.volume is not None else None, **self._runner_options,
             )  # fmt: skip
 

@@ -5,7 +5,6 @@ Only workers import it; `monocontext` may be missing there.
 
 from __future__ import annotations
 
-import ast
 import base64
 import builtins
 import linecache
@@ -16,7 +15,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from rlm.context import protocol
+from rlm.context.lazy import lazy_parts
 from rlm.interpreter import mount
 from rlm.interpreter.mount import Mount
 
@@ -59,13 +58,10 @@ class WorkerNamespace:
             "load_from_volume": self.load_from_volume,
             **{name: call for name, call in host.items() if not name.startswith("_")},
         }
-        # The runner's builtins include those of the kit already.
-        kit = protocol.namespace_kit(host.get("context"))
-        self._transform: Callable[[ast.Module], ast.Module] = kit.transform if kit else lambda tree: tree
-        if tell_host_objects := getattr(kit, "host", None):
-            tell_host_objects(self.namespace.values())
-        if kit:
-            self.namespace |= {name: value for name, value in kit.names.items() if not hasattr(builtins, name)}
+        # The runner's builtins include those of the patch already.
+        for part in lazy_parts(list(host.values())):
+            names = part.repl_namespace().names
+            self.namespace |= {name: value for name, value in names.items() if not hasattr(builtins, name)}
 
     def run(self) -> None:
         """Run the code that the host sent, then send back its result and the files that it changed."""
@@ -75,8 +71,7 @@ class WorkerNamespace:
         file = f"<execute {self._count}>"
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
         try:
-            tree: Any = compile(code, file, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-            exec(compile(self._transform(tree), file, "exec", dont_inherit=True), self.namespace)
+            exec(compile(code, file, "exec", dont_inherit=True), self.namespace)
         except Submitted as submitted:
             self._host["_interpreter_submit"](submitted.output)
         except Exception:

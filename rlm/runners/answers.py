@@ -18,7 +18,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mappin
 from numbers import Number
 from typing import Any, NoReturn
 
-from rlm.context import protocol
+from monocontext.text.lazy_kinds import LazyText
 from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
@@ -228,7 +228,7 @@ def _why_items_no_answer(value: object, slot: object) -> str:
     if any(item is slot for item in items):
         return "`answer` itself is no answer: write FINAL(value) with the value that you found"
     by_type = {type(item): item for item in items}
-    lazy = {kind for kind, item in by_type.items() if protocol.passes_for_str(item) and not isinstance(item, str)}
+    lazy = {kind for kind, item in by_type.items() if isinstance(item, LazyText)}
     # The repr of a lazy text that is small shows the text itself.
     if lazy and any(type(item) in lazy and _repr(item).startswith("<") for item in items):
         return f"the {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"

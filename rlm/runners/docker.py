@@ -47,7 +47,7 @@ class DockerRunner(RemoteRunner):
         self._options = options
         super().__init__(context, subcalls, **shared)
 
-    def launch(self, modules: Sequence[str]) -> tuple[Container, Mapping[str, Any]]:
+    def launch(self) -> tuple[Container, Mapping[str, Any]]:
         program = shutil.which(self._program)
         if program is None:
             raise RunnerUnavailable(f"runner 'docker' needs the program {self._program!r}, which is not in PATH")

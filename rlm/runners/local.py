@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
-from rlm.context import protocol
 from rlm.context.excerpt import bounded_repr, shorten
+from rlm.context.lazy import lazy_parts
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.capture import NOTES_CHARACTERS, Buffer, capture_thread, redirection, route_streams
@@ -43,10 +43,12 @@ class LocalRunner:
         *,
         cell_timeout: float | None = 120.0,
         output_limit: int = 20_000,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
+        names: Mapping[str, object] | None = None,
         thread: CellRunner | None = None,
+        after_cell: Callable[[], None] | None = None,
     ) -> None:
-        """`functions`: more names for the namespace. `thread`: where cells run, by default a thread of their own."""
+        """`names`: more names for the namespace. `thread`: where cells run, by default a thread of their own.
+        `after_cell` is called when the code of a cell has ended."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
@@ -56,12 +58,12 @@ class LocalRunner:
         self._thread = thread or CellThread()
         self._answers = Answers(context)
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
-        kit = protocol.namespace_kit(context)
-        self._transform = kit.transform if kit else None
-        self._after_cell = getattr(kit, "ran", None)
-        names = dict(kit.names) if kit else {}
+        self._after_cell = after_cell
+        patched: dict[str, Any] = {}
+        for part in lazy_parts([context, *(names or {}).values()]):
+            patched |= part.repl_namespace().names
         # A name that is a builtin replaces the builtin of this namespace; any other becomes a variable.
-        shims = {name: names.pop(name) for name in list(names) if hasattr(builtins, name)}
+        shims = {name: patched.pop(name) for name in list(patched) if hasattr(builtins, name)}
         self._own_builtins = self._make_builtins(shims)
         self._original_builtins = dict(self._own_builtins)
         self._reserved: dict[str, Any] = {
@@ -72,10 +74,10 @@ class LocalRunner:
             "llm_query_batched": subcalls.llm_query_batched,
             "LLMError": LLMError,
             "SHOW_VARS": self.show_vars,
-            **(functions or {}),
+            **(names or {}),
             **self._answers.functions(self._namespace),
         }
-        self._namespace |= names | self._reserved
+        self._namespace |= patched | self._reserved
         self._given_names = frozenset(self._namespace)
 
     def run(self, code: str) -> CellResult:
@@ -181,7 +183,7 @@ class LocalRunner:
 
     def _collect(self, cell: _RunningCell) -> None:
         if self._after_cell:
-            self._after_cell(self._namespace)
+            self._after_cell()
         try:
             cell.final_answer = self._answers.collect(self._namespace)
             if cell.final_answer is not None:
@@ -193,8 +195,6 @@ class LocalRunner:
     def _exec(self, cell: _RunningCell, names: dict[str, Any]) -> None:
         linecache.cache[cell.file] = (len(cell.code), None, cell.code.splitlines(keepends=True), cell.file)
         tree = parse(cell.code, cell.file)
-        if self._transform:
-            tree = ast.fix_missing_locations(self._transform(tree))
         last = _pop_last_expression(tree)
         with hide_syntax_warnings():
             body = compile(tree, cell.file, "exec", dont_inherit=True)

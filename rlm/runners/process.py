@@ -20,7 +20,7 @@ from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
 from rlm.runners.launcher import FAILED, Plan, command
 from rlm.runners.piped_process import wait_for_exit
-from rlm.runners.remote import RemoteRunner, SharedOptions, packages_of, receive_hello
+from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
 from rlm.runners.runner import NothingConfines
 
 _END_SECONDS = 5.0
@@ -51,13 +51,12 @@ class ProcessRunner(RemoteRunner):
         confining gives a worker paths of its own."""
         self._limits = limits or Limits()
         self._ways = tuple(ways)
-        self._packages = packages_of(context)
         self._scratch = scratch
         super().__init__(context, subcalls, **shared)
 
-    def launch(self, modules: Sequence[str]) -> tuple[Process, Mapping[str, Any]]:
+    def launch(self) -> tuple[Process, Mapping[str, Any]]:
         """A worker, confined in the first way that works here. Raises RunnerUnavailable, with the reasons of all."""
-        view = python_view(self._packages)
+        view = python_view()
         if self._scratch:
             view = view.with_scratch(self._scratch)
         with _lock:

@@ -73,20 +73,21 @@ def make_runner(
     *,
     cell_timeout: float | None,
     output_limit: int,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
+    names: Mapping[str, object] | None = None,
     scratch: str | None = None,
     **options: Any,
 ) -> Runner:
     """A fresh runner with `context` in its namespace. `confined` is `subprocess`, or `wasm` if that cannot work here.
 
-    `functions`: more names for the namespace; they run in this process, not where the cells do. `scratch`: a path that
+    `names`: more names for the namespace. Functions run in this process, not where the cells do; lazy texts stay lazy;
+    other values must be plain data, but for `local`. `scratch`: a path that
     cells may write below, for `subprocess` alone, and only if it confines by namespaces. `options` are those of the
     runner, such as `limits` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
 
     Raises RunnerUnavailable.
     """
     check_runner(name, options)
-    options |= {"cell_timeout": cell_timeout, "output_limit": output_limit, "functions": functions}
+    options |= {"cell_timeout": cell_timeout, "output_limit": output_limit, "names": names}
     if name == "confined":
         return _make_confined(context, subcalls, scratch, options)
     if name == "subprocess":

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, TypedDict
 
 from rlm.calls.subcalls import SubCalls
-from rlm.context import protocol
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import AnswerRefused, ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
@@ -23,7 +22,7 @@ from rlm.runners.cell_clock import CellClock
 from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
 from rlm.runners.runner import CellResult
-from rlm.runners.values import decode_from_worker, is_plain_data, pack_for_worker, split_texts
+from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts, take_texts_out
 from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests
 
 START_SECONDS = 120.0
@@ -51,7 +50,7 @@ class SharedOptions(TypedDict, total=False):
 
     cell_timeout: float | None
     output_limit: int
-    functions: Mapping[str, Callable[..., Any]] | None
+    names: Mapping[str, object] | None
 
 
 class RemoteRunner(ABC):
@@ -70,20 +69,25 @@ class RemoteRunner(ABC):
         *,
         cell_timeout: float | None = 120.0,
         output_limit: int = 20_000,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
+        names: Mapping[str, object] | None = None,
     ) -> None:
-        """Starts the first worker, so subclasses call it last. Raises RunnerUnavailable."""
+        """`names`: more names for the namespace. Functions run in this process, lazy texts are served, plain data is
+        copied. Starts the first worker, so subclasses call it last. Raises RunnerUnavailable, and ValueError for any
+        other value."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
-        self._custom = dict(functions or {})
+        given = dict(names or {})
+        self._custom: dict[str, Callable[..., Any]] = {name: tool for name, tool in given.items() if callable(tool)}
         self._context_repr = bounded_repr(context)
-        self._server = protocol.make_server(context)
-        self._packed_context = b"" if self._server else _pack_context(context, self.name)
+        texts: list[Any] = []
+        values = {name: value for name, value in given.items() if not callable(value)}
+        self._packed = {name: self._pack(name, value, texts) for name, value in {**values, "context": context}.items()}
+        self._servers = [text.serve() for text in texts]
         self._requests = WorkerRequests(
-            context,
             {"llm_query": subcalls.llm_query, "llm_query_batched": subcalls.llm_query_batched, **self._custom},
-            self._server,
+            self._servers,
+            [context, *texts],
         )
         self._variables: Mapping[str, str] = {}
         self._pending_note = ""
@@ -100,8 +104,8 @@ class RemoteRunner(ABC):
             raise
 
     @abstractmethod
-    def launch(self, modules: Sequence[str]) -> tuple[Worker, Mapping[str, Any]]:
-        """A new worker, which will import `modules`, and the fields of its hello. Raises RunnerUnavailable."""
+    def launch(self) -> tuple[Worker, Mapping[str, Any]]:
+        """A new worker, and the fields of its hello. Raises RunnerUnavailable."""
 
     def run(self, code: str) -> CellResult:
         """Run one cell; stderr reports the loss of a worker."""
@@ -174,13 +178,24 @@ class RemoteRunner(ABC):
     def close(self) -> None:
         """End the worker and free its context. Idempotent."""
         self._end()
-        if self._server:
-            self._server.close()
+        for server in self._servers:
+            server.close()
 
     # -- the worker ------------------------------------------------------------------------------------------------
 
+    def _pack(self, name: str, value: object, texts: list[Any]) -> bytes:
+        """A value for the worker; its lazy texts are added to `texts`. Raises RunnerUnavailable."""
+        try:
+            return pack_for_worker(take_texts_out(value, texts))
+        except TypeError:
+            raise RunnerUnavailable(
+                f"runner {self.name!r} cannot pass {name!r} to its worker: a {type(value).__name__} is no plain data, "
+                "or contains what is none, or is nested too deeply; give str, numbers, lists, dicts or a Monocontext, "
+                'or use runner="local" (--runner local)'
+            ) from None
+
     def _start_worker(self) -> None:
-        self._worker, hello = self.launch(getattr(self._server, "modules", ()))
+        self._worker, hello = self.launch()
         if hello.get("protocol") != PROTOCOL:
             self._end()
             raise RunnerUnavailable(
@@ -193,12 +208,13 @@ class RemoteRunner(ABC):
             "cell_timeout": None if math.isinf(self._cell_timeout) else self._cell_timeout,
             "output_limit": self._output_limit,
             "functions": {name: str(call.__doc__ or "")[:2000] for name, call in self._custom.items()},
-            "entry": self._server.entry if self._server else None,
+            "texts": len(self._servers),
+            "values": [[name, len(data)] for name, data in self._packed.items()],
         }
         deadline = time.monotonic() + START_SECONDS
         channel = self._worker.channel
         try:
-            channel.send(start, [self._packed_context], seconds=START_SECONDS)
+            channel.send(start, [*self._packed.values()], seconds=START_SECONDS)
             while (seconds := deadline - time.monotonic()) > 0 and (message := channel.receive(seconds)):
                 op = message[0].get("op")
                 if op == "started":
@@ -314,24 +330,3 @@ def receive_hello(worker: Worker) -> Mapping[str, Any] | None:
         worker.end()
         raise
     return message[0] if message and message[0].get("op") == "hello" else None
-
-
-def packages_of(context: object) -> tuple[str, ...]:
-    """`rlm`, and the package that makes the worker's context."""
-    serving = getattr(type(context), "serve", None)
-    home = type(context).__module__.partition(".")[0] if callable(serving) else "rlm"
-    return ("rlm", home) if home != "rlm" else ("rlm",)
-
-
-def _pack_context(context: object, runner: str) -> bytes:
-    if is_plain_data(context):
-        try:
-            return pack_for_worker(context)
-        except TypeError as exc:
-            reason = str(exc)
-    else:
-        reason = f"a {type(context).__name__} is no plain data, and has no method serve()"
-    raise RunnerUnavailable(
-        f"runner {runner!r} cannot pass this context to its worker: {reason}; give a str, a list, a dict or a "
-        'Monocontext, or use runner="local" (--runner local)'
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol, Unpack
 
@@ -69,7 +69,7 @@ class SandboxRunner(RemoteRunner):
         self._command = f"{shlex.join(words)} 2>&1"
         super().__init__(context, subcalls, **shared)
 
-    def launch(self, modules: Sequence[str]) -> tuple[SandboxWorker, Mapping[str, Any]]:
+    def launch(self) -> tuple[SandboxWorker, Mapping[str, Any]]:
         sandbox = None
         try:
             sandbox = self._make()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import json
 import keyword
 from collections.abc import Mapping
-from typing import Any
+
+from rlm.context.description import describe
+from rlm.context.lazy import is_lazy
 
 RESERVED = frozenset(
     ("context", "answer", "FINAL", "FINAL_VAR", "SUBMIT", "SHOW_VARS", "LLMError", "llm_query", "llm_query_batched",
@@ -39,28 +40,6 @@ def describe_tools(custom: Mapping[str, object] | None) -> tuple[dict[str, objec
     return tools, tuple(lines)
 
 
-def split_by_place(tools: Mapping[str, object], runner: str) -> tuple[dict[str, Any], str]:
-    """The tools that stay in this process, and the code of a cell that defines the others.
-
-    The runner `local` takes any object by reference. Others call functions in this process, and copy values, which must
-    be plain data. Raises ValueError for a value that is not.
-    """
-    if runner == "local":
-        return dict(tools), ""
-    values = {name: tool for name, tool in tools.items() if not callable(tool)}
-    for name, value in values.items():
-        try:
-            json.dumps(value)
-        except (TypeError, ValueError):
-            kind = type(value).__name__
-            raise ValueError(
-                f"custom tool {name!r} is a {kind}, which is not JSON data, so runner {runner!r} cannot receive it: "
-                "give a function"
-            ) from None
-    code = "\n".join(f"{name} = __import__('json').loads({json.dumps(value)!r})" for name, value in values.items())
-    return {name: tool for name, tool in tools.items() if callable(tool)}, code
-
-
 def _describe_tool(name: str, tool: object, description: str) -> str:
     if callable(tool):
         try:
@@ -69,4 +48,5 @@ def _describe_tool(name: str, tool: object, description: str) -> str:
             signature = "(...)"
         about = description or (inspect.getdoc(tool) or "").split("\n\n")[0]
         return f"`{name}{signature}`: {' '.join(about.split())}".rstrip(": ")
-    return f"`{name}`, a {type(tool).__name__}{f': {description}' if description else ''}"
+    kind = describe(tool).sentence if is_lazy(tool) else f"a {type(tool).__name__}"
+    return f"`{name}`, {kind}{f': {description}' if description else ''}"

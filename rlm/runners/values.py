@@ -10,7 +10,8 @@ import marshal
 from collections.abc import Sequence
 from typing import Any
 
-from rlm.context import protocol
+from monocontext.text.lazy_kinds import LazyContext, LazyText
+from rlm.context.lazy import lazy_parts
 from rlm.errors import ChannelAbuse
 
 _SHORT_CHARACTERS = 100
@@ -25,17 +26,18 @@ _MARK_SECOND_BYTES = bytes(ord("!") if 0xA0 <= byte <= 0xBF else byte for byte i
 """Translates the second byte of a surrogate in UTF-8, which comes after 0xED, to `!`."""
 
 
-def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, context: object = None) -> Any:
+def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Sequence[object] = ()) -> Any:
     """`value` as plain data for JSON, with its long texts appended to `texts`.
 
-    `context` itself is sent as a mark, `{"context": true}`, another lazy text as its `str`. Raises TypeError for a
-    value that is no plain data, and ValueError for one that is nested too deeply.
+    A value that the host has in `known` too, in the same order, is sent as its number there; another lazy text as its
+    `str`. Raises TypeError for a value that is no plain data, and ValueError for one that is nested too deeply.
     """
-    if value is context and context is not None:
-        return {"context": True}
+    for number, one in enumerate(known):
+        if value is one and value is not None:
+            return {"known": number}
     if depth > _MOST_DEPTH:
         raise ValueError(f"a value nested deeper than {_MOST_DEPTH} levels cannot leave the sandbox: pass parts of it")
-    if not isinstance(value, str) and protocol.passes_for_str(value):
+    if isinstance(value, LazyText):
         value = f"{value}"  # reads the text; raises where it is longer than its limit
     if isinstance(value, str):
         if len(value) <= _SHORT_CHARACTERS and value.isascii():
@@ -45,21 +47,21 @@ def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, context: obj
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 10_000):
         return value
     if isinstance(value, (list, tuple)):
-        if len(value) >= _BATCH_ITEMS and all(isinstance(item, str) and item is not context for item in value):
+        if len(value) >= _BATCH_ITEMS and all(isinstance(item, str) for item in value):
             texts += [item.encode("utf-8", "surrogatepass") for item in value]
             return {"texts": [len(texts) - len(value), len(value)]}
-        return [encode_for_host(item, texts, depth + 1, context) for item in value]
+        return [encode_for_host(item, texts, depth + 1, known) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {"dict": [[key, encode_for_host(item, texts, depth + 1, context)] for key, item in value.items()]}
+        return {"dict": [[key, encode_for_host(item, texts, depth + 1, known)] for key, item in value.items()]}
     raise TypeError(
         f"a {type(value).__name__} cannot leave the sandbox: pass a str such as context[a:b], numbers, lists or dicts"
     )
 
 
 def decode_from_worker(
-    tree: Any, texts: Sequence[str], context: object = None, depth: int = 0, used: bytearray | None = None
+    tree: Any, texts: Sequence[str], known: Sequence[object] = (), depth: int = 0, used: bytearray | None = None
 ) -> Any:
-    """The value that `encode_for_host` encoded; `context` replaces its mark. Raises ChannelAbuse.
+    """The value that `encode_for_host` encoded. Raises ChannelAbuse.
 
     Each text may be named once: a few bytes that name a long text many times would be as many long prompts.
     """
@@ -67,8 +69,8 @@ def decode_from_worker(
     if depth > _MOST_DEPTH:
         raise ChannelAbuse("the worker sent a value that is nested too deeply")
     match tree:
-        case {"context": True} if len(tree) == 1:
-            return context
+        case {"known": int(number)} if len(tree) == 1 and 0 <= number < len(known):
+            return known[number]
         case {"text": int(at)} if len(tree) == 1:
             return _take_texts(texts, at, 1, used)[0]
         case {"texts": [int(first), int(count)]} if len(tree) == 1:
@@ -76,9 +78,9 @@ def decode_from_worker(
         case {"dict": [*items]} if len(tree) == 1 and all(
             isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in items
         ):
-            return {key: decode_from_worker(item, texts, context, depth + 1, used) for key, item in items}
+            return {key: decode_from_worker(item, texts, known, depth + 1, used) for key, item in items}
         case [*items]:
-            return [decode_from_worker(item, texts, context, depth + 1, used) for item in items]
+            return [decode_from_worker(item, texts, known, depth + 1, used) for item in items]
         case dict():
             raise ChannelAbuse("the worker sent a JSON object that is not an encoded value")
     return tree
@@ -136,3 +138,30 @@ def pack_for_worker(value: Any) -> bytes:
 def unpack_from_host(data: memoryview) -> Any:
     """The data that the host packed. For the worker only: `marshal` must not read untrusted data."""
     return marshal.loads(data)
+
+
+def take_texts_out(value: Any, texts: list[LazyContext]) -> Any:
+    """`value` as a tree of plain data, in which a lazy text is its number in `texts`, to which new ones are added."""
+    if isinstance(value, LazyContext):
+        number = next((number for number, text in enumerate(texts) if text is value), len(texts))
+        texts[number:] = texts[number:] or [value]
+        return "text", number
+    if not any(lazy_parts(value)):
+        return "plain", value
+    if isinstance(value, dict):
+        return "dict", [(key, take_texts_out(item, texts)) for key, item in value.items()]
+    return "tuple" if isinstance(value, tuple) else "list", [take_texts_out(item, texts) for item in value]
+
+
+def put_texts_in(tree: Any, texts: Sequence[object]) -> Any:
+    """The value of which `take_texts_out` made a tree."""
+    match tree:
+        case "text", number:
+            return texts[number]
+        case "dict", items:
+            return {key: put_texts_in(item, texts) for key, item in items}
+        case "list", items:
+            return [put_texts_in(item, texts) for item in items]
+        case "tuple", items:
+            return tuple(put_texts_in(item, texts) for item in items)
+    return tree[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import gc
-import importlib
 import math
 import os
 import signal
@@ -17,7 +16,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from rlm.calls.waiting import WaitClock
-from rlm.context import protocol
+from rlm.context.lazy import is_text
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.cell_thread import CellTimeout
 from rlm.runners.channel import HEAD_BYTES, PROTOCOL, ChannelClosed, Message
@@ -25,7 +24,13 @@ from rlm.runners.interpreter_state import InterpreterState
 from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
 from rlm.runners.runner import CellResult
-from rlm.runners.values import MOST_SURROGATES, count_lone_surrogates, encode_for_host, unpack_from_host
+from rlm.runners.values import (
+    MOST_SURROGATES,
+    count_lone_surrogates,
+    encode_for_host,
+    put_texts_in,
+    unpack_from_host,
+)
 
 _MOST_VARIABLES = 1000
 """The most variables that a result lists: the last ones, so that the message stays small."""
@@ -140,9 +145,12 @@ def _escape_surrogates(text: str) -> str:
 def _make_runner(
     link: WorkerLink, thread: MainThread, calls: RemoteCalls, start: dict[str, Any], body: memoryview
 ) -> LocalRunner:
-    entry = start["entry"]
-    context = unpack_from_host(body) if entry is None else _make_served_context(entry, link)
-    calls.context = context
+    texts, report = _open_texts(link, start["texts"]) if start["texts"] else ([], None)
+    values: dict[str, object] = {}
+    for name, size in start["values"]:
+        values[name], body = put_texts_in(unpack_from_host(body[:size]), texts), body[size:]
+    context = values.pop("context")
+    calls.known = [context, *texts]
     functions = {name: calls.make_function(name, doc) for name, doc in start["functions"].items()}
     return LocalRunner(
         context,
@@ -150,22 +158,32 @@ def _make_runner(
         cell_timeout=start["cell_timeout"],
         output_limit=start["output_limit"],
         thread=thread,
-        functions=functions,
+        names=functions | values,
+        after_cell=report,
     )
 
 
-def _make_served_context(entry: str, link: WorkerLink) -> Any:
-    """The context that the function `entry`, `module:name`, makes; it asks the host over the link."""
-    module, _, name = entry.partition(":")
-    make = getattr(importlib.import_module(module), name)
+def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[], None]]:
+    """The lazy texts of the host, and the function that reports to it what was read of them."""
+    from monocontext.engine.remote import ServedReader
+    from monocontext.text import served_text
 
-    def ask(request: bytes) -> memoryview:
-        if len(request) > HEAD_BYTES:
-            raise ValueError(f"this search is too long: {len(request):,} bytes, at most {HEAD_BYTES:,}")
-        _, body = _call_host(link, {"op": "context"}, [request])
-        return body
+    def asker(number: int) -> Callable[[bytes], memoryview]:
+        def ask(request: bytes) -> memoryview:
+            if len(request) > HEAD_BYTES:
+                raise ValueError(f"this search is too long: {len(request):,} bytes, at most {HEAD_BYTES:,}")
+            _, body = _call_host(link, {"op": "read", "text": number}, [request])
+            return body
 
-    return make(ask)
+        return ask
+
+    readers = [ServedReader(asker(number)) for number in range(count)]
+
+    def report() -> None:
+        for reader in readers:
+            reader.report()
+
+    return [served_text(reader) for reader in readers], report
 
 
 def _call_host(link: WorkerLink, head: dict[str, Any], body: list[bytes]) -> Message:
@@ -194,8 +212,8 @@ class RemoteCalls:
 
     def __init__(self, link: WorkerLink) -> None:
         self._link = link
-        self.context: object = None
-        """Code may pass the context to a function: then only the name of the context is sent."""
+        self.known: list[object] = []
+        """What the host has too: the context and its lazy texts. Of these, a call sends only the number."""
         self._run_ends_at = math.inf
         self._waited = WaitClock()
 
@@ -211,8 +229,7 @@ class RemoteCalls:
         When calls fail, LLMError is raised after all have ended. With `return_exceptions=True`, the LLMError of a call
         takes the place of its answer instead.
         """
-        is_text = isinstance(prompts, str) or protocol.passes_for_str(prompts)  # the host refuses it
-        sent = prompts if is_text else list(prompts)
+        sent = prompts if is_text(prompts) else list(prompts)  # the host refuses a text
         answers: list[str | LLMError] = self.call("llm_query_batched", sent, model, return_exceptions)
         return answers
 
@@ -229,7 +246,7 @@ class RemoteCalls:
     def call(self, name: str, *args: Any, **options: Any) -> Any:
         """The result of the host's function of this name. Raises its error."""
         texts: list[bytes] = []
-        given = encode_for_host([list(args), options], texts, context=self.context)
+        given = encode_for_host([list(args), options], texts, known=self.known)
         if excess := _surrogate_error(texts):
             raise ValueError(excess)
         sizes = [len(text) for text in texts]

@@ -1,4 +1,4 @@
-"""Answer the requests of a worker while its cell runs: calls of the host's functions, and reads of the context.
+"""Answer the requests of a worker while its cell runs: calls of the host's functions, and reads of its lazy texts.
 
 A request that may wait (a model call, storage) runs on a thread of its own; any other is answered at once.
 """
@@ -6,14 +6,16 @@ A request that may wait (a model call, storage) runs on a thread of its own; any
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rlm.context.protocol import ContextServer
 from rlm.errors import ChannelAbuse, LLMError
 from rlm.runners.channel import HEAD_BYTES, Channel, ChannelClosed, Message
 from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts
+
+if TYPE_CHECKING:
+    from monocontext.engine.remote.server import ReaderServer
 
 MOST_REQUESTS = 64
 """The most requests of a worker at once; an honest one has at most 32."""
@@ -29,12 +31,13 @@ class WorkerRequests:
     """Answers requests on threads of its own. For use by one thread of the host."""
 
     def __init__(
-        self, context: object, functions: Mapping[str, Callable[..., Any]], server: ContextServer | None
+        self, functions: Mapping[str, Callable[..., Any]], servers: Sequence[ReaderServer], known: Sequence[object]
     ) -> None:
-        """`functions`: all that a worker may call, by name."""
-        self.functions = dict(functions)
-        self._context = context
-        self._server = server
+        """`functions`: all that a worker may call, by name. `servers`: of its lazy texts. `known`: values of the host
+        that it may pass to a function."""
+        self._functions = dict(functions)
+        self._servers = servers
+        self._known = known
         self._lock = threading.Lock()
         self._count = self._bytes = 0
         self._failure: BaseException | None = None
@@ -51,27 +54,28 @@ class WorkerRequests:
         number = head.get("id")
         if type(number) is not int or not 0 < number < 1 << 62:
             raise ChannelAbuse("the worker sent a request without a number")
-        match head.get("op"):
-            case "context" if self._server:
-                is_ready = _is_ready(self._server, body)
-                answer = partial(_answer_context, channel, number, self._server, bytes(body))
+        match head:
+            case {"op": "read", "text": int(text)} if 0 <= text < len(self._servers):
+                server = self._servers[text]
+                is_ready = _is_ready(server, body)
+                answer = partial(_answer_read, channel, number, server, bytes(body))
                 if is_ready:
                     answer()
                     return
-            case "call":
+            case {"op": "call"}:
                 answer = partial(_answer_call, channel, number, *self._decode_call(head, body))
-            case op:
-                raise ChannelAbuse(f"the worker sent an unknown message: {str(op)[:50]!r}")
+            case _:
+                raise ChannelAbuse(f"the worker sent an unknown message: {str(head.get('op'))[:50]!r}")
         self._run_in_thread(answer, len(body))
 
     def _decode_call(
         self, head: dict[str, Any], body: memoryview
     ) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
-        given = decode_from_worker(head.get("given"), split_texts(head.get("texts"), body), self._context)
+        given = decode_from_worker(head.get("given"), split_texts(head.get("texts"), body), self._known)
         name = head.get("name")
         match given:
-            case [[*args], dict(options)] if isinstance(name, str) and name in self.functions:
-                return self.functions[name], args, options
+            case [[*args], dict(options)] if isinstance(name, str) and name in self._functions:
+                return self._functions[name], args, options
         raise ChannelAbuse(f"the worker called an unknown function: {str(name)[:50]!r}")
 
     def _run_in_thread(self, answer: Callable[[], None], size: int) -> None:
@@ -95,17 +99,17 @@ class WorkerRequests:
         threading.Thread(target=run, name="rlm-worker-call", daemon=True).start()
 
 
-def _is_ready(server: ContextServer, request: memoryview) -> bool:
+def _is_ready(server: ReaderServer, request: memoryview) -> bool:
     """Whether an answer takes no waiting. Raises ChannelAbuse for a request that no honest worker sends."""
     if len(request) > HEAD_BYTES:  # it is parsed as JSON, like the head of a message
-        raise ChannelAbuse(f"the worker sent a context request of {len(request):,} bytes: at most {HEAD_BYTES:,}")
+        raise ChannelAbuse(f"the worker sent a request for text of {len(request):,} bytes: at most {HEAD_BYTES:,}")
     try:
         return server.ready(bytes(request))
     except server.bad_request as exc:
         raise ChannelAbuse(f"the worker sent a bad request: {exc}") from None
 
 
-def _answer_context(channel: Channel, number: int, server: ContextServer, request: bytes) -> None:
+def _answer_read(channel: Channel, number: int, server: ReaderServer, request: bytes) -> None:
     try:
         head, body = dict[str, Any](), server.answer(request)
     except server.bad_request as exc:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rlm.context import protocol
+from rlm.context import lazy
 from rlm.context.excerpt import join_ends
 from rlm.runners.claims import Claim
 from rlm.trajectory.ranges import Range
@@ -103,7 +103,7 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
     """
     if not claims:
         return [], []
-    text = protocol.whole_text(context)
+    text = lazy.lazy_text(context)
     if text is None:
         return [], ["sources of a context that is no text are not checked: none is shown"]
     sources, notes = [], []
@@ -121,7 +121,7 @@ def places_of(context: object, handed: Sequence[Range]) -> list[Read]:
 
     Costs the GETs of the pages of documents and of frames that are no longer in the cache.
     """
-    text = protocol.whole_text(context)
+    text = lazy.lazy_text(context)
     places: list[Read] = []
     if text is None:
         return places
@@ -135,7 +135,7 @@ def places_of(context: object, handed: Sequence[Range]) -> list[Read]:
 
 def _by_document(text: Any, start: int, stop: int) -> Iterator[Range]:
     """A range, divided where documents begin and end."""
-    for edge in protocol.document_edges(text, start + 1, stop):
+    for edge in lazy.document_edges(text, start + 1, stop):
         yield start, edge
         start = edge
     if start < stop:
@@ -172,9 +172,9 @@ def _find_quote(text: Any, quote: str, read: Sequence[Range] | None) -> tuple[Ra
 
 
 def _place(text: Any, start: int, stop: int) -> Read:
-    first, last = protocol.line_of(text, start), protocol.line_of(text, stop - 1)
-    document = protocol.document_at(text, start)
-    before = (protocol.line_of(text, document[1]) or 1) - 1 if document else 0
+    first, last = lazy.line_of(text, start), lazy.line_of(text, stop - 1)
+    document = lazy.document_at(text, start)
+    before = (lazy.line_of(text, document[1]) or 1) - 1 if document else 0
     lines = None if first is None or last is None else (first - before, last - before)
     return Read(start, stop, lines, document[0] if document else None)
 
@@ -184,8 +184,8 @@ def _source(text: Any, place: Range) -> Source:
     whole, half, read = str(text[start:stop]), _SHOWN // 2, _place(text, start, stop)
     shown = whole if len(whole) <= _SHOWN else join_ends(whole[:half], whole[-half:], len(whole) - _SHOWN)
     return Source(
-        start, stop, read.lines, read.document, shown, protocol.generation(text),
-        hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest(), protocol.document_url(text, start),
+        start, stop, read.lines, read.document, shown, None if isinstance(text, str) else text.generation,
+        hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest(), lazy.document_url(text, start),
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import json
 import pickle
@@ -55,10 +54,9 @@ class TestRlms:
         assert f"{prompt}" == "(see the variable context)"
         assert len(pickle.loads(pickle.dumps(prompt))) == len(TEXT)
 
-    def test_a_local_environment_gets_the_names_and_the_pass(self, context: Monocontext) -> None:
+    def test_a_local_environment_gets_the_names(self, context: Monocontext) -> None:
         repl = LocalRepl(context)
         assert repl.names["context"] is repl.names["context_0"] is context
-        assert repl.execute_code is not LocalRepl.execute_code
         repl.execute_code("import re\nfound = re.findall('line 4.. ', context)")
         assert len(repl.names["found"]) == 100
         repl.execute_code(
@@ -72,12 +70,10 @@ class TestRlms:
         other.execute_code("same = isinstance(context, str)")
         assert other.names["same"] is False, "only the environment that was entered"
 
-    def test_ipython_gets_the_names_and_the_pass(self, context: Monocontext) -> None:
-        shell = Shell()
-        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": lambda: shell, rlms.NAME: context}
+    def test_ipython_gets_the_names(self, context: Monocontext) -> None:
+        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": None, rlms.NAME: context}
         exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
-        cell = ast.parse("import re\nsame = isinstance(context, str), len(re.findall('line 4.. ', context))")
-        exec(compile(shell.ast_transformers[0].visit(cell), "<cell>", "exec"), names)
+        exec("import re\nsame = isinstance(context, str), len(re.findall('line 4.. ', context))", names)
         assert names["same"] == (True, 100)
 
     def test_a_shared_builtins_is_left_alone(self, context: Monocontext) -> None:
@@ -92,10 +88,9 @@ class TestRlms:
         cell = "import textwrap\nseen = textwrap.dedent(context[:20]), context[:4] in 'line 0'"
         local = LocalRepl(context)
         local.execute_code(cell)
-        shell = Shell()
-        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": lambda: shell, rlms.NAME: context}
+        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": None, rlms.NAME: context}
         exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
-        exec(compile(shell.ast_transformers[0].visit(ast.parse(cell)), "<cell>", "exec"), names)
+        exec(cell, names)
         for seen in (local.names["seen"], names["seen"]):
             assert seen == (TEXT[:20], TEXT[:4] in "line 0")
             assert type(seen[0]) is str
@@ -116,11 +111,6 @@ class TestRlms:
     def test_a_name_that_cannot_be(self, context: Monocontext, name: str) -> None:
         with pytest.raises(ValueError, match="identifier"):
             rlms.arguments(context, name)
-
-
-class Shell:
-    def __init__(self) -> None:
-        self.ast_transformers: list[Any] = []
 
 
 class LocalRepl:

@@ -9,11 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext.engine.fetch.cache import Cache
-from monocontext.engine.frame import SHORT_SLICES
-from monocontext.engine.remote.frame_cache import FrameCache
 
 from .counted import counted
-from .test_frametext import frame_of
 
 SCRIPTS = {
     "ASCII": "plain words in a line\n",
@@ -88,19 +85,3 @@ def test_a_cache_without_room_keeps_frames_and_asks_for_nothing_again() -> None:
         assert subject.context[at : at + 30] == text[at : at + 30]
     assert not subject.gets
     assert subject.context._reader.cache.used_bytes <= 15_000
-
-
-def test_a_served_text_keeps_them_as_well() -> None:
-    frames = [frame_of("漢字\n" * 100)]
-    shelf = FrameCache(10_000)
-    shelf.put(frames[0])
-    for _ in range(SHORT_SLICES):
-        assert frames[0].decoded is None
-        assert frames[0].slice(1, 3) == "字\n"
-        shelf.keep_decoded(frames[0])
-    assert frames[0].decoded == "漢字\n" * 100
-    other = frame_of("x" * 9000)
-    other.frame = other.frame._replace(start=300, number=4, start_newline=100)
-    shelf.put(other)
-    assert frames[0].decoded is None
-    assert shelf.with_newline(99) is None, "the frame had to go as well" if shelf.at(0) is None else "is there"

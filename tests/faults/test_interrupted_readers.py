@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from monocontext import Monocontext, publish
+from monocontext.engine.remote import ServedReader
 from monocontext.engine.remote.frame_cache import FrameCache
 from monocontext.stores import open_store
 from monocontext.stores.disk.block_file import TEMPORARY
@@ -108,7 +109,7 @@ def served(threads: bool, folder: Path) -> Iterator[Any]:
     name = f"interrupted-{time.time_ns()}"
     publish(TEXT, f"memory://{name}", codec="raw", frame_bytes=4_000)
     with Monocontext.open(f"memory://{name}", threads=threads) as context:
-        text = served_text(context.serve().answer)
+        text = served_text(ServedReader(context.serve().answer))
         text._reader._cache = FrameCache(30_000)
         yield text
     forget(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
 import threading
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from monocontext.text import lazy_kinds
 from rlm import RLM, Completion, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
@@ -22,14 +22,16 @@ from rlm.runners.confine import bubblewrap
 from rlm.runners.local import LocalRunner
 
 
-class LazyText:
-    """A duck-typed lazy context: counts what is read of it, and refuses to become a str."""
+class LazyText(lazy_kinds.LazyContext, lazy_kinds.LazyText):
+    """A lazy context: counts what is read of it, and refuses to become a str."""
 
     url = "memory://double"
+    is_large = True
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.stats = SimpleNamespace(gets=1, bytes_fetched=100, hits=0, wait_seconds=0.5)
+        ahead = SimpleNamespace(gets=0, bytes_fetched=0)
+        self.stats: Any = SimpleNamespace(gets=1, bytes_fetched=100, hits=0, wait_seconds=0.5, prefetch=ahead)
         self.events: list[str] = []
         self.hinted = ""
 
@@ -68,24 +70,17 @@ class LazyText:
         self.hinted += delta
 
     def repl_namespace(self) -> Any:
-        lazy = self
+        is_text = lambda value: value is self or type(value) is str  # noqa: E731 - a name for the namespace
+        return SimpleNamespace(names={"magic": 7, "open": lambda *args: "shimmed open", "is_text": is_text})
 
-        class NamespacePatch:
-            def __init__(self) -> None:
-                is_text = lambda value: value is lazy or type(value) is str  # noqa: E731 - a name for the namespace
-                self.names = {"magic": 7, "open": lambda *args: "shimmed open", "is_text": is_text}
+    def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        return 0, []
 
-            def transform(self, tree: ast.Module) -> ast.Module:
-                class IsText(ast.NodeTransformer):
-                    def visit_Call(self, node: ast.Call) -> ast.AST:
-                        self.generic_visit(node)
-                        if isinstance(node.func, ast.Name) and node.func.id == "isinstance":
-                            return ast.Call(ast.Name("is_text", ast.Load()), [node.args[0]], [])
-                        return node
+    def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        return 0, []
 
-                return IsText().visit(tree)
-
-        return NamespacePatch()
+    def outline(self) -> str:
+        return ""
 
 
 @pytest.fixture(scope="session", autouse=True)

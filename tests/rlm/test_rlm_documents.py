@@ -118,22 +118,16 @@ def test_printing_shows_the_beginning(store: MemoryStore) -> None:
     assert done.trajectory[2]["code_blocks"][0]["result"]["stdout"] == f"{TEXTS[:2]}\n"
 
 
-def test_a_served_part_tells_no_names(store: MemoryStore) -> None:
+def test_a_served_text_tells_its_names(store: MemoryStore) -> None:
+    from monocontext.engine.remote import ServedReader
     from monocontext.engine.remote.wire import BadRequest, request
     from monocontext.text import served_text
 
     with Monocontext.open(store) as context:
-        part = context.view(0, 100)
-        served = part.serve()
-        with pytest.raises(BadRequest):
-            served.answer(request("document_page", page=0))
-        with pytest.raises(BadRequest):
-            served.answer(request("document_named", name="dir/0000.txt"))
-        assert served_text(served.answer)._reader.documents.count == 0  # type: ignore[union-attr]
-        whole = served_text(context.serve().answer)
-        assert dict(whole.documents).keys() == GIVEN.keys()
-        for bad in (-1, 10, "0", None):
+        server = context.serve()
+        assert dict(served_text(ServedReader(server.answer)).documents).keys() == GIVEN.keys()
+        with pytest.raises(ValueError, match="a part of one"):
+            served_text(ServedReader(context.view(0, 100).serve().answer)).documents  # noqa: B018
+        for bad in ({"page": -1}, {"page": 10}, {"page": "0"}, {"page": None}, {"name": 5}):
             with pytest.raises(BadRequest):
-                context.serve().answer(request("document_page", page=bad))
-        with pytest.raises(BadRequest):
-            context.serve().answer(request("document_named", name=5))
+                server.answer(request("documents", **bad))

@@ -9,15 +9,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from monocontext.engine.stats import Stats
+from monocontext.text import lazy_kinds
 from rlm import RLM, LLMError, RLMError, ScriptedLM, Step, TrajectoryError
 from rlm.models.lm import estimate_tokens
 from rlm.prompts.compaction import NOTE, compact
 from rlm.prompts.examples import conversation
-from rlm.runners.tools import split_by_place
 
 
 def repl(code: str) -> str:
@@ -243,17 +245,6 @@ def test_a_tool_whose_name_cannot_be_is_refused_at_once(name: str) -> None:
         RLM(lm=ScriptedLM([]), custom_tools={name: len})
 
 
-def test_tools_for_a_runner_elsewhere_are_functions_here_and_plain_values_there(runner_of: Any) -> None:
-    functions, code = split_by_place({"shout": str.upper, "limit": 7, "pairs": [1, "a'\\n"]}, "subprocess")
-    assert list(functions) == ["shout"]
-    runner = runner_of(functions=functions)
-    runner.run(code)
-    assert runner.run("(shout('a'), limit, pairs)").stdout == f"('A', 7, {[1, chr(97) + chr(39) + chr(92) + 'n']!r})\n"
-    assert split_by_place({"any": object}, "local")[1] == ""
-    with pytest.raises(ValueError, match="is a set, which is not JSON data, so runner 'subprocess' cannot receive it"):
-        split_by_place({"some": {1}}, "subprocess")
-
-
 def test_a_tool_that_raises_is_a_traceback_for_the_model() -> None:
     def broken() -> None:
         raise KeyError("what")
@@ -266,16 +257,32 @@ def test_a_tool_that_raises_is_a_traceback_for_the_model() -> None:
 # --- waiting --------------------------------------------------------------------------------------
 
 
-class Thinking:
+class Thinking(lazy_kinds.LazyContext, lazy_kinds.LazyText):
     """A context that notes who waits."""
 
+    is_large = False
+    url = ""
+    lines = ("abc",)
+
     def __init__(self) -> None:
+        self.stats: Any = Stats()
         self.depth = 0
         self.most = 0
         self.lock = threading.Lock()
 
     def __len__(self) -> int:
         return 3
+
+    def hint(self, delta: str) -> None:
+        """Nothing to read ahead."""
+
+    def repl_namespace(self) -> Any:
+        return SimpleNamespace(names={})
+
+    def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        return 0, []
+
+    handed_since = reads_since
 
     @contextmanager
     def thinking(self) -> Iterator[None]:

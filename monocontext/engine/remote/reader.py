@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,27 +23,23 @@ from monocontext.format.documents import DocumentPage
 from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame
 
-CACHE_BYTES = 64 << 20
+_CACHE_BYTES = 64 << 20
 """Memory for frames in the worker; the host has the main cache."""
-FIRST_BATCH_BYTES = 256 << 10
-"""The text that a pass requests at first, since its caller may stop early."""
-MAX_BATCH_BYTES = 4 << 20
-"""A pass begins with about a frame a message, and doubles that up to this: most `find`s of a model end early."""
-SMALL_READ = 64 << 10
+_FIRST_BYTES = 256 << 10
+"""The text that a pass requests at first, since its caller may stop early; each further batch is twice as large."""
+_SMALL_READ = 64 << 10
 """A first read of at most this many characters is requested alone; the second near it requests the whole frame."""
-NEIGHBOURHOOD = 1 << 18
+_NEIGHBOURHOOD = 1 << 18
 """Two reads of as many characters of the text are near each other."""
-NEIGHBOURHOODS = 4096
+_MOST_NEIGHBOURHOODS = 4096
 """The most neighbourhoods whose first read is remembered."""
-MOST_CACHED_CANDIDATES = 4096
+_MOST_CACHED_CANDIDATES = 4096
 """The most candidates that are looked for in the cache."""
-RUNS_AT_ONCE = 10_000
+_RUNS_AT_ONCE = 10_000
 """The most runs of candidates in one request."""
-REPORTED_AT_ONCE = 1_000
-"""The most ranges of reads in one request."""
-MOST_RECORDS = 10_000
+_MOST_RECORDS = 10_000
 """The most records of frames that are kept."""
-DOCUMENT_PAGES = 32
+_DOCUMENT_PAGES = 32
 """The most pages of documents that are kept: some 20 MB."""
 
 Ask = Callable[[bytes], bytes | memoryview]
@@ -57,43 +52,29 @@ class ServedReader:
     Methods cost the GETs of the host's reader, and a message unless the answer is cached here.
     """
 
-    def __init__(self, ask: Ask, *, cache_bytes: int = CACHE_BYTES):
+    def __init__(self, ask: Ask, *, cache_bytes: int = _CACHE_BYTES):
         self._send = ask
         self._cache = FrameCache(cache_bytes)
         self._touched: OrderedDict[int, None] = OrderedDict()
-        self._records: OrderedDict[int, Frame] = OrderedDict()
+        self._records: LRUCache[int, Frame] = LRUCache(_MOST_RECORDS)
         self._search = SearchStats()
-        self._reported_search = (0, 0)
+        self._reported_search = SearchStats()
         self._real: deque[int] = deque()
-        """Sizes of texts that became a real `str`, for the next request."""
+        """Sizes of texts that became a real `str`, for the next report."""
         self._ended: deque[int] = deque()
         """Passes that were given up, for the next request."""
         self.is_closed = False
         self.log = ReadLog()
         """The log of reads by code here; the host, which sees only whole frames, receives it after each cell."""
-        self._reported: int | None = self.log.since(None)[0]
         self.handed = PieceLog()
         """The log of the pieces that code received here; the host receives it after each cell."""
-        self._reported_handed: int | None = self.handed.since(None)[0]
-        described, _ = self._ask("open")
-        self.described: dict[str, Any] = described
+        self._marks = self.log.since(None)[0], self.handed.since(None)[0]
+        self.described: dict[str, Any] = self._ask("open")[0]
         """The host's description of the text: its place in the source, its limit."""
-        self.url: str = described["url"]
-        self.generation: int = described["generation"]
-        self.characters: int = described["characters"]
-        self.final_newline: bool | None = described["final_newline"]
-
-    @property
-    def stats(self) -> Stats:
-        """The host's counts (a message)."""
-        fields, _ = self._ask("stats")
-        search, prefetch = SearchStats(**fields.pop("search")), PrefetchStats(**fields.pop("prefetch"))
-        real = RealStats(**fields.pop("real"))
-        return Stats(**fields, search=search, prefetch=prefetch, real=real)
-
-    def made_real(self, size_bytes: int) -> None:
-        """Count a text that became a real `str`, because a function does not support lazy texts."""
-        self._real.append(size_bytes)
+        self.url: str = self.described["url"]
+        self.generation: int = self.described["generation"]
+        self.characters: int = self.described["characters"]
+        self.final_newline: bool | None = self.described["final_newline"]
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -102,14 +83,11 @@ class ServedReader:
         if stop <= start:
             return ""
         texts = self._cache.covering(start, stop)
-        if texts is None and stop - start <= SMALL_READ:
+        if texts is None and stop - start <= _SMALL_READ:
             self.log.add(start, stop)
-            _, body = self._ask("read", start=start, stop=stop)
-            return str(body, "utf-8")
+            return str(self._ask("read", what="text", start=start, stop=stop)[1], "utf-8")
         if texts:
             self.log.add(start, stop)
-            for text in texts:
-                self._cache.keep_decoded(text)
         return "".join(text.part(start, stop) for text in texts or self.frames(start, stop, eager=True))
 
     def within(self, start: int, stop: int) -> FrameText | None:
@@ -118,16 +96,14 @@ class ServedReader:
         self.log.add(start, stop)
         text = self._cache.at(start)
         if text is None:
-            place = start // NEIGHBOURHOOD
-            if place not in self._touched and stop - start <= SMALL_READ:
+            place = start // _NEIGHBOURHOOD
+            if place not in self._touched and stop - start <= _SMALL_READ:
                 self._touched[place] = None
-                if len(self._touched) > NEIGHBOURHOODS:
+                if len(self._touched) > _MOST_NEIGHBOURHOODS:
                     self._touched.popitem(last=False)
                 return None
-            text = _texts_of(*self._ask("frame", character=start))[0]
-            self._cache.put(text)
-        elif text.decoding_work:
-            self._cache.keep_decoded(text)
+            (text,) = self._texts_of(*self._ask("read", what="frame", start=start, stop=start + 1))
+            self._cache.put([text])
         return text if stop <= text.frame.stop else None
 
     def peek(self, character: int) -> FrameText | None:
@@ -147,8 +123,6 @@ class ServedReader:
         """The frames that hold characters [start, stop), in order or backwards; with `only`, the candidates among them.
         `eager`: the caller takes all of them. `needles`: not None for a search, which the caller does itself."""
         self._check_open()
-        if stop <= start:
-            return
         for text in self._frames(start, stop, reverse, eager, only, needles is not None):
             self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
             yield text
@@ -156,57 +130,45 @@ class ServedReader:
     def _frames(
         self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates | None, search: bool
     ) -> Iterator[FrameText]:
-        if only is None:
-            cached = self._cache.covering(start, stop)
-            if cached is not None:
-                yield from reversed(cached) if reverse else cached
-            else:
-                yield from self._stream(start, stop, reverse, eager, None, search)
-            return
-        groups = [only.runs[i : i + RUNS_AT_ONCE] for i in range(0, len(only.runs), RUNS_AT_ONCE)]
+        groups: list[list[tuple[int, int]] | None] = [None]
+        if only is not None:
+            groups = [*(only.runs[i : i + _RUNS_AT_ONCE] for i in range(0, len(only.runs), _RUNS_AT_ONCE))]
         for runs in reversed(groups) if reverse else groups:
-            cached = self._cached_texts(runs)
-            if cached is None:
-                yield from self._stream(start, stop, reverse, eager, runs)
+            texts = self._cache.covering(start, stop) if runs is None else self._cached_texts(runs, start, stop)
+            if texts is None:
+                yield from self._pass(start, stop, reverse, eager, runs, search or runs is not None)
             else:
-                chosen = [text for text in cached if text.frame.stop > start and text.frame.start < stop]
-                yield from reversed(chosen) if reverse else chosen
+                yield from reversed(texts) if reverse else texts
 
-    def _cached_texts(self, runs: list[tuple[int, int]]) -> list[FrameText] | None:
-        """The frames of these runs, if all of them are in memory."""
-        if sum(stop - start for start, stop in runs) > MOST_CACHED_CANDIDATES:
+    def _cached_texts(self, runs: list[tuple[int, int]], start: int, stop: int) -> list[FrameText] | None:
+        """The frames of these runs that hold characters [start, stop), if all of them are in memory."""
+        if sum(end - first for first, end in runs) > _MOST_CACHED_CANDIDATES:
             return None
-        return self._cache.by_number([number for start, stop in runs for number in range(start, stop)])
+        texts = self._cache.by_number([number for first, end in runs for number in range(first, end)])
+        return texts and [text for text in texts if text.frame.stop > start and text.frame.start < stop]
 
-    def _stream(
-        self, start: int, stop: int, reverse: bool, eager: bool, runs: list[tuple[int, int]] | None, search: bool = True
+    def _pass(
+        self, start: int, stop: int, reverse: bool, eager: bool, runs: list[tuple[int, int]] | None, search: bool
     ) -> Iterator[FrameText]:
         """The frames of characters [start, stop), of these runs if any, in growing batches from the host."""
-        what = {"reverse": reverse, "eager": eager, "search": search, "runs": runs}
-        size = MAX_BATCH_BYTES if eager else FIRST_BATCH_BYTES
+        size_bytes = wire.MAX_BATCH_BYTES if eager else _FIRST_BYTES
         kept_bytes, number = 0, None
         try:
             while start < stop:
-                if number is None:
-                    header, body = self._ask("pass", start=start, stop=stop, bytes=size, **what)
-                else:
-                    header, body = self._ask("next", **{"pass": number}, bytes=size)
-                    if header.get("gone"):  # the host ended it to make room: begin another pass here
-                        number = None
-                        continue
-                number = header["pass"]
-                for text in _texts_of(header, body):
-                    kept_bytes += text.size_bytes
-                    if kept_bytes <= self._cache.capacity_bytes // 2:  # a longer pass would evict all other frames
-                        self._cache.put(text)
-                    if reverse:
-                        stop = text.frame.start
-                    else:
-                        start = text.frame.stop
+                header, body = self._ask(
+                    "read", what="pass", start=start, stop=stop, bytes=size_bytes, reverse=reverse, eager=eager,
+                    search=search, runs=runs, number=number, ended=self._take(self._ended),
+                )  # fmt: skip
+                number, texts = header["number"], self._texts_of(header, body)
+                kept_bytes += sum(text.size_bytes for text in texts)
+                if kept_bytes <= self._cache.capacity_bytes // 2:  # a longer pass would evict all other frames
+                    self._cache.put(texts)
+                for text in texts:
+                    start, stop = (start, text.frame.start) if reverse else (text.frame.stop, stop)
                     yield text
                 if number is None:
                     return
-                size = min(2 * size, MAX_BATCH_BYTES)
+                size_bytes = min(2 * size_bytes, wire.MAX_BATCH_BYTES)
         finally:
             if number is not None:  # the collector may run this anywhere, even while a message is being written
                 self._ended.append(number)
@@ -215,90 +177,53 @@ class ServedReader:
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         """The frames in which a match that starts in [start, stop) may begin; None: in any."""
-        if stop <= start or (row := _row(query)) is None:
-            return None
-        return self._parse_candidates(
-            *self._ask("candidates", need=row, start=start, stop=stop, within_line=within_line)
-        )
+        return self._narrow("candidates", start, stop, query, within_line=within_line)
 
     def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
         """Like `candidates`, also if most frames are candidates; None if no filter can tell."""
-        if stop <= start or (row := _row(query)) is None:
-            return None
-        return self._parse_candidates(*self._ask("holding", need=row, start=start, stop=stop))
-
-    def frequency(self, query: Query) -> tuple[int, int] | None:
-        """The number of frames, and the number in which a match may begin; None if no filter can tell."""
-        if (row := _row(query)) is None:
-            return None
-        found = self._ask("frequency", need=row)[0]["value"]
-        return (int(found[0]), int(found[1])) if found else None
+        return self._narrow("holding", start, stop, query)
 
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
         """The frames of characters [start, stop) that lack a flag; None if they are many."""
         if stop <= start:
             return Candidates([], start, stop, self.frame, self.locate, SearchStats())
-        return self._parse_candidates(*self._ask("lacking", flag=flag, start=start, stop=stop))
+        return self._candidates_of(*self._ask("candidates", what="lacking", flag=flag, start=start, stop=stop))
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether every frame of characters [start, stop) has a flag."""
-        return stop <= start or bool(self._ask("all_have", flag=flag, start=start, stop=stop)[0]["value"])
+        lacking = self.frames_without(flag, start, stop)
+        return lacking is not None and not lacking.runs
 
-    def _parse_candidates(self, header: dict[str, Any], body: memoryview) -> Candidates | None:
+    def frequency(self, query: Query) -> tuple[int, int] | None:
+        """The number of frames, and the number in which a match may begin; None if no filter can tell."""
+        if (row := _row(query)) is None:
+            return None
+        counts = self._ask("candidates", what="frequency", query=row)[0]["value"]
+        return (int(counts[0]), int(counts[1])) if counts else None
+
+    def _narrow(self, what: str, start: int, stop: int, query: Query | None, **fields: Any) -> Candidates | None:
+        if stop <= start or (row := _row(query)) is None:
+            return None
+        return self._candidates_of(*self._ask("candidates", what=what, query=row, start=start, stop=stop, **fields))
+
+    def _candidates_of(self, header: dict[str, Any], body: memoryview) -> Candidates | None:
         if not header["some"]:
             return None
         ends = array("Q", body.tobytes())
         runs = list(zip(ends[::2], ends[1::2], strict=True))
         return Candidates(runs, header["start"], header["stop"], self.frame, self.locate, self._search)
 
+    # -- frames and lines ------------------------------------------------------------------------------------------
+
     def frame(self, number: int) -> Frame:
         """The record of a frame by its number."""
-        found = self._records.get(number)
-        if found is None:
-            found = self._keep(wire.frame_of(self._ask("record", frame=number)[0]["frame"]))
-        return found
+        record = self._records.get(number)
+        return record or self._keep(wire.frame_of(self._locate("frame", number)))
 
     def locate(self, character: int) -> Frame:
         """The record of the frame that holds a character."""
         text = self._cache.at(character)
-        if text is not None:
-            return text.frame
-        return self._keep(wire.frame_of(self._ask("locate", character=character)[0]["frame"]))
-
-    def _keep(self, frame: Frame) -> Frame:
-        self._records[frame.number] = frame
-        if len(self._records) > MOST_RECORDS:
-            self._records.popitem(last=False)
-        return frame
-
-    # -- documents -------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def documents(self) -> DocumentTable:
-        """The documents of the text (a message); their pages are requested when they are needed."""
-        found, _ = self._ask("documents")
-        refs = [wire.page_of(row) for row in found["pages"]]
-        pages: LRUCache[int, DocumentPage] = LRUCache(DOCUMENT_PAGES)
-
-        def load_pages(numbers: Sequence[int]) -> list[DocumentPage]:
-            loaded = []
-            for number in numbers:
-                page = pages.get(number)
-                if page is None:
-                    _, body = self._ask("document_page", page=number)
-                    page = pages[number] = DocumentPage(bytes(body), refs[number], refs[number - 1] if number else None)
-                loaded.append(page)
-            return loaded
-
-        def find(name: str) -> int | None:
-            number: int | None = self._ask("document_named", name=name)[0]["number"] if refs else None
-            return number
-
-        return DocumentTable(
-            refs, load_pages, find, name_count=found.get("names", 0), first_duplicate=found.get("doubled")
-        )
-
-    # -- lines -----------------------------------------------------------------------------------------------------
+        return self._keep(wire.frame_of(self._locate("character", character))) if text is None else text.frame
 
     def line_start(self, line: int) -> int:
         r"""First character after `line` newlines; the text's length when there are fewer."""
@@ -307,7 +232,7 @@ class ServedReader:
         text = self.cached_newline(line - 1)
         if text is not None:
             return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
-        return int(self._ask("line_start", line=line)[0]["value"])
+        return int(self._locate("line", line))
 
     def cached_newline(self, newline: int) -> FrameText | None:
         r"""The frame that holds the `\n` with this number (from 0) if it is in memory, else None."""
@@ -321,22 +246,66 @@ class ServedReader:
         if text is not None:
             frame = text.frame
             return frame.start_newline + text.newlines_before(text.to_byte(character - frame.start))
-        return int(self._ask("line_of", character=character)[0]["value"])
+        return int(self._locate("newlines", character))
 
-    # -- cells -----------------------------------------------------------------------------------------------------
+    def _locate(self, what: str, number: int) -> Any:
+        return self._ask("locate", what=what, number=number)[0]["value"]
 
-    def block(self, tree: ast.Module, known: Mapping[str, object]) -> None:
-        """Do nothing before a cell runs: the host has already predicted its reads from the reply."""
+    def _keep(self, frame: Frame) -> Frame:
+        self._records[frame.number] = frame
+        return frame
 
-    def ran(self, known: Mapping[str, object]) -> None:
-        """Report to the host after a cell: the ranges that were read, and the pieces that code received (1 message for
-        each 1,000 ranges, and 1 for pieces)."""
-        self._reported, ranges = self.log.since(self._reported)
-        for i in range(0, len(ranges), REPORTED_AT_ONCE):
-            self._ask("looked", ranges=ranges[i : i + REPORTED_AT_ONCE])
-        self._reported_handed, pieces = self.handed.since(self._reported_handed)
-        if pieces:
-            self._ask("handed", ranges=pieces)
+    # -- documents -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def documents(self) -> DocumentTable:
+        """The documents of the text (a message); their pages are requested when they are needed."""
+        header, _ = self._ask("documents")
+        refs = [wire.page_of(row) for row in header["pages"]]
+        pages: LRUCache[int, DocumentPage] = LRUCache(_DOCUMENT_PAGES)
+
+        def load_pages(numbers: Sequence[int]) -> list[DocumentPage]:
+            loaded = []
+            for number in numbers:
+                page = pages.get(number)
+                if page is None:
+                    _, body = self._ask("documents", page=number)
+                    page = pages[number] = DocumentPage(bytes(body), refs[number], refs[number - 1] if number else None)
+                loaded.append(page)
+            return loaded
+
+        def find(name: str) -> int | None:
+            number: int | None = self._ask("documents", name=name)[0]["number"] if refs else None
+            return number
+
+        return DocumentTable(
+            refs, load_pages, find, name_count=header["names"], first_duplicate=header["first_duplicate"]
+        )
+
+    # -- counts ----------------------------------------------------------------------------------------------------
+
+    @property
+    def stats(self) -> Stats:
+        """The host's counts (a message)."""
+        return self.report()
+
+    def report(self) -> Stats:
+        """Tell the host what was read and received here since the last report, and get its counts (a message)."""
+        (mark, ranges), (handed_mark, pieces) = self.log.since(self._marks[0]), self.handed.since(self._marks[1])
+        self._marks = mark, handed_mark
+        search, before = self._search, self._reported_search
+        self._reported_search = SearchStats(looked_at=search.looked_at, hits=search.hits)
+        fields, _ = self._ask(
+            "report", read=ranges, handed=pieces, real=self._take(self._real),
+            looked_at=self._reported_search.looked_at - before.looked_at, hits=self._reported_search.hits - before.hits,
+            ended=self._take(self._ended),
+        )  # fmt: skip
+        parts = {"search": SearchStats, "prefetch": PrefetchStats, "real": RealStats}
+        return Stats(**fields | {name: kind(**fields[name]) for name, kind in parts.items()})
+
+    def made_real(self, size_bytes: int) -> None:
+        """Count a text that became a real `str`, because a function does not support lazy texts."""
+        self._real.append(size_bytes)
 
     # -- lifetime --------------------------------------------------------------------------------------------------
 
@@ -352,39 +321,28 @@ class ServedReader:
         if self.is_closed:
             raise errors.ContextClosed(f"{self.url or 'this context'} is closed")
 
-    def _ask(self, op: str, **fields: Any) -> tuple[dict[str, Any], memoryview]:
-        """Send a request, with reports that wait for one; return header and body of the answer, or raise its error."""
+    def _ask(self, verb: str, **fields: Any) -> tuple[dict[str, Any], memoryview]:
+        """Send a request; return header and body of the answer, or raise its error."""
         self._check_open()
-        search = self._search
-        if (search.looked_at, search.hits) != self._reported_search:
-            looked_at, hits = self._reported_search
-            self._reported_search = (search.looked_at, search.hits)
-            fields |= {"looked_at": self._reported_search[0] - looked_at, "hits": self._reported_search[1] - hits}
-        if self._ended:
-            fields["ended"] = [self._ended.popleft() for _ in range(min(len(self._ended), 100))]
-        if self._real:
-            fields["real"] = [self._real.popleft() for _ in range(min(len(self._real), 100))]
-        header, body = wire.split_answer(self._send(wire.request(op, **fields)))
+        header, body = wire.split_answer(self._send(wire.request(verb, **fields)))
         if "error" in header:
-            raise _make_error(header["error"], header["message"])
+            raise getattr(errors, header["error"], errors.StoreFailure)(header["message"])
         return header, body
 
+    @staticmethod
+    def _take(waiting: deque[int]) -> list[int]:
+        """The first of some numbers that wait to be sent."""
+        return [waiting.popleft() for _ in range(min(len(waiting), wire.MAX_NUMBERS))]
 
-def _texts_of(header: dict[str, Any], body: memoryview) -> list[FrameText]:
-    """The frames in an answer."""
-    texts, at = [], 0
-    for row in header["frames"]:
-        frame = wire.frame_of(row)
-        texts.append(FrameText(frame, bytes(body[at : at + frame.bytes])))
-        at += frame.bytes
-    return texts
-
-
-def _make_error(name: str, message: str) -> errors.MonocontextError:
-    kind = getattr(errors, name, None)
-    if isinstance(kind, type) and issubclass(kind, errors.MonocontextError):
-        return kind(message)
-    return errors.StoreFailure(f"{name}: {message}")
+    @staticmethod
+    def _texts_of(header: dict[str, Any], body: memoryview) -> list[FrameText]:
+        """The frames in an answer."""
+        texts, offset = [], 0
+        for row in header["frames"]:
+            frame = wire.frame_of(row)
+            texts.append(FrameText(frame, bytes(body[offset : offset + frame.bytes])))
+            offset += frame.bytes
+        return texts
 
 
 def _row(query: Query | None) -> Any:

@@ -1,8 +1,8 @@
 """Answer, in the host, a worker's requests for one text and no other.
 
-The worker is not trusted. It may ask for the text that it was given (frames are cut to it), for counts of the frames
-around it, and for statistics. Requests are bounded, and each field is checked. There is no request for keys, addresses
-or other objects.
+The worker is not trusted. It may read the stored text that it was given, all of it, also where it was given a part or a
+text derived from it; and search filters, names of documents and statistics of that text. Requests are bounded, and each
+field is checked. There is no request for keys, addresses or other objects.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 from monocontext.engine.candidates import Candidates
@@ -22,23 +23,23 @@ from monocontext.engine.remote import wire
 from monocontext.engine.remote.wire import BadRequest
 from monocontext.engine.stats import SearchStats
 from monocontext.errors import MonocontextError
-from monocontext.format.index import ENDS_LINE
 
-MAX_BATCH_BYTES = 4 << 20
-"""The most text in one answer. Larger ones are no faster, and delay the answers to other threads."""
-MAX_READ = 1 << 20
-"""The most characters of one read."""
-MAX_PASSES = 64
+_MAX_READ = 1 << 20
+"""The most characters of one read of text alone."""
+_MAX_PASSES = 64
 """The most passes under way. One more ends the least recently used one, whose worker then begins another at the same
 place."""
-MAX_LOOKED = 1_000
+_MAX_RANGES = 20_000
 """The most ranges in one report of reads."""
 _LARGEST = 1 << 62
 """The largest number in a request."""
 
 
 class ReaderServer:
-    """Answers for characters [start, stop) of a reader. Safe for use by many threads."""
+    """Answers for a reader. Safe for use by many threads."""
+
+    bad_request = BadRequest
+    """The error for a request that no honest worker sends."""
 
     def __init__(
         self,
@@ -49,8 +50,8 @@ class ReaderServer:
         limit: int,
         steps: tuple[tuple[str, list[Any]], ...] = (),
     ):
-        """`limit`: the most characters of one real `str`. `steps`: the methods, with arguments, by which the worker
-        derives its text from the served one."""
+        """`start`, `stop`: the characters that are the worker's text. `limit`: the most characters of one real `str`.
+        `steps`: the methods, with arguments, by which the worker derives its text from them."""
         self._reader = reader
         self._start, self._stop = start, stop
         self._limit = limit
@@ -63,13 +64,6 @@ class ReaderServer:
         """A server of the same characters, for the text that these methods derive."""
         return ReaderServer(self._reader, self._start, self._stop, limit=self._limit, steps=steps)
 
-    entry = "monocontext.text:served_text"
-    """The function with which the worker makes the text, as `module:name`."""
-    modules = ("monocontext.text.namespace.kit", "monocontext.text.namespace.printing", "monocontext.engine.remote")
-    """Modules that the worker imports for the text."""
-    bad_request = BadRequest
-    """The error for a request that no honest worker sends."""
-
     def answer(self, request: bytes) -> bytes:
         """The answer to one request; may wait for storage.
 
@@ -77,285 +71,186 @@ class ReaderServer:
         raises unchanged.
         """
         fields = wire.parse(request)
-        ask = _OPERATIONS.get(fields["op"])
-        if ask is None:
-            raise BadRequest(f"unknown operation {fields['op'][:50]!r}")
-        self._count_search(fields)
-        self._end(fields.get("ended", []))
-        self._count_real(fields.get("real", []))
+        verb = _VERBS.get(fields["verb"])
+        if verb is None:
+            raise BadRequest(f"unknown verb {fields['verb'][:50]!r}")
+        self._end(wire.numbers(fields, "ended"))
         try:
-            return ask(self, fields)
+            return verb(self, fields)
         except MonocontextError as error:
             return wire.answer({"error": type(error).__name__, "message": str(error)})
 
     def ready(self, request: bytes) -> bool:
         """Whether a request can be answered without waiting for storage."""
         fields = wire.parse(request)
-        match fields["op"]:
-            case "open" | "stats" | "looked" | "handed":
+        match fields:
+            case {"verb": "open" | "report"}:
                 return True
-            case "read":
-                start, stop = self._range(fields, MAX_READ)
+            case {"verb": "read", "what": "text" | "frame"}:
+                start, stop = self._range(fields, _MAX_READ)
                 return self._reader.ends.within(start, stop) is not None or self._reader.is_in_memory(start, stop)
-            case "frame":
-                at = self._character(fields)
-                return self._reader.is_in_memory(at, at + 1)
         return False
 
     def close(self) -> None:
         """End all passes. The reader stays as it is."""
-        with self._lock:
-            passes, self._passes = self._passes, OrderedDict()
-        for one in passes.values():
-            one.close()
+        self._end(list(self._passes))
 
-    # -- operations: the text --------------------------------------------------------------------------------------
+    # -- the verbs -------------------------------------------------------------------------------------------------
 
     def _open(self, fields: dict[str, Any]) -> bytes:
+        """The description of the text."""
         reader = self._reader
         return wire.answer(
             {
-                "url": reader.url,
-                "generation": reader.generation,
-                "characters": reader.characters,
-                "final_newline": reader.final_newline,
-                "start": self._start,
-                "stop": self._stop,
-                "limit": self._limit,
+                "url": reader.url, "generation": reader.generation, "characters": reader.characters,
+                "final_newline": reader.final_newline, "start": self._start, "stop": self._stop, "limit": self._limit,
                 "steps": self.steps,
             }
-        )
-
-    def _stats(self, fields: dict[str, Any]) -> bytes:
-        return wire.answer(asdict(self._reader.stats) | {"credentials_source": ""})  # a path of the host's
+        )  # fmt: skip
 
     def _read(self, fields: dict[str, Any]) -> bytes:
-        start, stop = self._range(fields, MAX_READ)
-        return wire.answer({}, self._pieces(start, stop))
+        """Some characters, the frame that holds one, or the next frames of a pass."""
+        match fields.get("what"):
+            case "text":
+                start, stop = self._range(fields, _MAX_READ)
+                text = self._reader.within(start, stop) if start < stop else None
+                if text is None:
+                    return wire.answer({}, [self._reader.read(start, stop).encode()])
+                first = text.frame.start
+                return wire.answer({}, [text.slice(start - first, stop - first).encode()])
+            case "frame":
+                start, _ = self._range(fields, _MAX_READ)
+                if start == self._reader.characters:
+                    raise BadRequest("no frame begins at the end of the text")
+                text = self._reader.frame_within(start, start + 1)
+                assert text is not None  # a frame holds each character
+                return _batch([text], None)
+            case "pass":
+                number, one = self._find_pass(fields)
+                texts, more = one.take(wire.number(fields, "bytes", 1, wire.MAX_BATCH_BYTES))
+                if not more:
+                    with self._lock:
+                        self._passes.pop(number, None)
+                return _batch(texts, number if more else None)
+        raise BadRequest("a read is of `text`, a `frame` or a `pass`")
 
-    def _pieces(self, start: int, stop: int) -> Iterator[bytes]:
-        end = self._reader.ends.within(start, stop) if start < stop else None
-        for text in [end] if end else self._reader.frames(start, stop, eager=True, logged=False):
-            frame = text.frame
-            low, high = max(start - frame.start, 0), min(stop - frame.start, frame.characters)
-            yield text.data[text.to_byte(low) : text.to_byte(high)]
-
-    def _frame(self, fields: dict[str, Any]) -> bytes:
-        at = self._character(fields)
-        text = self._reader.frame_within(at, at + 1)
-        assert text is not None  # a frame holds each character
-        return self._batch([self._clip(text)], None)
-
-    def _pass(self, fields: dict[str, Any]) -> bytes:
+    def _find_pass(self, fields: dict[str, Any]) -> tuple[int, _ServedPass]:
+        """The pass that a request names, if it is still under way; else a new one."""
+        number = None if fields.get("number") is None else wire.number(fields, "number", 1, _LARGEST)
+        with self._lock:
+            if number is not None and number in self._passes:
+                self._passes.move_to_end(number)
+                return number, self._passes[number]
         start, stop = self._range(fields, _LARGEST)
-        reverse, eager = fields.get("reverse") is True, fields.get("eager") is True
-        only = self._only(fields.get("runs"), start, stop)
-        needles = () if fields.get("search") is True else None
-        texts = self._reader.frames(start, stop, reverse=reverse, eager=eager, only=only, logged=False, needles=needles)
-        one = _ServedPass(texts, self._clip)
+        one = _ServedPass(
+            self._reader.frames(
+                start, stop, reverse=fields.get("reverse") is True, eager=fields.get("eager") is True,
+                only=self._only(fields.get("runs"), start, stop), logged=False,
+                needles=() if fields.get("search") is True else None,
+            )
+        )  # fmt: skip
         with self._lock:
             self._count += 1
-            number = self._count
-            self._passes[number] = one
-            ended = self._passes.popitem(last=False)[1] if len(self._passes) > MAX_PASSES else None
-        if ended:
-            ended.close()
-        return self._more(number, one, fields)
-
-    def _next(self, fields: dict[str, Any]) -> bytes:
-        number = wire.number(fields, "pass", 1, _LARGEST)
-        with self._lock:
-            one = self._passes.get(number)
-            if one is None:
-                return wire.answer({"gone": True})
-            self._passes.move_to_end(number)
-        return self._more(number, one, fields)
-
-    def _more(self, number: int, one: _ServedPass, fields: dict[str, Any]) -> bytes:
-        texts, more = one.take(wire.number(fields, "bytes", 1, MAX_BATCH_BYTES))
-        if not more:
-            with self._lock:
-                self._passes.pop(number, None)
-        return self._batch(texts, number if more else None)
-
-    def _batch(self, texts: list[FrameText], number: int | None) -> bytes:
-        rows = [wire.frame_row(text.frame) for text in texts]
-        return wire.answer({"frames": rows, "pass": number}, (text.data for text in texts))
-
-    # -- operations: searches --------------------------------------------------------------------------------------
+            self._passes[self._count] = one
+            number, oldest = self._count, next(iter(self._passes)) if len(self._passes) > _MAX_PASSES else None
+        self._end([] if oldest is None else [oldest])
+        return number, one
 
     def _candidates(self, fields: dict[str, Any]) -> bytes:
-        start, stop = self._range(fields, _LARGEST)
-        query = wire.query_of(fields.get("need"))
-        return self._runs(self._reader.candidates(query, start, stop, fields.get("within_line") is True))
-
-    def _holding(self, fields: dict[str, Any]) -> bytes:
-        start, stop = self._range(fields, _LARGEST)
-        query = wire.query_of(fields.get("need"))
-        return self._runs(self._reader.holding(query, start, stop) if query is not None else None)
-
-    def _frequency(self, fields: dict[str, Any]) -> bytes:
-        query = wire.query_of(fields.get("need"))
-        return wire.answer({"value": self._reader.frequency(query) if query is not None else None})
-
-    def _lacking(self, fields: dict[str, Any]) -> bytes:
-        start, stop = self._range(fields, _LARGEST)
-        return self._runs(self._reader.frames_without(wire.number(fields, "flag", 1, 1 << 16), start, stop))
-
-    def _runs(self, found: Candidates | None) -> bytes:
-        if found is None:
-            return wire.answer({"some": False})
-        ends = array("Q", (number for run in found.runs for number in run))
-        return wire.answer({"some": True, "start": found.start, "stop": found.stop}, [ends.tobytes()])
-
-    def _all_have(self, fields: dict[str, Any]) -> bytes:
-        start, stop = self._range(fields, _LARGEST)
-        flag = wire.number(fields, "flag", 1, 1 << 16)
-        return wire.answer({"value": self._reader.all_frames_have(flag, start, stop)})
-
-    # -- operations: lines and records of frames -------------------------------------------------------------------
-
-    def _line_start(self, fields: dict[str, Any]) -> bytes:
-        return wire.answer({"value": self._reader.line_start(wire.number(fields, "line", 0, _LARGEST))})
-
-    def _line_of(self, fields: dict[str, Any]) -> bytes:
-        character = wire.number(fields, "character", 0, _LARGEST)
-        return wire.answer({"value": self._reader.line_of(character)})
-
-    def _record(self, fields: dict[str, Any]) -> bytes:
-        number = wire.number(fields, "frame", 0, self._reader.manifest.frames - 1)
-        return wire.answer({"frame": wire.frame_row(self._reader.frame(number))})
+        """The frames in which matches of a query may begin, those that lack a flag, or the number of the former."""
+        reader, what = self._reader, fields.get("what")
+        if what == "lacking":
+            return _runs(reader.frames_without(wire.number(fields, "flag", 1, 1 << 16), *self._range(fields, _LARGEST)))
+        query = wire.query_of(fields.get("query"))
+        if query is None:
+            raise BadRequest("a search needs a `query`")
+        match what:
+            case "frequency":
+                return wire.answer({"value": reader.frequency(query)})
+            case "holding":
+                return _runs(reader.holding(query, *self._range(fields, _LARGEST)))
+            case "candidates":
+                start, stop = self._range(fields, _LARGEST)
+                return _runs(reader.candidates(query, start, stop, fields.get("within_line") is True))
+        raise BadRequest("a search is for `candidates`, frames `holding` or `lacking`, or a `frequency`")
 
     def _locate(self, fields: dict[str, Any]) -> bytes:
-        return wire.answer({"frame": wire.frame_row(self._reader.locate(self._character(fields)))})
-
-    # -- operations: documents -------------------------------------------------------------------------------------
+        """The record of a frame, the first character of a line, or the newlines before a character."""
+        reader = self._reader
+        value: Any
+        match fields.get("what"):
+            case "frame":
+                value = wire.frame_row(reader.frame(wire.number(fields, "number", 0, reader.manifest.frames - 1)))
+            case "character":
+                value = wire.frame_row(reader.locate(wire.number(fields, "number", 0, reader.characters - 1)))
+            case "line":
+                value = reader.line_start(wire.number(fields, "number", 0, _LARGEST))
+            case "newlines":
+                value = reader.line_of(wire.number(fields, "number", 0, _LARGEST))
+            case _:
+                raise BadRequest("what is located is a `frame`, a `character`, a `line` or `newlines`")
+        return wire.answer({"value": value})
 
     def _documents(self, fields: dict[str, Any]) -> bytes:
-        """The places of all documents; none for a part of a text, whose worker must not learn other names."""
+        """The places of all documents, a page of them, or the number of the one with a name."""
         table = self._reader.documents
-        if not self._is_whole or not table.count:
-            return wire.answer({"pages": []})
+        if "page" in fields:
+            return wire.answer({}, [table.page(wire.number(fields, "page", 0, len(table.refs) - 1)).data])
+        if "name" in fields:
+            if not isinstance(name := fields["name"], str):
+                raise BadRequest("`name` must be a str")
+            return wire.answer({"number": table.find(name)})
         rows = [wire.page_row(ref) for ref in table.refs]
-        return wire.answer({"pages": rows, "names": table.name_count, "doubled": table.first_duplicate})
+        return wire.answer({"pages": rows, "names": table.name_count, "first_duplicate": table.first_duplicate})
 
-    def _document_page(self, fields: dict[str, Any]) -> bytes:
-        table = self._reader.documents
-        number = wire.number(fields, "page", 0, len(table.refs) - 1 if self._is_whole else -1)
-        return wire.answer({}, [table.page(number).data])
-
-    def _document_named(self, fields: dict[str, Any]) -> bytes:
-        name = fields.get("name")
-        if not isinstance(name, str) or not self._is_whole:
-            raise BadRequest("`name` must be a str, and the served text a whole one")
-        return wire.answer({"number": self._reader.documents.find(name)})
-
-    @property
-    def _is_whole(self) -> bool:
-        return self._start == 0 and self._stop == self._reader.characters
-
-    # -- operations: reports of the worker ---------------------------------------------------------------------------
-
-    def _looked(self, fields: dict[str, Any]) -> bytes:
-        """Receive the log of the worker's reads: the server sees only whole frames, some fetched ahead of the code."""
-        return self._add_to(self._reader.log, fields)
-
-    def _handed(self, fields: dict[str, Any]) -> bytes:
-        """Receive the log of the pieces that the worker's code received."""
-        return self._add_to(self._reader.handed, fields)
-
-    def _add_to(self, log: ReadLog | None, fields: dict[str, Any]) -> bytes:
-        ranges = fields.get("ranges")
-        if not isinstance(ranges, list) or len(ranges) > MAX_LOOKED:
-            raise BadRequest(f"`ranges` must be a list of up to {MAX_LOOKED:,}")
-        for one in ranges:
-            match one:
-                case [int(start), int(stop)] if self._start <= start <= stop <= self._stop:
-                    if log:
-                        log.add(start, stop)
-                case _:
-                    raise BadRequest(f"expected a range of the text, found {str(one)[:50]}")
-        return wire.answer({})
+    def _report(self, fields: dict[str, Any]) -> bytes:
+        """Count what the worker read and found, and give all counts."""
+        reader = self._reader
+        looked_at, hits = (wire.number(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
+        self._add_to(reader.log, fields.get("read"))
+        self._add_to(reader.handed, fields.get("handed"))
+        for size_bytes in wire.numbers(fields, "real"):
+            reader.made_real(size_bytes)
+        with self._lock:
+            reader.stats.search.looked_at += looked_at
+            reader.stats.search.hits += hits
+        return wire.answer(asdict(reader.stats) | {"credentials_source": ""})  # a path of the host's
 
     # -- bounds ----------------------------------------------------------------------------------------------------
 
     def _range(self, fields: dict[str, Any], most: int) -> tuple[int, int]:
-        start = wire.number(fields, "start", self._start, self._stop)
-        return start, wire.number(fields, "stop", start, min(self._stop, start + most))
-
-    def _character(self, fields: dict[str, Any]) -> int:
-        return wire.number(fields, "character", self._start, self._stop - 1)
+        end = self._reader.characters
+        start = wire.number(fields, "start", 0, end)
+        return start, wire.number(fields, "stop", start, min(end, start + most))
 
     def _only(self, runs: Any, start: int, stop: int) -> Candidates | None:
         """The candidates that a request names; None if it names none."""
         if runs is None:
             return None
-        if not isinstance(runs, list):
-            raise BadRequest("`runs` must be a list")
-        before, frames = 0, self._reader.manifest.frames
-        pairs = []
-        for run in runs:
-            match run:
-                case [int(first), int(end)] if before <= first < end <= frames:
-                    pairs.append((first, end))
-                    before = end
-                case _:
-                    raise BadRequest(f"expected a run of frames from {before} to {frames}, found {str(run)[:50]}")
+        pairs = wire.ranges(runs, self._reader.manifest.frames, _LARGEST)
+        if any(first == end for first, end in pairs) or any(one[1] > other[0] for one, other in pairwise(pairs)):
+            raise BadRequest("runs of frames must rise")
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 
-    def _clip(self, text: FrameText) -> FrameText:
-        """The part of a frame within the served text."""
-        frame = text.frame
-        if frame.start >= self._start and frame.stop <= self._stop:
-            return text
-        low, high = max(self._start - frame.start, 0), min(self._stop - frame.start, frame.characters)
-        first, last = text.to_byte(low), text.to_byte(high)
-        data = text.data[first:last]
-        whole = frame._replace(
-            characters=high - low,
-            bytes=len(data),
-            newlines=data.count(b"\n"),
-            flags=frame.flags & ~ENDS_LINE | (ENDS_LINE if data.endswith(b"\n") else 0),
-            start=frame.start + low,
-            start_byte=frame.start_byte + first,
-            start_newline=frame.start_newline + text.data.count(b"\n", 0, first),
-        )
-        return FrameText(whole, data)
+    def _add_to(self, log: ReadLog | None, ranges: Any) -> None:
+        for start, stop in wire.ranges(ranges, self._reader.characters, _MAX_RANGES):
+            if log is not None:
+                log.add(start, stop)
 
-    def _end(self, numbers: Any) -> None:
-        """Close passes that the worker has given up."""
-        if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
-            raise BadRequest("`ended` must be a list of numbers")
+    def _end(self, numbers: list[int]) -> None:
+        """Close passes."""
         with self._lock:
             ended = [self._passes.pop(number, None) for number in numbers]
         for one in ended:
             if one:
                 one.close()
 
-    def _count_search(self, fields: dict[str, Any]) -> None:
-        """Count the worker's finds in candidate frames."""
-        if "looked_at" not in fields and "hits" not in fields:
-            return
-        looked_at, hits = (wire.number(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
-        search = self._reader.stats.search
-        with self._lock:
-            search.looked_at += looked_at
-            search.hits += hits
-
-    def _count_real(self, sizes: Any) -> None:
-        """Count the texts that the worker materialized, by their sizes."""
-        if not isinstance(sizes, list) or not all(type(size) is int and 0 <= size < _LARGEST for size in sizes):
-            raise BadRequest("`real` must be a list of sizes")
-        for size in sizes:
-            self._reader.made_real(size)
-
 
 class _ServedPass:
     """The frames that a pass of the worker still takes; the reader fetches them ahead."""
 
-    def __init__(self, texts: Iterator[FrameText], clip: Callable[[FrameText], FrameText]):
+    def __init__(self, texts: Iterator[FrameText]):
         self._texts = texts
-        self._clip = clip
         self._lock = threading.Lock()
         self._next: FrameText | None = None
         self._ended = False
@@ -378,7 +273,7 @@ class _ServedPass:
                 if taken and size_bytes < 0:
                     self._next = text
                     break
-                taken.append(self._clip(text))
+                taken.append(text)
                 text = next(self._texts, None) if size_bytes > 0 else None
             return taken, bool(taken)
 
@@ -393,25 +288,24 @@ class _ServedPass:
                 self._lock.release()
 
 
-_OPERATIONS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
+def _batch(texts: list[FrameText], number: int | None) -> bytes:
+    """Frames, and the number of the pass that goes on."""
+    rows = [wire.frame_row(text.frame) for text in texts]
+    return wire.answer({"frames": rows, "number": number}, (text.data for text in texts))
+
+
+def _runs(candidates: Candidates | None) -> bytes:
+    if candidates is None:
+        return wire.answer({"some": False})
+    ends = array("Q", (number for run in candidates.runs for number in run))
+    return wire.answer({"some": True, "start": candidates.start, "stop": candidates.stop}, [ends.tobytes()])
+
+
+_VERBS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {
     "open": ReaderServer._open,
-    "stats": ReaderServer._stats,
     "read": ReaderServer._read,
-    "frame": ReaderServer._frame,
-    "pass": ReaderServer._pass,
-    "next": ReaderServer._next,
     "candidates": ReaderServer._candidates,
-    "holding": ReaderServer._holding,
-    "frequency": ReaderServer._frequency,
-    "lacking": ReaderServer._lacking,
-    "all_have": ReaderServer._all_have,
-    "line_start": ReaderServer._line_start,
-    "line_of": ReaderServer._line_of,
-    "record": ReaderServer._record,
     "locate": ReaderServer._locate,
     "documents": ReaderServer._documents,
-    "document_page": ReaderServer._document_page,
-    "document_named": ReaderServer._document_named,
-    "looked": ReaderServer._looked,
-    "handed": ReaderServer._handed,
+    "report": ReaderServer._report,
 }

@@ -20,6 +20,10 @@ from monocontext.format.index import Frame
 
 MAX_REQUEST_BYTES = 1 << 20
 """Enough for a search for many literals, or for some thirty thousand runs of candidates."""
+MAX_BATCH_BYTES = 4 << 20
+"""The most text in one answer. Larger ones are no faster, and delay the answers to other threads."""
+MAX_NUMBERS = 100
+"""The most numbers in a list of a request."""
 MAX_LITERAL = 4096
 """The most characters of a literal. A longer one is cut, which is safe: a frame that lacks its beginning lacks all of
 it."""
@@ -31,9 +35,9 @@ class BadRequest(ValueError):
     """A request that no honest client (`ServedReader`) sends."""
 
 
-def request(op: str, **fields: Any) -> bytes:
+def request(verb: str, **fields: Any) -> bytes:
     """The bytes of a request."""
-    return json.dumps({"op": op, **fields}, separators=(",", ":")).encode()
+    return json.dumps({"verb": verb, **fields}, separators=(",", ":")).encode()
 
 
 def parse(data: bytes) -> dict[str, Any]:
@@ -44,8 +48,8 @@ def parse(data: bytes) -> dict[str, Any]:
         fields = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"a request must be JSON: {error}") from None
-    if not isinstance(fields, dict) or not isinstance(fields.get("op"), str):
-        raise BadRequest("a request must be an object with a string `op`")
+    if not isinstance(fields, dict) or not isinstance(fields.get("verb"), str):
+        raise BadRequest("a request must be an object with a string `verb`")
     return fields
 
 
@@ -55,6 +59,28 @@ def number(fields: dict[str, Any], name: str, low: int, high: int) -> int:
     if type(value) is not int or not low <= value <= high:
         raise BadRequest(f"{name} must be an integer from {low} to {high}, not {_shown(value)}")
     return value
+
+
+def numbers(fields: dict[str, Any], name: str) -> list[int]:
+    """A list of a few numbers, empty if it is missing. Raises `BadRequest`."""
+    values = fields.get(name, [])
+    if not isinstance(values, list) or len(values) > MAX_NUMBERS:
+        raise BadRequest(f"{name} must be a list of at most {MAX_NUMBERS} numbers, not {_shown(values)}")
+    return [number({name: value}, name, 0, 1 << 62) for value in values]
+
+
+def ranges(rows: Any, stop: int, most: int) -> list[tuple[int, int]]:
+    """Half-open ranges, within [0, stop). Raises `BadRequest`."""
+    if not isinstance(rows, list) or len(rows) > most:
+        raise BadRequest(f"expected a list of at most {most:,} ranges, found {_shown(rows)}")
+    pairs = []
+    for row in rows:
+        match row:
+            case [int(first), int(end)] if 0 <= first <= end <= stop:
+                pairs.append((int(first), int(end)))
+            case _:
+                raise BadRequest(f"expected a range within {stop:,}, found {_shown(row)}")
+    return pairs
 
 
 def _shown(value: Any) -> str:

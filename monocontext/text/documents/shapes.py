@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from monocontext.errors import NotPicklable
 from monocontext.text.documents.by_name import Documents
-from monocontext.text.lazy_kinds import LazyItems, LazyMapping
+from monocontext.text.lazy_kinds import LazyContext, LazyItems, LazyMapping
 
 if TYPE_CHECKING:
     from monocontext.text.namespace.kit import NamespacePatch
@@ -27,7 +27,7 @@ _TOGETHER = 1 << 20
 """A loop reads documents together until they have this many characters."""
 
 
-class _Shape:
+class _Shape(LazyContext):
     """A context in the shape of a list or dict: the methods that its host calls."""
 
     _shape: str
@@ -65,8 +65,7 @@ class _Shape:
         `text.namespace`."""
         from monocontext.text.namespace.kit import NamespacePatch
 
-        reader: Any = self.documents.source.reader
-        return NamespacePatch(follower=reader if hasattr(reader, "ran") else None)
+        return NamespacePatch()
 
     def serve(self) -> Any:
         """A server of this context alone, for a process that must not have its credentials; see `Monocontext.serve`."""

@@ -42,7 +42,7 @@ class FolderView:
         return replace(self, links=(*self.links, (path, SCRATCH)))
 
 
-def python_view(packages: tuple[str, ...] = ("rlm",)) -> FolderView:
+def python_view(packages: tuple[str, ...] = ("rlm", "monocontext")) -> FolderView:
     """The view of this interpreter: its standard library, its site-packages, and the folders of `packages`."""
     with _lock:
         paths = sysconfig.get_paths()

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,17 +24,20 @@ from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners.channel import ChannelClosed, Message
 from rlm.runners.piped_process import PipedProcess
 from rlm.runners.pyodide import HOME, find_folder, what_is_missing
-from rlm.runners.remote import START_SECONDS, RemoteRunner, SharedOptions, packages_of
+from rlm.runners.remote import START_SECONDS, RemoteRunner, SharedOptions
 from rlm.runners.wasm.snapshot import load_snapshot
 
 MEMORY_BYTES = 2 << 30
 DISK_BYTES = 64 << 20
 _HEAP_MIB = 512
 """JavaScript heap for Pyodide's own objects and file names, in MiB."""
-_LIBRARIES = ("cachetools",)
-"""Other packages that a context's package imports in a worker."""
-_IMPORTED_AHEAD = ("rlm.runners.wasm.inside", "tempfile")
-"""Modules of a snapshot, in addition to those that the server of a context names."""
+_PACKAGES = ("rlm", "monocontext", "cachetools")
+"""The packages that a worker gets."""
+_IMPORTED_AHEAD = (
+    "rlm.runners.wasm.inside", "tempfile", "monocontext.engine.remote", "monocontext.text.monocontext",
+    "monocontext.text.namespace.kit",
+)  # fmt: skip
+"""The modules of a snapshot."""
 _PAGE_BYTES = 64 << 10
 _PROGRAM = Path(__file__).with_name("node.mjs")
 
@@ -59,33 +62,29 @@ class WasmRunner(RemoteRunner):
         """
         self._pyodide = pyodide
         self._memory_bytes = memory_bytes
-        self._packages = packages_of(context)
         super().__init__(context, subcalls, **shared)
 
-    def launch(self, modules: Sequence[str]) -> tuple[NodeProcess, Mapping[str, Any]]:
+    def launch(self) -> tuple[NodeProcess, Mapping[str, Any]]:
         if lacks := what_is_missing(self._pyodide):
             raise RunnerUnavailable(f"runner 'wasm': {lacks}")
-        return start_module(find_folder(self._pyodide), self._memory_bytes, self._packages, modules)
+        return start_module(find_folder(self._pyodide), self._memory_bytes)
 
 
-def start_module(
-    folder: Path, memory_bytes: int, packages: tuple[str, ...], modules: Sequence[str]
-) -> tuple[NodeProcess, Mapping[str, Any]]:
-    """A module that begins with a snapshot of one that has imported `modules`, and the fields of its hello.
+def start_module(folder: Path, memory_bytes: int) -> tuple[NodeProcess, Mapping[str, Any]]:
+    """A module that begins with a snapshot of one that has imported what a worker needs, and the fields of its hello.
 
     The first start of a version makes the snapshot, where it can be kept. Raises RunnerUnavailable.
     """
     node = shutil.which("node") or "node"
     command = node_command(node, folder, memory_bytes)
-    archive = _pack((*packages, *_LIBRARIES))
-    ahead = [*_IMPORTED_AHEAD, *modules]
+    archive = _pack()
     depends_on = (
         _version(node).encode(), (folder / "package.json").read_bytes(), _PROGRAM.read_bytes(), archive,
-        json.dumps(ahead).encode(),
+        json.dumps(_IMPORTED_AHEAD).encode(),
     )  # fmt: skip
 
     def make() -> bytes:
-        process, (_, snapshot) = _launch(command, folder, {"modules": ahead}, archive, b"")
+        process, (_, snapshot) = _launch(command, folder, {"modules": _IMPORTED_AHEAD}, archive, b"")
         process.end()
         return bytes(snapshot)
 
@@ -157,11 +156,11 @@ def _permission_flag(node: str) -> str:
 
 
 @cache
-def _pack(packages: tuple[str, ...]) -> bytes:
-    """The Python files of packages as a zip archive."""
+def _pack() -> bytes:
+    """The Python files of the packages as a zip archive."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:  # stored: a worker reads each file once
-        for name in packages:
+        for name in _PACKAGES:
             spec = find_spec(name)
             if spec is None or not spec.submodule_search_locations:
                 raise RunnerUnavailable(f"runner 'wasm': no package {name!r} to give to the worker")

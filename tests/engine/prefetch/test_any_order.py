@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 from hypothesis import settings
@@ -55,10 +54,6 @@ class AnyOrder(RuleBasedStateMachine):
             "import re\nre.findall(r'line 0000\\d+ of', context)",
         ][kind]
         self.model.context.hint(f"Now:\n```repl\n{code}\n```\n")
-
-    @rule(start=places, width=widths)
-    def runs(self, start: int, width: int) -> None:
-        self.model.kit.transform(ast.parse(f"x = context[{start}:{start + width}]"))
 
     @rule(pairs=st.lists(st.tuples(places, widths), max_size=5))
     def prefetch(self, pairs: list[tuple[int, int]]) -> None:

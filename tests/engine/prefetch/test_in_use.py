@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import pickle
 import re
@@ -108,11 +107,9 @@ def test_hint_on_a_text_that_is_derived_or_closed() -> None:
 
 def test_off_is_off() -> None:
     context, store = opened(prefetch="off")
-    kit = context.repl_namespace()
     with context.thinking():
         context.hint("```repl\nprint(context[300:400])\n```\n")
         context.prefetch([(0, 1000)])
-    kit.transform(ast.parse("print(context[500:600])"))
     time.sleep(0.02)
     assert len(store.log) == 1
 

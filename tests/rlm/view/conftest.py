@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from monocontext.text import lazy_kinds
 from rlm import RLM, ScriptedLM
 from rlm.view import RowFeed, ViewServer
 from tests.browser import chromium as chromium
@@ -24,15 +26,16 @@ REPLIES = [
 ]
 
 
-class Told:
+class Told(lazy_kinds.LazyContext, lazy_kinds.LazyText):
     """A text that says what was read of it, what that cost, and what it read ahead."""
 
     url = "memory://told"
+    is_large = False
 
     def __init__(self, text: str) -> None:
         self._text = text
         ahead = SimpleNamespace(gets=0, bytes_fetched=0)
-        self.stats = SimpleNamespace(gets=0, bytes_fetched=0, hits=0, wait_seconds=0.0, prefetch=ahead)
+        self.stats: Any = SimpleNamespace(gets=0, bytes_fetched=0, hits=0, wait_seconds=0.0, prefetch=ahead)
         self._log: list[tuple[int, int]] = []
 
     @property
@@ -61,6 +64,18 @@ class Told:
 
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         return len(self._log), [] if mark is None else self._log[mark:]
+
+    def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        return self.reads_since(mark)
+
+    def hint(self, delta: str) -> None:
+        """Nothing to read ahead."""
+
+    def outline(self) -> str:
+        return ""
+
+    def repl_namespace(self) -> Any:
+        return SimpleNamespace(names={})
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import io
 import random
@@ -61,7 +60,7 @@ def run(code: str, context: object = None, **names: object) -> Ran:
     stdout = io.StringIO()
     with redirect_stdout(stdout):
         try:
-            exec(compile(kit.transform(ast.parse(code)), "<cell>", "exec", dont_inherit=True), namespace)
+            exec(compile(code, "<cell>", "exec", dont_inherit=True), namespace)
         except Exception as error:
             return Ran(stdout.getvalue(), type(error).__name__, str(error), traceback.format_exc())
     return Ran(stdout.getvalue(), "")

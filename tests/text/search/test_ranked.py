@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, documents
+from monocontext.engine.remote import ServedReader
 from monocontext.format.filters.words import stem_of
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
@@ -200,7 +201,7 @@ def test_frames_that_hold_words_often_come_first() -> None:
     [best] = context.search("falcon river", k=1, max_bytes=600_000)
     assert "a river of falcons" in best.text
     assert best == context.search("falcon river", k=1, max_bytes=1 << 40)[0]
-    served = served_text(context.serve().answer)
+    served = served_text(ServedReader(context.serve().answer))
     assert served.search("falcon river", k=1, max_bytes=600_000) == [best]
 
 

@@ -8,7 +8,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +192,7 @@ class Liar(RemoteRunner):
         self._lie, self._protocol = lie, protocol
         super().__init__(context, SubCalls(ScriptedLM(str.upper), Usage()), **options)
 
-    def launch(self, modules: Sequence[str]) -> tuple[Any, Mapping[str, Any]]:
+    def launch(self) -> tuple[Any, Mapping[str, Any]]:
         ours, theirs = socket.socketpair()
         fd = ours.detach()
 
@@ -257,8 +257,9 @@ def reported(**lies: Any) -> dict[str, Any]:
         {"op": "call", "id": 1, "name": "llm_query", "given": "x", "texts": []},
         {"op": "call", "id": "one", "name": "llm_query", "given": [["p"], {"dict": []}], "texts": []},
         {"op": "call", "id": 1, "name": ["llm_query"], "given": [["p"], {"dict": []}], "texts": []},
-        {"op": "context", "id": 1},
-        {"op": ["context"], "id": 1},
+        {"op": "read", "text": 0, "id": 1},
+        {"op": ["read"], "text": 0, "id": 1},
+        {"op": "call", "id": 1, "name": "llm_query", "given": [[{"known": 1}], {"dict": []}], "texts": []},
         {},
     ],
 )
@@ -272,16 +273,16 @@ def test_a_flood_of_requests_ends_the_run() -> None:
     call = framed({"op": "call", "id": 1, "name": "wait", "given": [[], {"dict": []}], "texts": []})
     try:
         with pytest.raises(ChannelAbuse, match="more than 64 requests, or"):
-            run_with(lambda enemy: enemy.sendall(call * 200), functions={"wait": lambda: release.wait(60)})
+            run_with(lambda enemy: enemy.sendall(call * 200), names={"wait": lambda: release.wait(60)})
     finally:
         release.set()
 
 
 def test_what_the_worker_asks_of_a_context_is_bounded_before_it_is_read() -> None:
     bomb = b"[" + b"[]," * (HEAD_BYTES // 3) + b"1]"
-    lie = framed({"op": "context", "id": 1}, bomb)
+    lie = framed({"op": "read", "text": 0, "id": 1}, bomb)
     runner = Liar(lambda enemy: enemy.sendall(lie), wrap_str("abc"))
-    with pytest.raises(ChannelAbuse, match="sent a context request of"):
+    with pytest.raises(ChannelAbuse, match="sent a request for text of"):
         runner.run("1")
     runner.close()
 

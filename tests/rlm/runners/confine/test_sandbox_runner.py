@@ -29,6 +29,7 @@ from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
 from rlm.runners.confine import bubblewrap, kills
 from rlm.runners.confine.limits import Limits
 from rlm.runners.process import Process, ProcessRunner
+from rlm.runners.pyodide import what_is_missing
 
 Make = Callable[..., ProcessRunner]
 
@@ -75,8 +76,10 @@ def test_honest_code_with_many_lone_surrogates_is_told_so_and_goes_on(sandbox: M
 def test_a_context_that_is_neither_data_nor_served_is_refused_by_name(sandbox: Make) -> None:
     with pytest.raises(RunnerUnavailable, match=r"a Foo is no plain data.*--runner local"):
         sandbox(type("Foo", (), {})())
-    with pytest.raises(RunnerUnavailable, match=r"contains more than plain data"):
+    with pytest.raises(RunnerUnavailable, match=r"a list is no plain data, or contains what is none"):
         sandbox([object()])
+    with pytest.raises(RunnerUnavailable, match=r"cannot pass 'tool' to its worker"):
+        sandbox("c", names={"tool": [object()]})
 
 
 def test_calls_cross_and_are_kept_in_the_books(sandbox: Make) -> None:
@@ -153,7 +156,7 @@ def test_functions_of_the_host_are_names_in_the_namespace(sandbox: Make) -> None
             raise KeyError(key)
         return {"key": key * times, "list": [1, (2, None)]}
 
-    runner = sandbox(functions={"look_up": look_up, "bad": lambda: object()})
+    runner = sandbox(names={"look_up": look_up, "bad": lambda: object()})
     assert runner.run("print(look_up('ab', times=2), look_up.__doc__)").stdout == (
         "{'key': 'abab', 'list': [1, (2, None)]} Look a key up.\n"
     )
@@ -167,7 +170,7 @@ def test_functions_of_the_host_are_names_in_the_namespace(sandbox: Make) -> None
 @pytest.mark.parametrize("context", ["a text", ["a", "list"]])
 def test_the_context_itself_reaches_a_function_by_name(sandbox: Make, context: object) -> None:
     seen: list[object] = []
-    runner = sandbox(context, functions={"ask": lambda prompt, context=None: seen.append(context)})
+    runner = sandbox(context, names={"ask": lambda prompt, context=None: seen.append(context)})
     assert runner.run("ask('q', context=context)\nask('q', [context])\nask('q', 'x')").stderr == ""
     assert seen[0] is context
     assert seen[1:] == [[context], "x"]
@@ -355,6 +358,7 @@ WHERE = """
 import sys
 from rlm import ScriptedLM
 from rlm.runners.process import Process, ProcessRunner
+from rlm.runners.pyodide import what_is_missing
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 runner = ProcessRunner("c", SubCalls(ScriptedLM(str.upper), Usage()), ways=sys.argv[1:])
@@ -405,40 +409,6 @@ def test_an_abused_channel_ends_the_run() -> None:
     assert isinstance(caught.value, RLMError)
 
 
-class Echo:
-    """A context that serves itself; `Abuse` is what it raises for a request that no honest worker sends."""
-
-    class Abuse(Exception):
-        pass
-
-    __module__ = "rlm"  # the package that a worker must be able to import
-    entry = "builtins:id"
-    bad_request = Abuse
-
-    def serve(self) -> Echo:
-        return self
-
-    def answer(self, request: bytes) -> bytes:
-        raise self.Abuse("no such place") if request == b"abuse" else ValueError("an honest mistake")
-
-    def ready(self, request: bytes) -> bool:
-        return False
-
-    def close(self) -> None:
-        """Nothing to free."""
-
-
-def test_the_served_object_says_by_a_type_what_abuse_is(sandbox: Make) -> None:
-    runner = sandbox(Echo())
-    find = "import gc\nfrom rlm.runners.link import WorkerLink as L\n"
-    find += "link = next(o for o in gc.get_objects() if type(o) is L)"
-    assert not runner.run(find.replace("import gc", "import gc; gc.unfreeze()")).stderr
-    honest = runner.run("print(link.call({'op': 'context'}, [b'x'])[0]['error'])")
-    assert honest.stdout == "['ValueError', 'an honest mistake']\n"
-    with pytest.raises(ChannelAbuse, match="no such place"):
-        runner.run("link.call({'op': 'context'}, [b'abuse'])")
-
-
 def test_an_error_of_a_tool_is_no_abuse_whatever_its_name(sandbox: Make) -> None:
     class BadRequest(ValueError):
         """As web frameworks call theirs."""
@@ -446,7 +416,7 @@ def test_an_error_of_a_tool_is_no_abuse_whatever_its_name(sandbox: Make) -> None
     def fetch() -> str:
         raise BadRequest("no such page")
 
-    assert "BadRequest: no such page" in sandbox(functions={"fetch": fetch}).run("fetch()").stderr
+    assert "BadRequest: no such page" in sandbox(names={"fetch": fetch}).run("fetch()").stderr
 
 
 # -- a lazy context ----------------------------------------------------------------------------------------------------
@@ -507,15 +477,69 @@ def test_errors_of_reading_are_the_same_errors(sandbox: Make, text: str) -> None
     assert "ContextClosed: memory://sandbox-errors is closed" in result.stderr
 
 
-def test_nothing_beyond_a_view_is_served(sandbox: Make, stored: Monocontext, text: str) -> None:
+def test_a_worker_gets_its_texts_and_no_other(sandbox: Make, stored: Monocontext, text: str) -> None:
     view = stored.view(100_000, 300_000)
     runner = sandbox(view)
     assert runner.run("print(len(context), context[0:9], context[-9:] == str(context)[-9:])").stdout == (
         f"200000 {text[100_000:100_009]} True\n"
     )
-    reach = "r = context._source.reader\nprint(r.within(100_000, 100_001).frame.start)\nr.read(99_990, 100_010)"
-    with pytest.raises(ChannelAbuse, match="start must be an integer from 100000"):
-        runner.run(reach)
+    find = "import gc; gc.unfreeze()\nfrom rlm.runners.link import WorkerLink as L\n"
+    find += "link = next(o for o in gc.get_objects() if type(o) is L)\n"
+    for ask, reason in (
+        ("link.call({'op': 'read', 'text': 1}, [b'{}'])", "an unknown message: 'read'"),
+        ("link.call({'op': 'read', 'text': -1}, [b'{}'])", "an unknown message: 'read'"),
+        ("link.call({'op': 'read', 'text': True}, [b'{}'])", "a request must be|unknown message"),
+        ('link.call({"op": "read", "text": 0}, [b\'{"verb": "get", "key": "manifest.json"}\'])', "unknown verb 'get'"),
+    ):
+        with pytest.raises(ChannelAbuse, match=reason):
+            runner.run(find + ask)
+
+
+wasm = pytest.mark.skipif(bool(what_is_missing()), reason="no Pyodide: `make test-wasm`")
+SEVERAL = """\
+import re
+print(type(context), context["logs"] is logs, isinstance(logs, str), context["code"][:12], limits)
+FINAL((logs.count("needle77\\n"), context["code"].find("f777("), len(re.findall("f77.[(]", context["code"])),
+       who(logs), who(context["code"]), who(context), who([logs]), llm_query(logs[:3]), context["code"].lines[2]))
+"""
+
+
+@pytest.fixture(scope="module")
+def several() -> Iterator[tuple[Monocontext, Monocontext]]:
+    publish("".join(f"def f{i}(): return {i}\n" for i in range(20_000)), "memory://several-code", frame_bytes=65536)
+    publish("".join(f"a line {i} needle{i % 1000}\n" for i in range(60_000)), "memory://several-logs")
+    with Monocontext.open("memory://several-code") as code, Monocontext.open("memory://several-logs") as logs:
+        yield code, logs
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess", pytest.param("wasm", marks=[pytest.mark.slow, wasm])])
+def test_several_lazy_texts_in_one_question(runner: str, several: tuple[Monocontext, Monocontext]) -> None:
+    code, logs = several
+    named = {id(code): "code", id(logs): "logs"}
+    tools: dict[str, Any] = {"logs": logs, "limits": {"most": [1, (2, 3)]}}
+    tools["who"] = lambda value: named.get(id(value), type(value).__name__)
+    lm = ScriptedLM([f"```repl\n{SEVERAL}\n```"])
+    model = RLM(lm=lm, sub_lm=ScriptedLM(str.upper), runner=runner, custom_tools=tools)
+    done = model.completion("q", {"code": code, "logs": logs})
+    assert done.answer == str((60, 17655, 10, "logs", "code", "dict", "list", "A L", "def f2(): return 2\n"))
+    assert done.trajectory[1]["code_blocks"][0]["result"]["stdout"] == (
+        "<class 'dict'> True True def f0(): re {'most': [1, (2, 3)]}\n"
+    )
+    assert done.io is not None
+    assert done.io["hits"] > 0
+    said = lm.calls[0][0]["content"] + lm.calls[0][-1]["content"]
+    assert f"'code' is a Monocontext: text of {len(code):,} characters" in said
+    assert f"- `logs`, a Monocontext: text of {len(logs):,} characters" in said
+    assert "`text.grep(pattern)`" in said
+
+
+def test_the_texts_of_a_dict_are_there_again_in_a_new_worker(
+    sandbox: Make, several: tuple[Monocontext, Monocontext]
+) -> None:
+    code, logs = several
+    runner = sandbox({"code": code}, names={"logs": logs, "few": [1]})
+    assert "WorkerDied" in runner.run("import os; os._exit(1)").stderr
+    assert runner.run("(context['code'][:5], logs[:6], few)").stdout == "('def f', 'a line', [1])\n"
 
 
 def test_a_rlm_runs_over_a_lazy_text_in_the_sandbox(stored: Monocontext, text: str) -> None:

@@ -361,7 +361,7 @@ def test_a_user_without_a_home_starts_without_a_snapshot(tmp_path: Path, monkeyp
     monkeypatch.setattr(rlm.runners.wasm, "_launch", launch)
     monkeypatch.setattr(rlm.runners.wasm, "_version", lambda node: "v22.13.0")
     (tmp_path / "package.json").write_text("{}")
-    start_module(tmp_path, 1 << 30, ("rlm",), ())
+    start_module(tmp_path, 1 << 30)
     assert begun_with == [b""]
     assert [file.name for file in tmp_path.iterdir()] == ["package.json"]
 
@@ -393,7 +393,7 @@ def test_it_is_the_default_where_nothing_else_confines(monkeypatch: pytest.Monke
     ):
         with pytest.raises(RunnerUnavailable, match=told):
             make_runner(name, "c", calls(), **given, ways=())
-    assert [sorted(options) for options in made] == [["cell_timeout", "functions", "output_limit", "pyodide"]]
+    assert [sorted(options) for options in made] == [["cell_timeout", "names", "output_limit", "pyodide"]]
 
 
 @real
