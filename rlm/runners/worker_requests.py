@@ -35,7 +35,7 @@ class WorkerRequests:
     ) -> None:
         """`functions`: all that a worker may call, by name. `servers`: of its lazy texts. `known`: values of the host
         that it may pass to a function."""
-        self._functions = dict(functions)
+        self.functions = dict(functions)
         self._servers = servers
         self._known = known
         self._lock = threading.Lock()
@@ -74,8 +74,8 @@ class WorkerRequests:
         given = decode_from_worker(head.get("given"), split_texts(head.get("texts"), body), self._known)
         name = head.get("name")
         match given:
-            case [[*args], dict(options)] if isinstance(name, str) and name in self._functions:
-                return self._functions[name], args, options
+            case [[*args], dict(options)] if isinstance(name, str) and name in self.functions:
+                return self.functions[name], args, options
         raise ChannelAbuse(f"the worker called an unknown function: {str(name)[:50]!r}")
 
     def _run_in_thread(self, answer: Callable[[], None], size: int) -> None:
