@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,20 @@ def names_context(argument: str) -> bool:
     )
 
 
+def named_texts(argument: str) -> dict[str, str]:
+    """The places of several texts by their names, as in `code=URL logs=URL`; empty for any other argument."""
+    try:
+        words = shlex.split(argument)
+    except ValueError:  # quotes that do not close: it is a question
+        return {}
+    matches = [re.fullmatch(r"([A-Za-z_]\w*)=(.+)", word, re.DOTALL) for word in words]
+    texts = {match[1]: match[2] for match in matches if match and names_context(match[2])}
+    return texts if texts and len(texts) == len(words) and not names_context(argument) else {}
+
+
 @contextmanager
 def open_argument(context: str, options: StoreOptions | None = None, shape: str = "text") -> Iterator[Any]:
-    """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str.
+    """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str, several by name as a dict.
 
     `options` are those of a store in S3. `shape` is text, or list or dict for the documents of a stored context.
     Raises UsageError, and the errors of `Monocontext.open`.
@@ -47,7 +59,10 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
         raise UsageError(f"--shape must be text, list or dict, not {shape!r}")
     if shape != "text" and (context == "-" or ("://" not in context and Path(context).is_file())):
         raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` makes one from {context}")
-    if context == SESSIONS:
+    if texts := named_texts(context):
+        with ExitStack() as stack:
+            yield {name: stack.enter_context(open_argument(place, options, shape)) for name, place in texts.items()}
+    elif context == SESSIONS:
         from monocontext.sessions.local_sessions import open_machine
 
         with open_machine(note=lambda text: click.echo(f"rlm: {text}", err=True)) as text:

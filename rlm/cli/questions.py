@@ -20,7 +20,7 @@ from monocontext.cli.printing import is_quiet, remark, say
 from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
-from rlm.cli.context_argument import SESSIONS, UsageError, names_context, open_argument
+from rlm.cli.context_argument import SESSIONS, UsageError, named_texts, names_context, open_argument
 from rlm.cli.keys import check_keys
 from rlm.cli.options import Limits, ModelOptions, cap_dollars, choose_models, with_limits, with_models
 from rlm.cli.reporting import one_line_errors
@@ -52,9 +52,10 @@ AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of
 @one_line_errors()
 def run(
     asked: click.Context,
-    context: Annotated[str | None, Argument(help="URL or directory of a context, a text file, or - for stdin."
-                                                  )] = None,
+    context: Annotated[str | None, Argument(help="URL or directory of a context, a text file, or - for stdin; "
+                                                  "several by name, code=URL logs=URL.")] = None,
     question: Annotated[str | None, Argument(help="The question to answer.")] = None,
+    more: Annotated[list[str] | None, Argument(metavar="", help="After several texts, the question.")] = None,
     trajectory: Trajectory = None,
     shape: Shape = "text",
     sessions: Annotated[
@@ -78,6 +79,7 @@ def run(
     from rlm.trajectory.recording import Recording
     from rlm.trajectory.source import format_sources
 
+    context, question = _join_texts([word for word in (context, question, *(more or ())) if word is not None])
     if sessions:
         if question is not None or (resume and context is not None):
             raise UsageError("--sessions takes the place of CONTEXT: leave CONTEXT out")
@@ -224,6 +226,18 @@ def mcp(
         contexts or [], sessions, memory, options, allow=allow or [], store_options=s3,
         http=http, host=host, port=port, token="" if no_token else token,
     )  # fmt: skip
+
+
+def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
+    """CONTEXT and QUESTION of the words of a command line, in which several texts with names are one context."""
+    texts = [word for word in words if named_texts(word)]
+    others = [word for word in words if word not in texts]
+    if len(others) > (1 if texts else 2):
+        raise UsageError(
+            f"{others[-1]!r} is one argument too many: a run has one CONTEXT, or several as NAME=URL, and a QUESTION"
+        )
+    words = [shlex.join(texts), *others] if texts else words
+    return (words[0] if words else None), (words[1] if len(words) > 1 else None)
 
 
 def _answer(rlm: RLM, display: Display, place: str, question: str, s3: StoreOptions, shape: str) -> Completion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 from rlm.calls.budget import Budget
-from rlm.cli.context_argument import SESSIONS, UsageError
+from rlm.cli.context_argument import SESSIONS, UsageError, named_texts
 from rlm.cli.options import Limits, ModelOptions, choose_models, maker_of
 from rlm.rlm import recorded_options
 
@@ -86,7 +87,7 @@ def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
     A file may have moved with the recording. Raises UsageError if it is not found.
     """
     place: str | None = None if "context_value" in metadata else metadata.get("source")
-    if place is None or place in ("-", SESSIONS) or "://" in place:
+    if place is None or place in ("-", SESSIONS) or "://" in place or named_texts(place):
         return place
     if Path(place).exists():
         return place
@@ -99,4 +100,6 @@ def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
 
 def absolute_place(place: str) -> str:
     """The absolute path of a file or directory, so that a run can be resumed from any folder. A URL stays as it is."""
+    if texts := named_texts(place):
+        return shlex.join(f"{name}={absolute_place(text)}" for name, text in texts.items())
     return place if place in ("-", SESSIONS) or "://" in place else os.path.abspath(place)

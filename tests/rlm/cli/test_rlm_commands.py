@@ -443,3 +443,20 @@ def test_without_a_key_a_run_says_so_in_one_line(tmp_path: Path, monkeypatch: py
     for words in (["run", str(tmp_path), "q"], ["chat", str(tmp_path)]):
         ran = cli.invoke(app, words)
         assert (ran.exit_code, ran.stderr) == (2, "rlm: no API key: set OPENAI_API_KEY, or give --base-url\n")
+
+
+def test_several_texts_by_name(endpoint: Any, tmp_path: Path, notes: Path) -> None:
+    from monocontext import publish
+
+    publish("def f(): pass\n" * 9_000, str(tmp_path / "code"))
+    record = tmp_path / "run.jsonl"
+    cell = "FINAL((type(context) is dict, context['code'].find('f():'), context['logs'], len(context['code'])))"
+    endpoint.reply = lambda body: repl(cell)
+    texts = [f"code={tmp_path / 'code'}", f"logs={notes}"]
+    result = cli.invoke(app, ["run", *texts, "Which?", "--trajectory", str(record)])
+    assert result.stdout == "(True, 4, 'one\\ntwo\\n', 126000)\n", result.output
+    assert json.loads(record.read_text().splitlines()[0])["source"] == " ".join(texts)
+    assert cli.invoke(app, ["run", "Which?", *texts]).stdout == result.stdout
+    for words in (["run", texts[0], "one", "two"], ["run", str(notes), texts[1], "Which?"], ["run", "a", "b", "c"]):
+        refused = cli.invoke(app, words)
+        assert "is one argument too many" in refused.output
