@@ -1,6 +1,13 @@
-"""DSPy signatures and modules that read memories and texts of any size.
+"""Lazy texts in DSPy (3.4), and signatures and modules that read memories and texts of any size.
 
-    import dspy
+    import dspy, monocontext.dspy
+    from monocontext import Monocontext
+
+    with Monocontext.open("s3://bucket/prefix") as context:
+        lazy = monocontext.dspy.interpreter(context)
+        program = dspy.RLM("context, question -> answer", interpreter_factory=lazy)
+        print(program(**lazy.inputs, question="Who wrote it?").answer)
+
     from monocontext.dspy import MemoryAgent
     from monocontext.sessions import Sessions
 
@@ -17,6 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from monocontext.adapters.dspy import interpreter
     from monocontext.memory.dspy.memory_agent import MemoryAgent, MemoryRLM
     from monocontext.memory.dspy.signatures import (
         AgentMemoryRetrieval,
@@ -26,12 +34,13 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "AgentMemoryRetrieval": "signatures",
-    "ExploreMemory": "signatures",
-    "MemoryAgent": "memory_agent",
-    "MemoryChainReasoning": "signatures",
-    "MemoryRLM": "memory_agent",
-    "SynthesizeMemories": "signatures",
+    "AgentMemoryRetrieval": "memory.dspy.signatures",
+    "ExploreMemory": "memory.dspy.signatures",
+    "MemoryAgent": "memory.dspy.memory_agent",
+    "MemoryChainReasoning": "memory.dspy.signatures",
+    "MemoryRLM": "memory.dspy.memory_agent",
+    "SynthesizeMemories": "memory.dspy.signatures",
+    "interpreter": "adapters.dspy",
 }
 
 __all__ = [
@@ -41,10 +50,11 @@ __all__ = [
     "MemoryChainReasoning",
     "MemoryRLM",
     "SynthesizeMemories",
+    "interpreter",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"monocontext.memory.dspy.{_HOMES[name]}"), name)
+    return getattr(import_module(f"monocontext.{_HOMES[name]}"), name)

@@ -15,7 +15,7 @@ PUBLIC: dict[str, list[str]] = {
         "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "keep_memory",
         "publish", "replace", "tools", "update",
     ],
-    "monocontext.adapters.dspy": ["wrap"],
+    "monocontext.adapters.dspy": ["interpreter"],
     "monocontext.adapters.rlm_minimal": ["lazy", "place"],
     "monocontext.adapters.rlms": ["Prompt", "arguments", "prompt"],
     "monocontext.aio": ["AsyncMonocontext"],

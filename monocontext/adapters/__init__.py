@@ -5,7 +5,7 @@ Recursive language models:
 | host              | module            | use                                                                 |
 |-------------------|-------------------|---------------------------------------------------------------------|
 | `rlms`            | `rlms`            | `RLM(..., **rlms.arguments(context))`, `rlms.prompt(context)`       |
-| `dspy`            | `dspy`            | `dspy.wrap(context)`: an input, with its `tools()`                  |
+| `dspy`            | `dspy`            | `dspy.interpreter(context)`: runs its code, and has the inputs       |
 | rlm-minimal       | `rlm_minimal`     | `rlm_minimal.lazy(RLM_REPL)`: a class that also takes texts          |
 
 `pydantic-ai-rlm`, `recursive-llm`, `minrlm` and `predict-rlm` need no adapter, only a few lines (see docs/hosts.md).

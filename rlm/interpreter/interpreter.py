@@ -25,6 +25,7 @@ from monocontext.stores.volumes import volume_url
 from monocontext.writing.folder import Folder, describe_left_out
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
+from rlm.context.lazy import is_lazy
 from rlm.errors import LLMError, RunnerUnavailable
 from rlm.interpreter.names import get_default_volume_name
 from rlm.models.lm import LM
@@ -37,6 +38,8 @@ STDOUT_CHARACTERS = 10_000
 """The longest printed text that is returned; a longer one is summarized."""
 _PREFIX_CHARACTERS = 200
 """The beginning of a long output that is shown."""
+_OWN = "_own_"
+"""Before a name of the code, where the runner has a name of its own (`context`, say)."""
 _OUTPUT_CHARACTERS = 4_000_000
 """The most output of one cell."""
 # The cell that calls a method of the worker's namespace, which the first cell makes.
@@ -91,6 +94,8 @@ class Interpreter:
         store_options: StoreOptions | None = None,
         sub_lm: LM | None = None,
         context: object = None,
+        names: Mapping[str, object] | None = None,
+        tools: Mapping[str, Callable[..., Any]] | None = None,
         **runner_options: Any,
     ) -> None:
         """- `volume_name`: a name below `volumes` (see `volume_url`), a URL or a store; None for no volume
@@ -99,6 +104,8 @@ class Interpreter:
         - `store_options`: those of `monocontext.stores.open_store`
         - `sub_lm`: answers `llm_query`, which raises LLMError without it
         - `context`: the variable `context`; a lazy text stays lazy
+        - `names`: more variables: lazy texts and plain data
+        - `tools`: functions of this process that code may call
 
         Raises `RunnerUnavailable` for the runner `local`: paths cannot be mapped in the process of its caller.
         """
@@ -113,10 +120,12 @@ class Interpreter:
         self._timeout = timeout
         self._runner_name = runner
         self._runner_options = runner_options
-        self._context = context
+        self._names = {**(names or {}), **({} if context is None else {"context": context})}
+        self.tools = dict(tools or {})
+        """Functions of this process that code may call; they may change between executions."""
         self._sub_lm = sub_lm or ScriptedLM(_refuse)
         self._runner: Runner | None = None
-        self._code = ("", dict[str, Any]())
+        self._code = ("", dict[str, Any](), list[str]())
         self._submitted: dict[str, Any] | None = None
         self.volume: Store | None
         """The store of the volume."""
@@ -129,8 +138,8 @@ class Interpreter:
         """Start the sandbox. Idempotent."""
         if self._runner is None:
             self._runner = make_runner(
-                self._runner_name, self._context, SubCalls(self._sub_lm, Usage()), cell_timeout=self._timeout,
-                output_limit=_OUTPUT_CHARACTERS, names=self._functions(),
+                self._runner_name, None, SubCalls(self._sub_lm, Usage()), cell_timeout=self._timeout,
+                output_limit=_OUTPUT_CHARACTERS, names=self._all_names(),
                 scratch=self.volume_mount_path if self.volume is not None else None, **self._runner_options,
             )  # fmt: skip
 
@@ -155,18 +164,22 @@ class Interpreter:
         `variables` go into its namespace: plain data as it is, anything else as its `str`. Raises TypeError for a lazy
         text, which `Interpreter(context=...)` takes.
         """
+        out, err = self._run_code(code, variables)
+        if self._submitted is not None:
+            return FinalOutput(self._submitted)
+        return "\n".join(each for each in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if each)
+
+    def _run_code(self, code: str, variables: Mapping[str, Any] | None) -> tuple[str, str]:
+        """Run code; returns what it printed, and its error."""
         given = {}
         for name, value in (variables or {}).items():
             if not name.isidentifier():
                 raise ValueError(f"the name of a variable must be a Python identifier, not {name!r}")
-            if hasattr(value, "repl_namespace"):
-                raise TypeError(f"{name} is a lazy text: Interpreter(context=...) gives it to the code as `context`")
+            if is_lazy(value):
+                raise TypeError(f"{name} is a lazy text: Interpreter(names={{{name!r}: text}}) gives it to the code")
             given[name] = value if is_plain_data(value) else str(value)
-        self._code, self._submitted = (code, given), None
-        out, err = self._run("run")
-        if self._submitted is not None:
-            return FinalOutput(self._submitted)
-        return "\n".join(each for each in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if each)
+        self._code, self._submitted = (code, given, list(self.tools)), None
+        return self._run("run")
 
     def reload(self) -> None:
         """Load the files of the volume from the store again, including files of other interpreters."""
@@ -227,8 +240,9 @@ class Interpreter:
         result = self._runner.run(_CELL % method)
         return result.stdout, result.stderr
 
-    def _functions(self) -> dict[str, Callable[..., Any]]:
-        functions: dict[str, Callable[..., Any]] = {
+    def _all_names(self) -> dict[str, object]:
+        functions: dict[str, object] = {
+            "_interpreter_call": self._call,
             "_interpreter_code": lambda: self._code,
             "_interpreter_submit": self._submit,
             "_interpreter_files": lambda: [(info.key, info.size_bytes) for info in self._volume().list()],
@@ -237,12 +251,16 @@ class Interpreter:
             "_interpreter_drop": lambda path: self._volume().delete(self._key(path)),
             "_interpreter_mount": lambda: self.volume_mount_path if self.volume is not None else None,
         }
-        names = [*functions, "llm_query", "llm_query_batched", *(["context"] if self._context is not None else [])]
-        functions["_interpreter_names"] = lambda: names
-        return functions
+        names = {f"{_OWN}{name}": value for name, value in self._names.items()} | functions
+        listed = [*names, "llm_query", "llm_query_batched"]
+        return {**names, "_interpreter_names": lambda: listed}
 
-    def _submit(self, output: dict[str, Any]) -> None:
-        self._submitted = output
+    def _call(self, name: str, given: list[Any], options: dict[str, Any]) -> Any:
+        """Call a tool."""
+        return self.tools[name](*given, **options)
+
+    def _submit(self, given: list[Any], fields: dict[str, Any]) -> None:
+        self._submitted = fields or {"output": given[0] if len(given) == 1 else given}
 
     def _volume(self) -> Store:
         if self.volume is None:

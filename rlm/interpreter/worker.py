@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from rlm.context.lazy import lazy_parts
-from rlm.interpreter import mount
 from rlm.interpreter.mount import Mount
 
 _scandir = os.scandir
@@ -26,9 +25,9 @@ _open = open
 class Submitted(BaseException):
     """Ends the code. It is no `Exception`, since `except Exception` would catch it."""
 
-    def __init__(self, output: dict[str, Any]) -> None:
+    def __init__(self, given: list[Any], fields: dict[str, Any]) -> None:
         super().__init__()
-        self.output = output
+        self.given, self.fields = given, fields
 
 
 class WorkerNamespace:
@@ -45,6 +44,8 @@ class WorkerNamespace:
         """Time and size of each file at the last load or save."""
         self._count = 0
         """Executions so far."""
+        self._tools: set[str] = set()
+        """The tools that have a function in the namespace."""
         builtin_names = dict(given_builtins if isinstance(given_builtins, dict) else vars(given_builtins))
         if mount_path:
             self._mount = Mount(mount_path, _make_folder(mount_path))
@@ -56,7 +57,11 @@ class WorkerNamespace:
             "SUBMIT": _submit,
             "save_to_volume": self.save_to_volume,
             "load_from_volume": self.load_from_volume,
-            **{name: call for name, call in host.items() if not name.startswith("_")},
+            **{
+                name.removeprefix("_own_"): value
+                for name, value in host.items()
+                if not name.startswith("_interpreter_")
+            },
         }
         # The runner's builtins include those of the patch already.
         for part in lazy_parts(list(host.values())):
@@ -65,19 +70,28 @@ class WorkerNamespace:
 
     def run(self) -> None:
         """Run the code that the host sent, then send back its result and the files that it changed."""
-        code, variables = self._host["_interpreter_code"]()
+        code, variables, tools = self._host["_interpreter_code"]()
         self.namespace.update(variables)
+        self.namespace.update({name: self._make_tool(name) for name in tools if name not in self._tools})
+        self._tools.update(tools)
         self._count += 1
         file = f"<execute {self._count}>"
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
         try:
             exec(compile(code, file, "exec", dont_inherit=True), self.namespace)
         except Submitted as submitted:
-            self._host["_interpreter_submit"](submitted.output)
+            self._host["_interpreter_submit"](submitted.given, submitted.fields)
         except Exception:
             sys.stderr.write(_format_traceback())
         finally:
             self.save()
+
+    def _make_tool(self, name: str) -> Callable[..., Any]:
+        def tool(*given: Any, **options: Any) -> Any:
+            return self._host["_interpreter_call"](name, list(given), options)
+
+        tool.__name__ = tool.__qualname__ = name
+        return tool
 
     # -- the volume ----------------------------------------------------------------------------------------------------
 
@@ -157,7 +171,7 @@ def _submit(*values: Any, **fields: Any) -> NoReturn:
     """End with a result: `SUBMIT(x)`, `SUBMIT(a, b)` or `SUBMIT(name=value)`."""
     if bool(values) == bool(fields):
         raise TypeError("SUBMIT takes the result either by position or by keyword")
-    raise Submitted(fields or {"output": values[0] if len(values) == 1 else list(values)})
+    raise Submitted(list(values), fields)
 
 
 def _make_folder(mount_path: str) -> str:
@@ -174,11 +188,10 @@ def _make_folder(mount_path: str) -> str:
 
 
 def _format_traceback() -> str:
-    """The traceback of the current exception, without the frames of this package."""
+    """The traceback of the current exception, with the frames of the code alone."""
     kind, error, trace = sys.exc_info()
     assert kind is not None
     formatted = traceback.TracebackException(kind, error or kind(), trace)
-    ours = (__file__, mount.__file__)
-    frames = [frame for frame in formatted.stack if frame.filename not in ours]
+    frames = [frame for frame in formatted.stack if frame.filename.startswith("<execute ")]
     formatted.stack = traceback.StackSummary.from_list(frames)
     return "".join(formatted.format())

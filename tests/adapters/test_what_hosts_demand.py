@@ -90,7 +90,7 @@ def test_length_and_truth_are_free(context: Monocontext, store: CountingStore) -
 
 
 def test_no_thread_lives_between_cells(store: CountingStore) -> None:
-    """dspy's LocalInterpreter ends a session that leaves one behind."""
+    """dspy's interpreters end a session that leaves one behind."""
     with begun_threads() as begun, Monocontext.open(store, threads=False) as text:
         assert text[:5] == FILLER[:5]
         assert text.find("sixteen", 100) > 0

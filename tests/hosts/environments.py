@@ -32,8 +32,6 @@ class Host:
     """Pinned."""
     has_rlm: bool = False
     """Whether our `rlm` goes in too: no requirement has a package of that name."""
-    prepare: str = ""
-    """A script of this folder that fetches what the host itself fetches at its first run."""
     most_late_seconds: float = 1.0
     """How much later than with a short `str` the first cell may have printed what it prints."""
 
@@ -44,7 +42,7 @@ class Host:
 
 HOSTS = (
     Host("rlms", "rlms", ("rlms[ipython]==0.1.3",)),
-    Host("dspy", "dspy", ("dspy[deno]==3.4.1",), has_rlm=True, prepare="dspy_model.py"),
+    Host("dspy", "dspy", ("dspy==3.4.1",), has_rlm=True, most_late_seconds=3.0),
     Host("rlm-minimal", "rlm_minimal", ("openai>=2",)),
     Host("pydantic-ai-rlm", "pydantic_ai_rlm", ("pydantic-ai-rlm==0.1.2",)),
     Host("recursive-llm", "recursive_llm", ("recursive-llm==0.5.0",)),
@@ -77,9 +75,6 @@ def build(host: Host, wheels: list[Path]) -> None:
     pip = [host.python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
     subprocess.run([*pip, *host.requirements, *wheels], check=True)
     subprocess.run([*pip, "--force-reinstall", "--no-deps", *wheels], check=True)
-    if host.prepare:
-        # What this cannot fetch is skipped by the tests that need it: npm is not everywhere.
-        subprocess.run([host.python, Path(__file__).with_name(host.prepare)], check=False)
 
 
 def main(names: list[str]) -> None:

@@ -1,10 +1,9 @@
-"""`dspy.RLM` over 4 GiB: with `LocalInterpreter`, or in DSPy's own sandbox of Deno and Pyodide: `run_dspy.py deno`."""
+"""`dspy.RLM` over 4 GiB, with our worker as its interpreter."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,37 +11,28 @@ from uuid import uuid4
 import dspy
 from contract import ANSWER, LINE, QUESTION, SECRET, Turns, measure, measure_documents, served, tell
 from dspy import lm15
-from dspy.primitives.local_interpreter import LocalInterpreter
-from dspy_model import deno, model, raises, step
+from dspy_model import model, raises, step
 from openai_server import answering
 
-from monocontext.adapters import dspy as lazy
-from monocontext.dspy import ExploreMemory, MemoryRLM
+from monocontext.dspy import ExploreMemory, MemoryRLM, interpreter
 from monocontext.errors import ContextTooLarge
 
-DENO = sys.argv[1:] == ["deno"]
-INTERPRETER = deno if DENO else LocalInterpreter
 SIGNATURE = "context, question -> answer"
-GIVEN = lazy.wrap
-
-
-def cell(code: str) -> str:
-    """In Pyodide, which has 32 bits, `len` of so much is an `OverflowError`; every `str` is short enough there."""
-    return code.replace("len(context)", "getattr(context, 'n', 0)") if DENO else code
 
 
 def final(expression: str) -> str:
     return f"SUBMIT(answer={expression})\n"
 
 
-def run(context: Any, turns: Turns) -> str:
+def run(given: Any, turns: Turns) -> str:
+    """Ask over a lazy text, or over a `str` in the same worker."""
+    lazy, inputs = (interpreter({}), {"context": given}) if isinstance(given, str) else (given, given.inputs)
     with dspy.context(lm=model(lambda asked: step(turns(asked)))):
-        return str(program(context)(context=context, question=QUESTION).answer)
+        return str(program(lazy)(**inputs, question=QUESTION).answer)
 
 
-def program(context: Any, **options: Any) -> dspy.RLM:
-    tools = [] if isinstance(context, str) else context.tools()
-    return dspy.RLM(SIGNATURE, tools=tools, interpreter_factory=INTERPRETER, **options)
+def program(lazy: Any, **options: Any) -> dspy.RLM:
+    return dspy.RLM(SIGNATURE, interpreter_factory=lazy, **options)
 
 
 def run_as_a_str() -> None:
@@ -55,7 +45,7 @@ def run_as_a_str() -> None:
     )
     with served() as text:
         turns = Turns([ask, final(repr(ANSWER))])
-        assert run(lazy.wrap(text.context), turns) == ANSWER
+        assert run(interpreter(text.context), turns) == ANSWER
         assert "['the', 'quick'] [(4, 9), " in turns.asked[1], turns.asked[1][-900:]
         assert "The True" in turns.asked[1], turns.asked[1][-900:]
 
@@ -65,11 +55,11 @@ def sub_calls_go_to_sub_lm() -> None:
     asked: list[str] = []
     ask = "print(llm_query('Shorten: ' + context[:19]), llm_query_batched(['one', 'two']))"
     with served() as text:
-        given = lazy.wrap(text.context)
+        given = interpreter(text.context)
         turns = Turns([ask, final(repr(ANSWER))])
         sub = model(lambda prompt: asked.append(prompt) or f"said {prompt[:3]}", "sub")  # type: ignore[func-returns-value]
         with dspy.context(lm=model(lambda seen: step(turns(seen)), "root"), track_usage=True):
-            done = program(given, sub_lm=sub)(context=given, question=QUESTION)
+            done = program(given, sub_lm=sub)(**given.inputs, question=QUESTION)
         assert done.answer == ANSWER
         assert sorted(asked) == [f"Shorten: {LINE[:19]}", "one", "two"], asked
         assert "said Sho ['said one', 'said two']" in turns.asked[1], turns.asked[1][-900:]
@@ -77,13 +67,6 @@ def sub_calls_go_to_sub_lm() -> None:
         assert used == {"root": 20, "sub": 30}, used
 
 
-LOOP = """\
-import re
-at = [i for i, d in enumerate(context) if "password is" in d and re.search("zebra.s password", d)]
-found = str(context[at[0]]).split("password is ")[1].split()[0]
-print(at, found)
-"""
-"""What `rlm_preview` recommends: the host answers each condition of the loop for a block of documents."""
 SEARCH = """\
 import re
 spans = [m.start() for m, _ in zip(re.finditer("qui(ck)", context), range(1200))]
@@ -105,10 +88,10 @@ def script(asked: str) -> str:
 def many_at_once() -> None:
     """`batch`, `Parallel` and `acall`: one program and one text for all; the failure of one is that one's alone."""
     with served() as text:
-        given, starts = lazy.wrap(text.context), [m.start() for m in re.finditer("qui(ck)", text.context[:200_000])]
+        given, starts = interpreter(text.context), [m.start() for m in re.finditer("qui(ck)", text.context[:200_000])]
         expected = f"{text.context.find('zebra')} {sum(starts[:1200])}"
         rlm = program(given)
-        examples = [dspy.Example(context=given, question=f"number {n}").with_inputs("context", "question")
+        examples = [dspy.Example(**given.inputs, question=f"number {n}").with_inputs("context", "question")
                     for n in range(6)]  # fmt: skip
         with dspy.context(lm=model(script)):
             quiet = {"num_threads": 6, "disable_progress_bar": True, "provide_traceback": False}
@@ -122,14 +105,14 @@ def many_at_once() -> None:
 
 
 async def ask_async(rlm: dspy.RLM, given: Any) -> list[str]:
-    done = await asyncio.gather(*(rlm.acall(context=given, question=f"number {n}") for n in range(3)))
+    done = await asyncio.gather(*(rlm.acall(**given.inputs, question=f"number {n}") for n in range(3)))
     return [each.answer for each in done]
 
 
 def errors_are_one_line() -> None:
     """A store that fails is an error in the cell, which the model sees; a text that is not wrapped is one at once."""
     with served() as text:
-        given = lazy.wrap(text.context)
+        given = interpreter(text.context)
         turns = Turns(["print(context[:9])", "print(context[1 << 31 : (1 << 31) + 9])", final(repr(ANSWER))])
 
         def reply(asked: str) -> str:
@@ -138,17 +121,17 @@ def errors_are_one_line() -> None:
             return step(turns(asked))
 
         with dspy.context(lm=model(reply)):
-            assert program(given)(context=given, question=QUESTION).answer == ANSWER
-        assert re.search(r"\[Error\].*closed", turns.asked[2]), turns.asked[2][-900:]
+            assert program(given)(**given.inputs, question=QUESTION).answer == ANSWER
+        assert re.search(r"(?s)\[Error\].*closed", turns.asked[2]), turns.asked[2][-900:]
     with served() as text, dspy.context(lm=model(lambda asked: "")), raises(ContextTooLarge) as raised:
-        dspy.RLM(SIGNATURE, interpreter_factory=INTERPRETER)(context=text.context, question=QUESTION)
+        program(interpreter(text.context))(context=text.context, question=QUESTION)
     assert "\n" not in str(raised[0])
 
 
 def memories_run_async() -> None:
     """`MemoryRLM.acall`."""
     submit = "SUBMIT(exploration_strategy='find', relevant_memories=[memory_context[2:7]], confidence=1.0)"
-    rlm = MemoryRLM(ExploreMemory, interpreter_factory=INTERPRETER)
+    rlm = MemoryRLM(ExploreMemory)
     with dspy.context(lm=model(lambda asked: step(submit))):
         done = asyncio.run(rlm.acall(query=QUESTION, memory_context=SECRET, search_depth=1))
     assert done.relevant_memories == [SECRET[2:7]]
@@ -232,13 +215,12 @@ def models_say_all_they_say() -> None:
 
 
 if __name__ == "__main__":
-    if not DENO:
-        run_as_a_str()
-        models_cross_over()
-        models_say_all_they_say()
-        many_at_once()
+    run_as_a_str()
+    models_cross_over()
+    models_say_all_they_say()
+    many_at_once()
     sub_calls_go_to_sub_lm()
     errors_are_one_line()
     memories_run_async()
-    assert measure_documents(run, cell=str, final=final, given=lazy.wrap, search=LOOP) < 4_000_000
-    tell(measure("dspy, Deno" if DENO else "dspy", run, cell=cell, final=final, given=GIVEN))
+    assert measure_documents(run, cell=str, final=final, given=interpreter) < 4_000_000
+    tell(measure("dspy", run, cell=str, final=final, given=interpreter))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import dspy
 
-from monocontext.adapters import dspy as adapter
+from monocontext.adapters.dspy import interpreter
 from monocontext.memory.dspy.signatures import ExploreMemory, SynthesizeMemories
 from monocontext.memory.dspy.temporal_range import ends_of
 from monocontext.text.from_str import wrap_str
@@ -27,11 +28,13 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
     A memory is a `Monocontext`, a `str`, or an object with a `context()`: a `Memory`, a project of `Sessions`. Any
     signature takes two more arguments: `search_depth` (see `run_limits`) and `temporal_range`, which keeps only a
     project's turns in that time (see `temporal_range` for the words). For other memories, and with unknown words, it is
-    advice to the model. Options are those of `dspy.RLM`.
+    advice to the model. Options are those of `dspy.RLM`, except `interpreter_factory`: code runs in our confined worker
+    (`runner`, as in `monocontext.dspy.interpreter`).
     """
 
-    def __init__(self, signature: Any, **options: Any) -> None:
+    def __init__(self, signature: Any, *, runner: str = "confined", **options: Any) -> None:
         super().__init__()
+        self._interpreter = partial(interpreter, runner=runner)
         self.signature = dspy.Signature(signature) if isinstance(signature, str) else signature
         self.options = {name: value for name, value in options.items() if value is not None}
 
@@ -46,22 +49,21 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         return await rlm.acall(**given)
 
     def _prepare(self, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """A `dspy.RLM` with the tools of these texts, and its inputs."""
+        """A `dspy.RLM` whose code runs in our worker, and its inputs."""
         options = dict(self.options)
         if inputs.get("search_depth") is not None:
             options = run_limits(inputs["search_depth"]) | options
         words = inputs.get("temporal_range") or ""
         given = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
         texts = {name: text for name, value in given.items() if (text := _lazy_text(name, value, words)) is not None}
-        proxies = {name: adapter.wrap(text, field=name if len(texts) > 1 else "") for name, text in texts.items()}
-        tools = [*options.pop("tools", ()), *(tool for each in proxies.values() for tool in each.tools())]
-        return dspy.RLM(self.signature, tools=tools, **options), given | proxies
+        lazy = self._interpreter(texts)
+        return dspy.RLM(self.signature, interpreter_factory=lazy, **options), given | lazy.inputs
 
 
 class MemoryAgent(dspy.Module):  # type: ignore[misc]
     """Explores a memory for facts about a query, then makes one answer of them.
 
-    `options` are those of `dspy.RLM`: `sub_lm`, `interpreter_factory`, ...
+    `options` are those of `MemoryRLM`: `sub_lm`, `runner`, ...
     """
 
     def __init__(self, **options: Any) -> None:

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 import dspy
-from dspy.primitives.local_interpreter import LocalInterpreter
 
 from monocontext import Monocontext
 from monocontext.dspy import (
@@ -63,7 +62,7 @@ def of_bytes(size: int) -> Monocontext:
 
 def cells(field: str, submit: str) -> tuple[str, str]:
     """A look, then a search and what is submitted."""
-    look = f"print({field}.n, {field}[:80])"
+    look = f"print(len({field}), {field}[:80])"
     search = f"hit = next({field}.grep('dark mode', max_hits=1))\nat = hit.offset\n"
     return look, f"{search}found = {field}[max(0, at - 40):at + 60]\nprint(found)\n{submit}"
 
@@ -110,7 +109,7 @@ def signatures_run_over_a_gigabyte() -> list[tuple[str, int, int, int]]:
         for size in (8 << 20, 1 << 30):
             context = of_bytes(size)
             lm = Scripted(*cells(field, submit))
-            module = MemoryRLM(signature, interpreter_factory=LocalInterpreter)
+            module = MemoryRLM(signature)
             with dspy.context(lm=lm):
                 done = module(**inputs, **{field: context})
             assert right(done), done
@@ -144,7 +143,7 @@ def agent_explores_and_synthesizes() -> None:
     _, synthesize = cells("memory_database", RUNS[2][3])
     lm = Scripted(look, explore, synthesize)
     with dspy.context(lm=lm):
-        done = MemoryAgent(interpreter_factory=LocalInterpreter)(query="What does the user prefer?", memory_db=context)
+        done = MemoryAgent()(query="What does the user prefer?", memory_db=context)
     assert done.exploration == "grep"
     assert "dark mode" in done.memories[0]
     assert done.synthesis == "a sub-call's answer"
@@ -156,7 +155,7 @@ def agent_runs_async() -> None:
     """`acall` is the same, and several run at once."""
 
     async def ask() -> list[Any]:
-        agent = MemoryAgent(interpreter_factory=LocalInterpreter)
+        agent = MemoryAgent()
         return await asyncio.gather(*(agent.acall(query="?", memory_db=of_bytes(8 << 20)) for _ in range(2)))
 
     explore, synthesize = cells("memory_context", RUNS[0][3])[1], cells("memory_database", RUNS[2][3])[1]
@@ -173,9 +172,7 @@ def any_memory_will_do() -> None:
     for given in (PLANTED * 1000, memory, memory.context()):
         lm = Scripted(*cells("memory_context", RUNS[0][3]))
         with dspy.context(lm=lm):
-            done = MemoryRLM(ExploreMemory, interpreter_factory=LocalInterpreter)(
-                query="?", memory_context=given, search_depth=1
-            )
+            done = MemoryRLM(ExploreMemory)(query="?", memory_context=given, search_depth=1)
         assert "dark mode" in done.relevant_memories[0]
     refuses(TypeError, 7, 1)
 
@@ -191,9 +188,7 @@ def refuses(kind: type[Exception], memory: object, depth: object) -> None:
 def depth_limits_what_is_spent() -> None:
     forever = Scripted("print(len('step'))")
     with dspy.context(lm=forever):
-        MemoryRLM(ExploreMemory, interpreter_factory=LocalInterpreter)(
-            query="?", memory_context="nothing", search_depth=2
-        )
+        MemoryRLM(ExploreMemory)(query="?", memory_context="nothing", search_depth=2)
     steps = sum("[[ ## code ## ]]" in prompt for prompt in forever.prompts)
     assert steps == 6, steps
     for wrong in (0, -1, True, "3"):
@@ -212,7 +207,7 @@ def range_narrows_a_project() -> None:
     inputs = {"task": "?", "memory_database": Project()}
     for words in ("2026-02-14", "all time", "whenever it was"):
         with dspy.context(lm=Scripted(*cells("memory_database", RUNS[2][3]))):
-            MemoryRLM(SynthesizeMemories, interpreter_factory=LocalInterpreter)(**inputs, temporal_range=words)
+            MemoryRLM(SynthesizeMemories)(**inputs, temporal_range=words)
     (since, until), *others = asked
     assert since is not None
     assert until is not None

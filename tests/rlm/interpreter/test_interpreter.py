@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import rlm
+from monocontext import Monocontext, publish
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.stores.volumes import volume_url
@@ -128,7 +129,7 @@ def test_a_lazy_text_comes_by_itself(tmp_path: Path) -> None:
     with Monocontext.open(tmp_path / "text") as text:
         with Interpreter(context=text, timeout=30) as interp:
             assert interp.execute("SUBMIT(at=context.find('needle'), n=len(context))").at == 5_000_000  # type: ignore[union-attr]
-        with Interpreter() as interp, pytest.raises(TypeError, match="context="):
+        with Interpreter() as interp, pytest.raises(TypeError, match="is a lazy text"):
             interp.execute("", {"t": text})
 
 
@@ -295,3 +296,19 @@ def test_a_path_that_is_taken_is_mapped_as_before(tmp_path: Path) -> None:
     with Interpreter(**options) as interp:  # type: ignore[arg-type]
         interp.execute("open('/tmp/mine/a.txt', 'w').write('a')")
     assert (tmp_path / "volume" / "a.txt").read_text() == "a"
+
+
+def test_tools_and_names_of_the_host() -> None:
+    publish("needle in a text\n" * 9_000, "memory://interpreter-names")
+    with Monocontext.open("memory://interpreter-names") as text:
+        names = {"text": text, "context": 5, "few": [1]}
+        with Interpreter(names=names, tools={"twice": lambda x: 2 * x}) as interp:
+            assert interp.execute("SUBMIT(twice(x=4), text.count('needle'), context, few)") == FinalOutput(
+                {"output": [8, 9_000, 5, [1]]}
+            )
+            interp.tools["later"] = str.upper
+            assert interp.execute("print(later('a'))") == "A"
+            failed = interp.execute("twice([1], 2)")
+    assert isinstance(failed, str)
+    assert failed.splitlines()[-1].startswith("TypeError: ")
+    assert "worker.py" not in failed, "only the frames of the code"

@@ -1,0 +1,98 @@
+"""Our worker as the interpreter of `dspy.RLM` (3.4): what `monocontext.dspy.interpreter` returns."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dspy
+from dspy.primitives.code_interpreter import CodeExecutionError, FinalOutput
+
+from rlm.context.description import describe
+from rlm.context.lazy import is_lazy
+from rlm.interpreter.interpreter import Interpreter
+from rlm.runners.runner import DEFAULT_RUNNER
+
+_INSTRUCTIONS = """\
+Code runs in CPython, confined: without network, files and keys. Inputs that are kept in storage read like a str, and \
+only what code looks at is fetched: slices, `in`, `find`, `count`, `re` work on them, `text.lines[a:b]` gives lines, \
+`text.grep(pattern)` hits with `.offset`, `.line_number` and `.line`, and `text.chunks(100_000)` pieces for one pass."""
+
+
+def interpreter(
+    context: object, *, runner: str = DEFAULT_RUNNER, timeout: float = 600, **runner_options: Any
+) -> InterpreterFactory:
+    """See `monocontext.dspy.interpreter`."""
+    texts = {"context": context} if is_lazy(context) or not isinstance(context, Mapping) else context
+    return InterpreterFactory(texts, {"runner": runner, "timeout": timeout, **runner_options})
+
+
+class LazyInput(dspy.SandboxSerializable):  # type: ignore[misc]
+    """A lazy text as an input: in the sandbox, it is already there by its name."""
+
+    def __init__(self, name: str, text: object) -> None:
+        self.name, self.text = name, text
+
+    def sandbox_setup(self) -> str:
+        return ""
+
+    def to_sandbox(self) -> bytes:
+        return b""
+
+    def sandbox_assignment(self, var_name: str, data_expr: str) -> str:
+        return f"{var_name} = {self.name}"
+
+    def rlm_preview(self, max_chars: int = 500) -> str:
+        described = describe(self.text)
+        note = f"{described.sentence} (a length given elsewhere is that of this note). {described.access}"
+        return note.strip()[:max_chars]
+
+
+class InterpreterFactory:
+    """Makes an interpreter for each run of `dspy.RLM(..., interpreter_factory=...)`."""
+
+    execution_instructions = _INSTRUCTIONS
+
+    def __init__(self, texts: Mapping[str, object], options: Mapping[str, Any]) -> None:
+        self._texts, self._options = dict(texts), options
+        self.inputs = {name: LazyInput(name, text) for name, text in texts.items()}
+        """The texts as inputs of the program: `program(**factory.inputs, question=...)`."""
+
+    def __call__(self) -> DspyInterpreter:
+        return DspyInterpreter(names=self._texts, **self._options)
+
+
+class DspyInterpreter(Interpreter):
+    """A `CodeInterpreter` of DSPy."""
+
+    output_fields: Sequence[dict[str, Any]] = ()
+    """The fields of the program's output, in the order of `SUBMIT`."""
+
+    def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> Any:
+        """Run code. Returns what it printed, or a `FinalOutput`. Raises `CodeExecutionError`."""
+        self._vars = contextvars.copy_context()  # of the thread of the program: its `dspy.context`
+        out, err = self._run_code(code, variables)
+        if self._submitted is not None:
+            return FinalOutput(self._submitted)
+        if err:
+            raise CodeExecutionError(f"{out}{err}".strip())
+        return out
+
+    def _call(self, name: str, given: list[Any], options: dict[str, Any]) -> Any:
+        tool = self.tools[name]
+        named = inspect.signature(tool).bind(*given, **options).arguments  # DSPy calls tools by keyword
+        returned = self._vars.copy().run(tool, **named)
+        return asyncio.run(_await(returned)) if inspect.isawaitable(returned) else returned
+
+    def _submit(self, given: list[Any], fields: dict[str, Any]) -> None:
+        names = [field["name"] for field in self.output_fields]
+        if given and len(given) == len(names):
+            fields = dict(zip(names, given, strict=True))
+        self._submitted = fields or {"output": given}  # of which DSPy says that fields are missing
+
+
+async def _await(awaitable: Any) -> Any:
+    return await awaitable
