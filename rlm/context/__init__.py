@@ -1,1 +1,1 @@
-"""Describe a context, shorten text and values, and call the optional methods that a context may offer."""
+"""Describe a context, shorten text and values, and measure what is read of lazy texts."""

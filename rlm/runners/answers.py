@@ -22,7 +22,7 @@ from monocontext.text.lazy_kinds import LazyText
 from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
-MOST_BYTES = 63 << 20
+MOST_ANSWER_BYTES = 63 << 20
 """The largest answer, in bytes of UTF-8. A worker sends it in one message with the output of its cell."""
 
 _PLACEHOLDERS = frozenset(("...", "context", "value", "variable_name", "your own words"))
@@ -165,8 +165,10 @@ def check_text(text: str) -> None:
     if not any(character.isprintable() and not character.isspace() for character in text):
         raise AnswerRefused("an empty text is not an answer: say in words what you found, or that you found nothing")
     # A character has at most four bytes, so most texts are short enough without being encoded.
-    if 4 * len(text) > MOST_BYTES and (size := len(text.encode("utf-8", "surrogatepass"))) > MOST_BYTES:
-        raise AnswerRefused(f"an answer of {size:,} bytes is too long, at most {MOST_BYTES:,}: give what was asked for")
+    if 4 * len(text) > MOST_ANSWER_BYTES and (size := len(text.encode("utf-8", "surrogatepass"))) > MOST_ANSWER_BYTES:
+        raise AnswerRefused(
+            f"an answer of {size:,} bytes is too long, at most {MOST_ANSWER_BYTES:,}: give what was asked for"
+        )
 
 
 def check_written_answer(text: str) -> None:

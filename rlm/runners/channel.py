@@ -23,9 +23,9 @@ from rlm.errors import ChannelAbuse
 
 PROTOCOL = 2
 """The version of the messages; a worker in a container may have another than its host."""
-HEAD_BYTES = 1 << 20
+MOST_HEAD_BYTES = 1 << 20
 """The limit of a JSON object from a worker, since a megabyte of brackets takes 100 MB of memory. Texts are bytes."""
-MESSAGE_BYTES = 64 << 20
+MOST_MESSAGE_BYTES = 64 << 20
 """The limit of a whole message from a worker, such as a batch of prompts."""
 _UNBOUNDED = (1 << 32) - 1
 _LENGTHS = 8

@@ -28,7 +28,7 @@ FAILED = 70
 _POLL_SECONDS = 0.05
 
 
-class Plan(TypedDict, total=False):
+class LaunchPlan(TypedDict, total=False):
     """What a launcher has to do. `way` decides which of the other keys there are."""
 
     way: str
@@ -50,7 +50,7 @@ def main() -> NoReturn:
     _run_plan(json.loads(sys.argv[1]))
 
 
-def command(python: str, plan: Plan, view: FolderView) -> list[str]:
+def command(python: str, plan: LaunchPlan, view: FolderView) -> list[str]:
     """The command line of a launcher."""
     code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
     return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
@@ -58,11 +58,11 @@ def command(python: str, plan: Plan, view: FolderView) -> list[str]:
 
 def make_container_plan(limits: Limits) -> str:
     """The argument of a launcher in a container, whose channel is its standard streams."""
-    plan: Plan = {"way": "container", "channel": [0, 1], "limits": asdict(limits)}
+    plan: LaunchPlan = {"way": "container", "channel": [0, 1], "limits": asdict(limits)}
     return json.dumps(plan)
 
 
-def _run_plan(plan: Plan) -> NoReturn:
+def _run_plan(plan: LaunchPlan) -> NoReturn:
     """Do what a plan says."""
     os.umask(0o022)
     bounds = Limits(**plan["limits"])
@@ -81,20 +81,20 @@ def _run_plan(plan: Plan) -> NoReturn:
         _give_up(exc)
 
 
-def _enter_bubblewrap(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
+def _enter_bubblewrap(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
     inner = command(view.python, {**plan, "way": "inside bubblewrap"}, view)
     program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
     os.execve(program[0], program, {})
 
 
-def _enter_namespaces(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
+def _enter_namespaces(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
     namespaces.build_view(view, bounds)
     namespaces.become_nobody()
     namespaces.check_readable(view)
     _run_worker(plan, bounds)
 
 
-def _enter_landlock(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
+def _enter_landlock(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
     os.chdir("/")
     system.no_new_privileges()
     system.drop_capabilities()
@@ -102,7 +102,7 @@ def _enter_landlock(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
     _run_worker(plan, bounds)
 
 
-def _run_worker(plan: Plan, bounds: Limits) -> NoReturn:
+def _run_worker(plan: LaunchPlan, bounds: Limits) -> NoReturn:
     """Apply the remaining limits, then run the worker."""
     worker.prepare()
     system.no_new_privileges()
@@ -118,7 +118,7 @@ def _run_worker(plan: Plan, bounds: Limits) -> NoReturn:
     worker.main(link, worker.MainThread(link), {"confinement": plan["way"].split()[-1]})
 
 
-def _run_and_watch(plan: Plan, work: Callable[[], object]) -> NoReturn:
+def _run_and_watch(plan: LaunchPlan, work: Callable[[], object]) -> NoReturn:
     """Run `work` in a child, kill the child when the host is gone, and end with the child's status."""
     lifeline = plan["lifeline"]
     child = os.fork()

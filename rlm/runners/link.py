@@ -14,7 +14,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel, ChannelClosed, Message
+from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel, ChannelClosed, Message
 
 _MOST_CALLS = 32
 """The most calls at once; more wait here. The host ends a worker that has many more."""
@@ -43,7 +43,7 @@ class _Slot:
 class WorkerLink(Channel):
     """A channel that passes each answer to the thread that asked. Safe for use by many threads."""
 
-    _sent_head_bytes, _sent_message_bytes = HEAD_BYTES, MESSAGE_BYTES
+    _sent_head_bytes, _sent_message_bytes = MOST_HEAD_BYTES, MOST_MESSAGE_BYTES
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
+from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel
 
 _END_SECONDS = 20.0
 """The time that a process gets to end before it is killed."""
@@ -24,7 +24,7 @@ class PipedProcess:
         popen.stdin = popen.stdout = None
         self._popen = popen
         self._how_ended = ""
-        self.channel = Channel(read_fd, write_fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES)
+        self.channel = Channel(read_fd, write_fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
         self.stderr_lines: list[str] = []
         """The lines on its stderr, once it has ended."""
 

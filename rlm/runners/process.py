@@ -13,12 +13,12 @@ from typing import Any, Unpack
 
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
-from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
+from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel
 from rlm.runners.confine import WAYS, bubblewrap
 from rlm.runners.confine.kills import memory_kills, why_killed
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
-from rlm.runners.launcher import FAILED, Plan, command
+from rlm.runners.launcher import FAILED, LaunchPlan, command
 from rlm.runners.piped_process import wait_for_exit
 from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
 from rlm.runners.runner import NothingConfines
@@ -145,7 +145,7 @@ def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, 
     try:
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-        plan: Plan = {
+        plan: LaunchPlan = {
             "way": way, "channel": [theirs.fileno()] * 2, "lifeline": lifeline_end, "bwrap": program or "",
             "view": asdict(view), "limits": asdict(limits),
         }  # fmt: skip
@@ -169,7 +169,7 @@ def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, 
         theirs.close()
         os.close(lifeline_end)
     fd = ours.detach()
-    process = Process(popen, Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES), lifeline)
+    process = Process(popen, Channel(fd, fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES), lifeline)
     hello = receive_hello(process)
     if hello is None:
         wait_for_exit(popen)  # so that its stderr is complete

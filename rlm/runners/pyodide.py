@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-FOLDER = "MONOCONTEXT_PYODIDE"
+PYODIDE_VARIABLE = "MONOCONTEXT_PYODIDE"
 """The environment variable with the folder of the npm package."""
 HOME = "~/.monocontext"
 """Where the error says to install it: `npm install --prefix ~/.monocontext pyodide`."""
@@ -23,13 +23,13 @@ def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
     if not (folder / "pyodide.asm.wasm").is_file():
         return (
             f"no Pyodide in {folder}: run `npm install --prefix {HOME} pyodide`, or name the folder of that package in "
-            f"{FOLDER}"
+            f"{PYODIDE_VARIABLE}"
         )
     return ""
 
 
 def find_folder(pyodide: str | os.PathLike[str] | None) -> Path:
     """The folder of the npm package: the given one, the one in the environment, or the one in our home folder."""
-    given = pyodide or os.environ.get(FOLDER)
+    given = pyodide or os.environ.get(PYODIDE_VARIABLE)
     # For a user without a home, a path that does not exist, and never a folder `~` in the working directory.
     return Path(given or Path(os.sep, os.path.expanduser(HOME), "node_modules", "pyodide")).resolve()

@@ -19,7 +19,7 @@ from rlm.calls.waiting import WaitClock
 from rlm.context.lazy import is_text
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.cell_thread import CellTimeout
-from rlm.runners.channel import HEAD_BYTES, PROTOCOL, ChannelClosed, Message
+from rlm.runners.channel import MOST_HEAD_BYTES, PROTOCOL, ChannelClosed, Message
 from rlm.runners.interpreter_state import InterpreterState
 from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
@@ -170,8 +170,8 @@ def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[]
 
     def asker(number: int) -> Callable[[bytes], memoryview]:
         def ask(request: bytes) -> memoryview:
-            if len(request) > HEAD_BYTES:
-                raise ValueError(f"this search is too long: {len(request):,} bytes, at most {HEAD_BYTES:,}")
+            if len(request) > MOST_HEAD_BYTES:
+                raise ValueError(f"this search is too long: {len(request):,} bytes, at most {MOST_HEAD_BYTES:,}")
             _, body = _call_host(link, {"op": "read", "text": number}, [request])
             return body
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rlm.errors import ChannelAbuse, LLMError
-from rlm.runners.channel import HEAD_BYTES, Channel, ChannelClosed, Message
+from rlm.runners.channel import MOST_HEAD_BYTES, Channel, ChannelClosed, Message
 from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_REQUESTS = 64
 """The most requests of a worker at once; an honest one has at most 32."""
-MOST_BYTES = 128 << 20
+MOST_OPEN_BYTES = 128 << 20
 """The most bytes of those requests together."""
 SEND_SECONDS = 30.0
 """A worker that does not read a message in this time is lost."""
@@ -82,8 +82,10 @@ class WorkerRequests:
         with self._lock:
             self._count += 1
             self._bytes += size
-            if self._count > MOST_REQUESTS or self._bytes > MOST_BYTES:
-                raise ChannelAbuse(f"the worker has more than {MOST_REQUESTS} requests, or {MOST_BYTES:,} bytes, open")
+            if self._count > MOST_REQUESTS or self._bytes > MOST_OPEN_BYTES:
+                raise ChannelAbuse(
+                    f"the worker has more than {MOST_REQUESTS} requests, or {MOST_OPEN_BYTES:,} bytes, open"
+                )
 
         def run() -> None:
             try:
@@ -101,8 +103,8 @@ class WorkerRequests:
 
 def _is_ready(server: ReaderServer, request: memoryview) -> bool:
     """Whether an answer takes no waiting. Raises ChannelAbuse for a request that no honest worker sends."""
-    if len(request) > HEAD_BYTES:  # it is parsed as JSON, like the head of a message
-        raise ChannelAbuse(f"the worker sent a request for text of {len(request):,} bytes: at most {HEAD_BYTES:,}")
+    if len(request) > MOST_HEAD_BYTES:  # it is parsed as JSON, like the head of a message
+        raise ChannelAbuse(f"the worker sent a request for text of {len(request):,} bytes: at most {MOST_HEAD_BYTES:,}")
     try:
         return server.ready(bytes(request))
     except server.bad_request as exc:

@@ -170,7 +170,7 @@ def test_a_lazy_text_in_a_list_is_refused_and_a_huge_answer_too(
     runner = runner_of(wrap_str("word " * 50).view(materialize_limit=100))
     assert "holds a lazy text" in runner.run("FINAL([context])").stderr
     assert "context[a:b]" in runner.run("v = context.lower(); FINAL(v)").stderr
-    monkeypatch.setattr("rlm.runners.answers.MOST_BYTES", 100)
+    monkeypatch.setattr("rlm.runners.answers.MOST_ANSWER_BYTES", 100)
     assert "too long" in runner.run("FINAL('x' * 101)").stderr
     assert runner.run("FINAL('é' * 50)").final_answer == "é" * 50
     assert "too long" in runner.run("FINAL('é' * 51)").stderr

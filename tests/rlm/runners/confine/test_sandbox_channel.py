@@ -20,7 +20,7 @@ from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners.capture import NOTES_CHARACTERS, SLACK
-from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, PROTOCOL, Channel, ChannelClosed
+from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, PROTOCOL, Channel, ChannelClosed
 from rlm.runners.claims import MOST_CLAIMS
 from rlm.runners.confine import bubblewrap, seccomp
 from rlm.runners.confine.limits import Limits
@@ -38,7 +38,7 @@ def framed(head: object, body: bytes = b"") -> bytes:
 def ends() -> Iterator[tuple[Channel, socket.socket]]:
     ours, theirs = socket.socketpair()
     fd = ours.detach()
-    channel = Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES)
+    channel = Channel(fd, fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
     yield channel, theirs
     theirs.close()
     channel.close()
@@ -59,10 +59,10 @@ def test_messages_cross_whole_and_in_pieces(ends: tuple[Channel, socket.socket])
 @pytest.mark.parametrize(
     "sent",
     [
-        (MESSAGE_BYTES + 1).to_bytes(4, "big") + (2).to_bytes(4, "big"),
-        (1 << 31).to_bytes(4, "big") + (HEAD_BYTES + 1).to_bytes(4, "big"),
+        (MOST_MESSAGE_BYTES + 1).to_bytes(4, "big") + (2).to_bytes(4, "big"),
+        (1 << 31).to_bytes(4, "big") + (MOST_HEAD_BYTES + 1).to_bytes(4, "big"),
         (100).to_bytes(4, "big") + (101).to_bytes(4, "big"),
-        (HEAD_BYTES + 9).to_bytes(4, "big") + (HEAD_BYTES + 1).to_bytes(4, "big"),
+        (MOST_HEAD_BYTES + 9).to_bytes(4, "big") + (MOST_HEAD_BYTES + 1).to_bytes(4, "big"),
         framed(b"[]"),
         framed(b"nothing"),
         framed(b"[" * 900_000),
@@ -80,7 +80,7 @@ def test_what_is_not_a_message_is_abuse(ends: tuple[Channel, socket.socket], sen
 
 def test_a_message_that_never_ends_costs_no_more_than_the_time(ends: tuple[Channel, socket.socket]) -> None:
     channel, enemy = ends
-    enemy.sendall(MESSAGE_BYTES.to_bytes(4, "big") + (10).to_bytes(4, "big") + b"x")
+    enemy.sendall(MOST_MESSAGE_BYTES.to_bytes(4, "big") + (10).to_bytes(4, "big") + b"x")
     assert channel.receive(0.2) is None
 
 
@@ -214,7 +214,7 @@ class Liar(RemoteRunner):
         threading.Thread(target=work, daemon=True).start()
 
         class Worker:
-            channel = Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES)
+            channel = Channel(fd, fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
 
             def end(self, *, gone: bool = False) -> str:
                 self.channel.close()
@@ -279,7 +279,7 @@ def test_a_flood_of_requests_ends_the_run() -> None:
 
 
 def test_what_the_worker_asks_of_a_context_is_bounded_before_it_is_read() -> None:
-    bomb = b"[" + b"[]," * (HEAD_BYTES // 3) + b"1]"
+    bomb = b"[" + b"[]," * (MOST_HEAD_BYTES // 3) + b"1]"
     lie = framed({"op": "read", "text": 0, "id": 1}, bomb)
     runner = Liar(lambda enemy: enemy.sendall(lie), wrap_str("abc"))
     with pytest.raises(ChannelAbuse, match="sent a request for text of"):

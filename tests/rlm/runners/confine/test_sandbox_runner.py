@@ -25,7 +25,7 @@ from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import AnswerRefused, ChannelAbuse, RunnerUnavailable
 from rlm.runners import make_runner
-from rlm.runners.channel import HEAD_BYTES, MESSAGE_BYTES, Channel
+from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel
 from rlm.runners.confine import bubblewrap, kills
 from rlm.runners.confine.limits import Limits
 from rlm.runners.process import Process, ProcessRunner
@@ -566,7 +566,7 @@ def test_a_worker_that_gives_up_says_why() -> None:
     theirs.close()
     fd, (lifeline, other_end) = ours.detach(), os.pipe()
     os.close(other_end)
-    process = Process(ended, Channel(fd, fd, head_bytes=HEAD_BYTES, message_bytes=MESSAGE_BYTES), lifeline)
+    process = Process(ended, Channel(fd, fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES), lifeline)
     assert process.end(gone=True) == process.end() == "exit status 70: no room [31mleft"
 
 

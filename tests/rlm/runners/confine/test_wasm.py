@@ -20,7 +20,7 @@ from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners import make_runner
-from rlm.runners.pyodide import FOLDER, find_folder, what_is_missing
+from rlm.runners.pyodide import PYODIDE_VARIABLE, find_folder, what_is_missing
 from rlm.runners.wasm import DISK_BYTES, WasmRunner, node_command, start_module
 from rlm.runners.wasm.snapshot import MOST_KEPT, load_snapshot
 
@@ -44,7 +44,7 @@ real = pytest.mark.slow
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A home without snapshots of other runs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(FOLDER, str(find_folder(None)))
+        patch.setenv(PYODIDE_VARIABLE, str(find_folder(None)))
         patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
         yield
 
@@ -348,7 +348,7 @@ def test_where_nothing_can_be_kept_no_snapshot_is_made(tmp_path: Path, monkeypat
 
 def test_a_user_without_a_home_starts_without_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("HOME", FOLDER):
+    for name in ("HOME", PYODIDE_VARIABLE):
         monkeypatch.delenv(name)
     monkeypatch.setattr("os.getuid", lambda: 2**31 - 2)
     assert find_folder(None) == Path("/~/.monocontext/node_modules/pyodide")
@@ -371,7 +371,7 @@ def test_a_user_without_a_home_starts_without_a_snapshot(tmp_path: Path, monkeyp
 
 def test_without_pyodide_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/node")
-    monkeypatch.setenv(FOLDER, str(tmp_path))
+    monkeypatch.setenv(PYODIDE_VARIABLE, str(tmp_path))
     with pytest.raises(RunnerUnavailable, match=r"npm install --prefix ~/\.monocontext pyodide") as error:
         RLM(lm=ScriptedLM([]), runner="wasm")
     assert "\n" not in str(error.value)
@@ -407,8 +407,10 @@ def test_the_demo_finds_it_where_the_kernel_confines_nothing(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("The answer is right.") == 3
     assert "a log of 2 GB" in done.stderr
-    frames_without = {name: value for name, value in os.environ.items() if name != FOLDER} | {"HOME": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=frames_without, check=False)
+    elsewhere = {name: value for name, value in os.environ.items() if name != PYODIDE_VARIABLE} | {
+        "HOME": str(tmp_path)
+    }
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=elsewhere, check=False)
     assert done.returncode
     assert "unshare: Operation not permitted" in done.stderr
     assert "npm install --prefix ~/.monocontext pyodide" in done.stderr
