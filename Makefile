@@ -103,7 +103,7 @@ test-docker: $(VENV)/.all  ## the runner `docker` with a real engine (ENGINE=doc
 
 test-tools: $(VENV)/.all  ## MCP by both majors of its SDK and by the Inspector, DSPy, any-llm; environments in .venv-tools (1 GB)
 	@echo "== building environments in .venv-tools"
-	for it in "mcp1 mcp>=1.14,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.3"; do \
+	for it in "mcp1 mcp>=1.14,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.4"; do \
 	  set -- $$it && $(PYTHON) -m venv .venv-tools/$$1 && \
 	  .venv-tools/$$1/bin/python -m pip --disable-pip-version-check --quiet install "$$2" -e . -e ./rlm || exit 1; \
 	done

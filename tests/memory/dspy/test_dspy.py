@@ -24,7 +24,7 @@ NOW = datetime(2026, 2, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 DAY = "T23:59:59.999999"
 
 
-@pytest.mark.skipif(not PYTHON, reason="no dspy here: pip install 'dspy>=3.3', or name an interpreter")
+@pytest.mark.skipif(not PYTHON, reason="no dspy here: pip install 'dspy>=3.4', or name an interpreter")
 def test_signatures_and_agent(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(CONTRACT.parents[3]), "DSPY_CACHEDIR": str(tmp_path)}
     done = subprocess.run([PYTHON, CONTRACT], capture_output=True, text=True, env=environment, timeout=110)
