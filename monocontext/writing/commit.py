@@ -10,9 +10,10 @@ import random
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any, TypeVar, cast
 
 from monocontext.errors import (
     AlreadyExists,
@@ -30,7 +31,9 @@ from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, gen
 from monocontext.records import replace
 from monocontext.stores import log
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded, put_own, unproven_server
-from monocontext.writing.named_objects import named_objects
+from monocontext.writing.named_objects import id_in, named_objects
+
+_T = TypeVar("_T")
 
 ATTEMPTS = 100
 """The most roots on which a change is made again because another writer was faster."""
@@ -41,12 +44,53 @@ _LONGEST_PAUSE_SECONDS = 0.2
 
 
 class Staged:
-    """A store that remembers the objects that one writer has put and that no committed root names yet."""
+    """A store that remembers the objects that one writer has put and that no committed root names yet.
+
+    `gc` without a grace period removes such objects. It commits a fence first, so its writer loses that commit. What is
+    used for more than one attempt is stored by `once`, which knows what the fence took.
+    """
 
     def __init__(self, store: Store):
         self.store = store
         self.url = store.url
         self.keys: set[str] = set()
+        self.fenced: set[str] = set()
+        """Those of the keys that `gc` may have removed."""
+        self._fence: int | None = None
+        self._made: dict[Hashable, tuple[Any, set[str]]] = {}
+
+    def once(self, name: Hashable, make: Callable[[], _T], *, again: bool) -> _T:
+        """The result of `make`, which stores objects: that of an earlier attempt with this name, if there is one.
+
+        If a fence came in between, `make` is called again, or `AlreadyExists` is raised if it cannot be (`again`).
+        """
+        result, keys = self._made.get(name, (None, self.fenced))
+        if name in self._made and not keys & self.fenced:
+            return cast("_T", result)
+        if name in self._made and not again:
+            raise self._removed()
+        before = set(self.keys)
+        made = make()
+        self._made[name] = made, self.keys - before
+        return made
+
+    def pass_fence(self, base: Manifest | None) -> None:
+        """Note the newest root: objects that were put before a new fence in it may be gone."""
+        fence = base.history.fence if base else 0
+        if self._fence is not None and fence > self._fence:
+            self.fenced |= self.keys
+        self._fence = fence
+
+    def check(self, root: Manifest) -> None:
+        """Raise `AlreadyExists` if a root names an object that may be gone (after a fence, 1 GET an index page)."""
+        if self.fenced and {id_in(key) for key in self.fenced} & named_objects(self, root):
+            raise self._removed()
+
+    def _removed(self) -> AlreadyExists:
+        return AlreadyExists(
+            f"{self.url}: nothing was changed, start again: `gc` removed young objects meanwhile, perhaps of this "
+            f"write (generation {self._fence})"
+        )
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         self.keys.add(key)
@@ -76,7 +120,7 @@ class Staged:
         with suppress(MonocontextError):
             named = named_objects(self.store, root) if root is not None else set()
             for key in sorted(self.keys):
-                if key.partition("/")[2].partition(".")[0] not in named:
+                if id_in(key) not in named:
                     self.store.delete(key)
                     self.keys.remove(key)
 
@@ -90,7 +134,8 @@ def commit(store: Store, change: Change) -> Manifest | None:
     """Make `change(newest, store)` the next generation, and return the committed root.
 
     If another writer commits first, or `gc` removes objects of the root meanwhile, `change` is called again with the
-    newest root; what it had stored for the lost attempt is removed in the end. If it returns None, nothing is
+    newest root (`Staged.once` keeps what need not be stored again); what it had stored for the lost attempt is removed
+    in the end. If it returns None, nothing is
     committed, and the result is the newest root. If it raises, what it stored is removed.
 
     A reply may be lost although the write succeeded: a root's `write_id` is random, so `put_own` recognises it. While
@@ -105,8 +150,11 @@ def commit(store: Store, change: Change) -> Manifest | None:
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(random.uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
+        staged.pass_fence(base)
         try:
             root = change(base, staged)
+            if root is not None:
+                staged.check(root)
         except NotFound:
             newest = None if base is None else read_newest(store)
             if base is None or newest is None or newest.generation <= base.generation:
@@ -267,15 +315,6 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
         except (AlreadyExists, NotFound):
             continue  # another writer replaced the copy
     raise StoreFailure(f"other writers were faster {_COPY_ATTEMPTS} times")
-
-
-def check_fence(store: Store, began: Manifest | None, base: Manifest | None) -> None:
-    """Raise `AlreadyExists` if objects that were stored since the root `began` was read may have been removed."""
-    if base is not None and base.history.fence > (began.history.fence if began else 0):
-        raise AlreadyExists(
-            f"{store.url}: nothing was changed, start again: `gc` removed young objects meanwhile, perhaps of this "
-            f"write (generation {base.history.fence})"
-        )
 
 
 def is_lagging(store: Store, root: Manifest) -> bool:

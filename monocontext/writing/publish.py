@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from functools import partial
 from itertools import chain
 from typing import Any, Unpack
 
@@ -18,7 +19,7 @@ from monocontext.options import StoreOptions, validate_options
 from monocontext.records import replace as with_fields
 from monocontext.stores.protocol import Store
 from monocontext.writing.appended import appended, short_bytes
-from monocontext.writing.commit import Staged, check_fence, commit
+from monocontext.writing.commit import Staged, commit
 from monocontext.writing.document_table import join_documents
 from monocontext.writing.documents import DocumentRows, documents
 from monocontext.writing.input_options import InputOptions, ReadingOptions
@@ -88,20 +89,14 @@ def publish_written(
     `allow`: places of text outside the context that may be read. Raises `AlreadyExists` if there is a context, unless
     `replace`.
     """
-    written: Written | None = None
-    began: Manifest | None = None
 
     def change(base: Manifest | None, store: Staged) -> Manifest:
-        nonlocal written, began
         if base is not None and not replace:
             raise AlreadyExists(
                 f"{store.url} already holds a context ({base.characters:,} characters): "
                 f"add to it with `append`, or replace its text (replace=True)"
             )
-        if written is None:
-            began, written = base, write(store)
-            store.keys.update(run.object for run in written.runs if not run.is_virtual)  # workers have put these
-        check_fence(store, began, base)
+        written = store.once("text", lambda: _with_keys(store, write(store)), again=False)
         with StoredText(store, EMPTY, allow=allow) as text:
             root = with_new(text, written)
         if written.filters:  # those of workers may have been joined
@@ -110,6 +105,13 @@ def publish_written(
         return root
 
     return _some(commit(store, change))
+
+
+def _with_keys(store: Staged, written: Written) -> Written:
+    """Note what workers have put."""
+    store.keys.update(run.object for run in written.runs if not run.is_virtual)
+    store.keys.update(key for ref in written.filters or () for key in ref.keys)
+    return written
 
 
 def with_new(text: StoredText, new: Written) -> Manifest:
@@ -145,18 +147,16 @@ def append(
     """
     reads = InputOptions(**reading)
     new: Written | None = None
-    began: Manifest | None = None
 
     def change(base: Manifest | None, store: Staged) -> Manifest | None:
-        nonlocal new, began
+        nonlocal new
         if base is None:
             raise NotFound(f"{store.url}: no context to append to: `upload` makes one")
-        if new is None:
-            layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, codec or base.codec, filters)
-            began = base
-            new = _read_or_store(store, sources, reads, layout, base.frames, progress, executor, url, store_options)
-        if new.text is None or (new.documents and new.documents.pages):  # stored before, so `gc` may have removed them
-            check_fence(store, began, base)
+        layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, codec or base.codec, filters)
+        read = partial(
+            _read_or_store, store, sources, reads, layout, base.frames, progress, executor, url, store_options
+        )
+        new = store.once("text", read, again=False)
         if not new.text and not new.runs and not (new.documents and new.documents.count):
             return None
         with StoredText(store, base) as text:
@@ -207,7 +207,7 @@ def _read_or_store(
         options = store_options or {}
         place = portable_place(url)
         new = write_text_shares(place, options, chain([text], pieces), layout, executor, progress, frames_before)
-        store.keys.update(run.object for run in new.runs)
+        _with_keys(store, new)
     rows.finish()
     new.documents, new.layout = rows, layout
     return new

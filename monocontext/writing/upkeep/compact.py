@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
-from typing import Any
 
 from monocontext.errors import NotFound
 from monocontext.format.filters.building import GROUP_FRAMES
 from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.joining import can_join, join
-from monocontext.format.index import Frame, FrameRecord, FrameRun
+from monocontext.format.index import Frame
 from monocontext.format.manifest import Manifest
 from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
+from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit
 from monocontext.writing.cover import covered, gaps, wants_filters
 from monocontext.writing.pages import follows
 from monocontext.writing.place import Place, open_store_at
-from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, write_segments
+from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, Written, write_segments
 from monocontext.writing.splice import Stretch, splice, with_copies
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.forget import dead_bytes
@@ -57,8 +58,6 @@ def compact(
     commit. Safe while readers and writers run: readers keep their generation. If another writer commits meanwhile, only
     frames that it changed or added are stored again. Raises `NotFound` if there is no context.
     """
-    done: dict[tuple[Any, ...], tuple[list[FrameRun], list[FrameRecord]]] = {}
-    """What was stored for earlier attempts, unless `gc` may have removed it since: then the fence is a later one."""
 
     def change(base: Manifest | None, store: Staged) -> Manifest | None:
         if base is None:
@@ -69,11 +68,10 @@ def compact(
             dead = dead_bytes(text)
             stretches = []
             for first, stop in plan(_runs(text.frames(0, old.frames)), layout, dead):
-                key = (base.history.fence, *((frame.object, frame.offset) for frame in text.frames(first, stop)))
-                if key not in done:
-                    written = write_segments(store, _reported(text, first, stop), layout)
-                    done[key] = written.runs, written.records
-                stretches.append(Stretch(first, stop, *done[key]))
+                key = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
+                write = partial(_write, store, text, first, stop, layout)
+                written = store.once(key, write, again=True)
+                stretches.append(Stretch(first, stop, written.runs, written.records))
             root = splice(text, stretches, frame_bytes=layout.frame_bytes) if stretches else old
             if filters:
                 with text.after(root) as new:
@@ -125,6 +123,10 @@ def add_filters(
         root = commit(store, change)
         assert root is not None
         return root
+
+
+def _write(store: Store, text: StoredText, first: int, stop: int, layout: SegmentLayout) -> Written:
+    return write_segments(store, _reported(text, first, stop), layout)
 
 
 def _reported(text: StoredText, first: int, stop: int) -> Iterator[bytes]:

@@ -96,7 +96,15 @@ def sync(
         store = stack.enter_context(open_store_at(url, store_options))
         there = {file.name: file for file in _find(given, options, store.url, store_options, stack)}
         synced: list[_Differences] = []
-        stored: dict[tuple[object, ...], tuple[Written, list[str], dict[str, list[str]]]] = {}
+
+        def add(
+            base: Manifest | None, store: Staged, new: list[Source]
+        ) -> tuple[Written, list[str], dict[str, list[str]]]:
+            """Store new documents; returns also the names of those that are text, and the others."""
+            added: list[str] = []
+            left_out: dict[str, list[str]] = {}
+            inputs = documents(_inputs(new, options, left_out, added))
+            return store_text(store, inputs, base, executor, url, store_options), added, left_out
 
         def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
             """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
@@ -105,16 +113,10 @@ def sync(
             if dry_run:
                 found.added += [name for name, _, _ in _inputs(found.new, options, found.left_out)]
                 return Edit()
-            names = (*(file.name for file in found.new), base.history.fence if base else 0)
-            if found.new and names not in stored:
-                added: list[str] = []
-                left_out: dict[str, list[str]] = {}
-                inputs = documents(_inputs(found.new, options, left_out, added))
-                written = store_text(store, inputs, base, executor, url, store_options)
-                stored[names] = written, added, left_out
             new = None
             if found.new:
-                new, added, left_out = stored[names]
+                names = tuple(file.name for file in found.new)
+                new, added, left_out = store.once(names, lambda: add(base, store, found.new), again=True)
                 found.added += added
                 for where, left in left_out.items():
                     found.left_out.setdefault(where, []).extend(left)
