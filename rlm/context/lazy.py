@@ -6,10 +6,12 @@ A context, or the value of a custom tool, is plain data, a lazy text, or a dict 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Union, cast
 
 from monocontext.text.lazy_kinds import LazyContext, LazyMapping, LazyText
 
@@ -41,10 +43,12 @@ def lazy_parts(value: object, depth: int = 0) -> Iterator[LazyContext]:
 
 
 def lazy_text(context: object) -> Any:
-    """The text in whose characters the sources of an answer count: the context itself, or the text of its documents.
-    None if there is neither."""
+    """The text in whose characters the sources of an answer count: the context itself, the text of its documents, or
+    the texts of a dict one after another, if one of them is lazy. None if there is none."""
     if is_text(context):
         return context
+    if isinstance(context, dict) and any(map(is_lazy, context.values())):
+        return JoinedTexts({name: value for name, value in context.items() if is_text(value)})
     return context.text if isinstance(context, (LazyMapping, LazyContext)) else None  # type: ignore[union-attr]
 
 
@@ -79,7 +83,7 @@ class ReadMark:
     cost: Cost | None
     ahead: Cost | None
     read: int
-    handed: int
+    handed: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,8 @@ class Reads:
     ranges: Ranges | None
     """The characters that were read, half-open; None for a context of several texts."""
     handed: Ranges | None
-    """The characters that code received: slices, lines of hits, matches, passages; None for several texts."""
+    """The characters that code received: slices, lines of hits, matches, passages; of several texts in a dict, they
+    count in `lazy_text`."""
 
 
 class ReadMeter:
@@ -104,20 +109,27 @@ class ReadMeter:
         self.parts = list({id(part): part for part in (*lazy_parts(context), *parts)}.values())
         """All lazy texts, each once."""
         self._context = context if isinstance(context, LazyContext) else None
+        self._logs: list[tuple[int, LazyContext]] = [(0, context)] if isinstance(context, LazyContext) else []
+        """The texts whose characters are told, with the offsets of their first ones."""
+        if isinstance(joined := lazy_text(context), JoinedTexts):
+            self._logs = [(start, text) for start, text in joined.parts() if isinstance(text, LazyContext)]
 
     def mark(self) -> ReadMark:
         """Begin to count here (no GET). The first mark starts the logs of reads."""
-        read, handed = (self._context.reads_since()[0], self._context.handed_since()[0]) if self._context else (0, 0)
+        read = self._context.reads_since()[0] if self._context is not None else 0
+        handed = tuple(text.handed_since()[0] for _, text in self._logs)
         return ReadMark(self.cost(), self._ahead(), read, handed)
 
     def since(self, mark: ReadMark) -> Reads:
         """The reads since a mark (no GET)."""
         cost, ahead = cost_between(mark.cost, self.cost()), cost_between(mark.ahead, self._ahead())
-        if self._context is None:
-            return Reads(cost, ahead, None, None)
-        _, read = self._context.reads_since(mark.read)
-        _, handed = self._context.handed_since(mark.handed)
-        return Reads(cost, ahead, [list(pair) for pair in read], [list(pair) for pair in handed])
+        read = None if self._context is None else [list(pair) for pair in self._context.reads_since(mark.read)[1]]
+        handed = [
+            [offset + start, offset + stop]
+            for (offset, text), since in zip(self._logs, mark.handed, strict=True)
+            for start, stop in text.handed_since(since)[1]
+        ]
+        return Reads(cost, ahead, read, handed if self._logs else None)
 
     def cost(self) -> Cost | None:
         """The cost of reading so far."""
@@ -154,27 +166,83 @@ _WEB = re.compile(r"https?://[^\s<>\"]+")
 """A URL that can be a link."""
 
 
-def line_of(text: str | Monocontext, character: int) -> int:
-    """The number of the line with a character, from 1."""
+class JoinedTexts:
+    """The texts of a dict, one after another. Each is a document, or has documents; ranges do not cross its ends."""
+
+    generation = None
+
+    def __init__(self, texts: Mapping[str, Any]) -> None:
+        self._names, self._texts = list(texts), list(texts.values())
+        self._starts = list(accumulate(map(len, self._texts), initial=0))
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def __getitem__(self, part: slice) -> Any:
+        _, text, start = self.part_at(part.start)
+        return text[part.start - start : part.stop - start]
+
+    def parts(self) -> list[tuple[int, Any]]:
+        """The texts with the offsets of their first characters."""
+        return list(zip(self._starts, self._texts, strict=False))
+
+    def part_at(self, character: int) -> tuple[str, Any, int]:
+        """The name of the text with a character, the text, and the offset of its first character."""
+        i = min(bisect_right(self._starts, character), len(self._texts)) - 1
+        return str(self._names[i]), self._texts[i], self._starts[i]
+
+    def find(self, quote: str, start: int, stop: int) -> int:
+        """The first occurrence within one text, or -1."""
+        for first, text in self.parts():
+            if first < stop and first + len(text) > start:
+                offset = text.find(quote, max(0, start - first), stop - first)
+                if offset >= 0:
+                    return int(first + offset)
+        return -1
+
+
+Text = Union[str, "Monocontext", JoinedTexts]
+
+
+def line_of(text: Text, character: int) -> int:
+    """The number of the line with a character, from 1, in a text or in one of several."""
+    if isinstance(text, JoinedTexts):
+        _, part, start = text.part_at(character)
+        return line_of(part, character - start)
     return text.count("\n", 0, character) + 1 if isinstance(text, str) else len(text.view(0, character + 1).lines)
 
 
-def document_at(text: str | Monocontext, character: int) -> tuple[str, int] | None:
+def document_at(text: Text, character: int) -> tuple[str, int] | None:
     """The name of the document with a character, and the position where it starts; None without documents."""
+    if isinstance(text, JoinedTexts):
+        name, part, start = text.part_at(character)
+        inner = document_at(part, character - start)
+        return (name, start) if inner is None else (f"{name}/{inner[0]}", start + inner[1])
     document = None if (documents := _documents(text)) is None else documents.at(character)
     return None if document is None else (str(document.name), int(document.start))
 
 
-def document_url(text: str | Monocontext, character: int) -> str | None:
+def document_url(text: Text, character: int) -> str | None:
     """The web address of the document with a character, from its metadata (`url`) or its name; None if it has none."""
+    if isinstance(text, JoinedTexts):
+        _, part, start = text.part_at(character)
+        return document_url(part, character - start)
     if (documents := _documents(text)) is None or (document := documents.at(character)) is None:
         return None
     url = documents.metadata_of(document.number).get("url", document.name)
     return url if isinstance(url, str) and _WEB.fullmatch(url) else None
 
 
-def document_edges(text: str | Monocontext, start: int, stop: int) -> Iterable[int]:
+def document_edges(text: Text, start: int, stop: int) -> Iterable[int]:
     """The characters in [start, stop) where documents begin and end."""
+    if isinstance(text, JoinedTexts):
+        inner = [
+            first + edge
+            for first, part in text.parts()
+            if first < stop and first + len(part) > start
+            for edge in (0, *document_edges(part, max(0, start - first), min(len(part), stop - first)))
+        ]
+        return sorted({edge for edge in inner if start <= edge < stop})
     return () if (documents := _documents(text)) is None else documents.edges(start, stop)
 
 

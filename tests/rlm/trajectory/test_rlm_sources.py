@@ -186,3 +186,21 @@ def test_a_source_has_the_address_of_its_document(tmp_path: Path) -> None:
     assert [source.url for source in found] == [address, "https://example.com/a%20b", None, None]
     assert [source.place for source in found] == ["src/a.py:2", "https://example.com/a%20b:1", "b.py:1", "c.py:1"]
     assert Source.from_dict(json.loads(json.dumps(found[0].to_dict()))) == found[0]
+
+
+@pytest.mark.parametrize("runner", ["local", "subprocess"])
+def test_reads_of_several_texts_are_told_by_their_names(runner: str, place: Path) -> None:
+    publish({"a.py": "import os\n", "b.py": "x = 1\ny = 2\n"}, f"memory://reads-{runner}")
+    with Monocontext.open(place) as logs, Monocontext.open(f"memory://reads-{runner}") as code:
+        cell = f"a = context['logs'][{AT}:{AT + 20}]\nb = context['code'][10:22]\nc = context['notes'][:4]\n"
+        given = {"logs": logs, "notes": "some words", "code": code, "n": 5}
+        done = ask(
+            given, repl(f"{cell}FINAL(a, sources=[{LINE!r}, 'y = 2', 'words', 'not there', (0, 5)])"), runner=runner
+        )
+    assert [(read.document, read.lines) for read in done.reads] == [("logs", (1235, 1235)), ("code/b.py", (1, 2))]
+    assert [(source.document, source.lines, source.text) for source in done.sources] == [
+        ("logs", (1235, 1235), LINE), ("code/b.py", (2, 2), "y = 2"), ("notes", (1, 1), "words")
+    ]  # fmt: skip
+    assert [note.partition(" is left out")[0] for note in done.notes if "left out" in note] == [
+        "source 4 of the answer", "source 5 of the answer"
+    ]  # fmt: skip

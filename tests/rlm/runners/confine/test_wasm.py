@@ -406,7 +406,7 @@ def test_the_demo_finds_it_where_the_kernel_confines_nothing(tmp_path: Path) -> 
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("The answer is right.") == 3
-    assert "a log of 2 GB" in done.stderr
+    assert "a log of 10 GB" in done.stderr
     elsewhere = {name: value for name, value in os.environ.items() if name != PYODIDE_VARIABLE} | {
         "HOME": str(tmp_path)
     }
