@@ -70,10 +70,11 @@ class Progress:
     """The progress of an upload."""
 
     text_bytes: int = 0
-    """UTF-8 text in complete segments."""
+    """UTF-8 text that was read and encoded."""
     stored_bytes: int = 0
-    """Size of the frames in these segments."""
+    """Size of its frames."""
     segments: int = 0
+    """Segments that are complete."""
 
 
 @dataclass(slots=True)
@@ -107,33 +108,28 @@ def write_segments(
 ) -> Written:
     """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment).
 
-    `counted` is called after each frame with the bytes of text so far and the newlines in them.
+    `counted` is called after each frame with the bytes of text so far and the newlines in them, and then `progress`.
     """
     written = Written()
-    done = Progress()
     segment = SegmentBuilder()
     encoders, uploads = DaemonThreads(ENCODERS, "monocontext-encode"), DaemonThreads(UPLOADS, "monocontext-upload")
     with closing(encoders), closing(uploads):
         pending: deque[Outcome[str]] = deque()
 
         def seal() -> None:
-            nonlocal done, segment
-            size, text_bytes = segment.stored_bytes, sum(record.bytes for record in segment.records)
+            nonlocal segment
             while len(pending) >= UPLOADS:
                 pending.popleft().result()
             key, body = segment.seal()
             pending.append(uploads.call(lambda: store.put(key, body)))
             written.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
             written.records.extend(segment.records)
-            done = Progress(done.text_bytes + text_bytes, done.stored_bytes + size, done.segments + 1)
             segment = SegmentBuilder()
-            if done.segments % _SEGMENTS_PER_TRIM == 0:
+            if len(written.runs) % _SEGMENTS_PER_TRIM == 0:
                 give_back_memory()
-            if progress:
-                progress(done)
 
         columns = written.columns = layout.columns(frames_before)
-        stop = newlines = 0
+        stop = newlines = stored_bytes = 0
         for frame, stored, record in _encode_ahead(cut_frames(pieces, layout.frame_bytes), layout.codec, encoders):
             if columns:
                 columns.feed(frame)
@@ -143,9 +139,14 @@ def write_segments(
             written.gathered.add(frame, stored)
             written.final_newline = frame.endswith(b"\n")
             stop, newlines = stop + record.bytes, newlines + record.newlines
+            stored_bytes += len(stored)
             counted(stop, newlines)
+            if progress:
+                progress(Progress(stop, stored_bytes, len(written.runs)))
         if segment.records:
             seal()
+            if progress:
+                progress(Progress(stop, stored_bytes, len(written.runs)))
         if columns:
             columns.finish()
         for upload in pending:

@@ -21,11 +21,12 @@ from monocontext.writing.upkeep.verify import verify
 WRITERS = 4
 KILLS = 40
 WRITER = r"""
-import json, os, random, sys
+import json, os, pathlib, random, sys, tempfile
 from monocontext import append, delete, replace, update
 from monocontext.errors import MonocontextError
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.gc import gc
+from monocontext.writing.upkeep.sync import sync
 own, url, options, log, seed = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4], sys.argv[5]
 chance = random.Random(seed)
 texts = json.loads(sys.stdin.read())
@@ -37,7 +38,7 @@ def say(state, texts):
         os.fsync(file.fileno())
 
 for step in range(10_000):
-    kind = chance.choice(["append", "update", "replace", "delete", "forget", "compact", "gc"])
+    kind = chance.choice(["append", "update", "replace", "delete", "forget", "sync", "compact", "gc"])
     after = dict(texts)
     name = chance.choice(sorted(texts)) if texts else ""
     new = f"{own}.{seed}.{step}"
@@ -48,6 +49,12 @@ for step in range(10_000):
     elif kind == "update":
         after |= {new: body, name: body}
         act = lambda: update(url, {new: body, name: body}, store_options=options)
+    elif kind == "sync":
+        after |= {new: body, name: body}
+        folder = pathlib.Path(tempfile.mkdtemp(dir=os.path.dirname(log)))
+        for file in (new, name):
+            (folder / file).write_text(body)
+        act = lambda: sync(folder, url, store_options=options)
     elif kind == "replace":
         after[name] = body
         act = lambda: replace(url, {name: body}, store_options=options)

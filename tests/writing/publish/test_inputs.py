@@ -614,8 +614,9 @@ def test_progress() -> None:
     seen: list[Progress] = []
     store = memory()
     publish("".join(f"{i:09d}\n" for i in range(100)), store, frame_bytes=100, segment_bytes=250, progress=seen.append)
-    assert [one.segments for one in seen] == list(range(1, len(seen) + 1))
-    assert seen[-1].text_bytes == 1000
+    assert [one.text_bytes for one in seen] == [*range(100, 1100, 100), 1000]  # after each frame, and at the end
+    assert [one.segments for one in seen] == sorted(one.segments for one in seen)
+    assert seen[-1].segments == len(list(store.list("segments/")))
     assert seen[-1].stored_bytes == sum(info.size_bytes - SALT_BYTES for info in store.list("segments/"))
 
 
