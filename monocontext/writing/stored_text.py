@@ -42,6 +42,9 @@ class StoredText:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.reader.close()
         self._context.close()
 

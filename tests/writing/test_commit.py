@@ -271,3 +271,13 @@ def test_a_root_under_another_number_is_damage(act: Callable[[Store], object]) -
     with pytest.raises(DamagedData, match=r"0002\.json: expected generation 2, found 1"):
         act(store)
     assert store.requests < 12
+
+
+def test_verify_names_a_root_under_another_number() -> None:
+    store = memory()
+    publish({"a": "A\n"}, store)
+    append({"b": "B\n"}, store)
+    for key in (ROOT_KEY, generation_key(2)):
+        store.put(key, store.get(generation_key(1)).data)
+    [problem] = verify(store).problems
+    assert problem.endswith("generations/00000000000000000002.json: expected generation 2, found 1")

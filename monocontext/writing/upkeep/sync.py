@@ -7,14 +7,13 @@ its size and ETag are. Other sources are read, and stored if their text differs.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Unpack
 
 from monocontext.engine.fetch.threads import in_threads
-from monocontext.engine.open import ContextHandle
 from monocontext.errors import InvalidUrl, NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.manifest import Manifest
@@ -39,13 +38,13 @@ from monocontext.writing.sources import (
     note_left_out,
     read_source,
 )
+from monocontext.writing.splice import EMPTY
+from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.edit import Edit, edit
 
 _REQUESTS = 8
 """The most files that are read at once."""
 _THREADS = "monocontext-sync"
-_CACHE_BYTES = 64 << 20
-"""The cache of the reader of the stored documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ def _compare(
                 known -= 1
                 continue
             facts = encode_metadata({**stored.facts(file.name), "file": file.facts}, 0)
-            if stored.text(file.name) == text:
+            if stored.has_text(file.name, text):
                 touched += 1
                 changes[file.name.encode()] = Change(None, facts, True)
             else:
@@ -254,22 +253,24 @@ class _StoredDocuments:
         for page in pages:
             for i, name in enumerate(page.names()):
                 self.numbers[name] = (page, i)
-        self._context = ContextHandle(
-            store, cache_bytes=_CACHE_BYTES, allow=(), store_options=options, owns_store=False
-        )
-        self._text = self._context.read(base) if base else None
+        self._open: Callable[[], StoredText] = lambda: StoredText(store, base or EMPTY, store_options=options)
+        self._text: StoredText | None = None
 
     def facts(self, name: str) -> dict[str, Any]:
         """The metadata of a document; `file` in it is what was recorded of its source."""
         page, i = self.numbers[name]
         return page.metadata(i)
 
-    def text(self, name: str) -> str:
-        assert self._text is not None
+    def has_text(self, name: str, text: str) -> bool:
+        """Whether this is the text of a document, which is read only if it is as long."""
         page, i = self.numbers[name]
-        return self._text.read(page.starts[i], page.stops[i])
+        start, stop = page.starts[i], page.stops[i]
+        if len(text) != stop - start:
+            return False
+        if self._text is None:
+            self._text = self._open()
+        return self._text.reader.read(start, stop) == text
 
     def close(self) -> None:
         if self._text is not None:
             self._text.close()
-        self._context.close()
