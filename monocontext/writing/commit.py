@@ -125,12 +125,12 @@ class Staged:
                     self.keys.remove(key)
 
 
-Change = Callable[[Manifest | None, Staged], Manifest | None]
+_Change = Callable[[Manifest | None, Staged], Manifest | None]
 """Makes the next root from the newest one, which is None where there is no context; None to change nothing. It stores
 what that root names through the store that it is given. `commit` sets its number, name, time and ancestors."""
 
 
-def commit(store: Store, change: Change) -> Manifest | None:
+def commit(store: Store, change: _Change) -> Manifest | None:
     """Make `change(newest, store)` the next generation, and return the committed root.
 
     If another writer commits first, or `gc` removes objects of the root meanwhile, `change` is called again with the

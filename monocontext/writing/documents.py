@@ -28,7 +28,7 @@ from monocontext.format.refs import fresh_id
 from monocontext.records import NamedTuple, replace
 from monocontext.stores.protocol import Store
 
-UPLOADS = 4
+_UPLOADS = 4
 """PUTs of pages at once."""
 
 _UNCOUNTED_BYTES = 8 << 20
@@ -191,7 +191,7 @@ class DocumentRows:
             self._store_page()
 
     def _store_page(self) -> None:
-        """Store `rows` as a page in the background; waits if 2 * UPLOADS are on their way. Raises the error of an
+        """Store `rows` as a page in the background; waits if 2 * _UPLOADS are on their way. Raises the error of an
         earlier PUT."""
         data = encode_page(self.rows)
         ref = page_ref(data, self.rows, self.pages[-1] if self.pages else None, *self.start)
@@ -199,8 +199,8 @@ class DocumentRows:
         self.pages.append(ref)
         self.rows, self._heap_bytes = [], 0
         self.start = ref.characters, ref.newlines
-        uploads = self._uploads = self._uploads or DaemonThreads(UPLOADS, "monocontext-documents")
-        while len(self._pending) >= 2 * UPLOADS:
+        uploads = self._uploads = self._uploads or DaemonThreads(_UPLOADS, "monocontext-documents")
+        while len(self._pending) >= 2 * _UPLOADS:
             self._pending.popleft().result()
         self._pending.append(uploads.call(lambda: self._store.put(documents_key(ref.id), data)))
 

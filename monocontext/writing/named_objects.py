@@ -13,7 +13,7 @@ from monocontext.format.root_directories import Directory, expand
 from monocontext.records import NamedTuple
 from monocontext.stores.protocol import Store, get_bounded
 
-ID = re.compile(r"[0-9a-f]{32}")
+_ID = re.compile(r"[0-9a-f]{32}")
 OBJECT = re.compile(
     r"segments/[0-9a-f]{32}\.seg|index/[0-9a-f]{32}\.(?:idx|dir)|filters/[0-9a-f]{32}\.flt|documents/[0-9a-f]{32}\.doc"
 )
@@ -35,7 +35,7 @@ class PageToRead(NamedTuple):
     def objects(self, store: Store) -> set[str]:
         """The ids of the segments that the page names (1 GET without a copy)."""
         data = self.copy or get_bounded(store, self.ref.key, MOST_PAGE_BYTES).data
-        return {name for run in Page(data, self.ref, self.before).runs for name in ID.findall(run.object)}
+        return {name for run in Page(data, self.ref, self.before).runs for name in _ID.findall(run.object)}
 
 
 def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], list[PageToRead]]:
@@ -45,11 +45,11 @@ def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], li
     """
     fields = json.loads(data)
     fields.get("history", {}).pop("replaced", None)  # a root of version 0.2 names objects there that it does not use
-    named = set(ID.findall(json.dumps(fields)))
+    named = set(_ID.findall(json.dumps(fields)))
 
     def get(directory: Directory) -> bytes:
         stored = get_bounded(store, directory.key, MOST_PAGE_BYTES).data
-        named.update(ID.findall(rows_text(stored, directory.key).decode()))
+        named.update(_ID.findall(rows_text(stored, directory.key).decode()))
         return stored
 
     root = expand(root, get)

@@ -49,7 +49,7 @@ _OLD_SECONDS = 86_400
 _ROOT = re.compile(r"/?generations/\d{20}\.json$")
 """The path of a root in a stored text."""
 
-Note = Callable[[str], None]
+_Note = Callable[[str], None]
 
 
 def warn(text: str) -> None:
@@ -67,7 +67,7 @@ class _PlainStore(MemoryStore):
         self.url = place
 
 
-def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None, note: Note = warn) -> Store | None:
+def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None, note: _Note = warn) -> Store | None:
     """Return a store with a context of the text of a plain file, folder or object, or None if the URL names none.
 
     Each file of a folder has a header line. Hidden files and folders, binary files, and files that are not UTF-8 are
@@ -138,7 +138,7 @@ def _is_stored_text(path: Path) -> bool:
     return (path / "generations").is_dir() or any((path / "segments").glob("*.seg"))
 
 
-def _open_path(path: Path, note: Note) -> Store:
+def _open_path(path: Path, note: _Note) -> Store:
     folder = Folder(path) if path.is_dir() else None
     files = sorted(_files(path, folder))
     texts = {name[: found.start()] for name, *_ in files if (found := _ROOT.search(name))}
@@ -163,7 +163,7 @@ def _open_path(path: Path, note: Note) -> Store:
     return _stored(str(path), repr(files), size, note, partial(_publish, path, note))
 
 
-def _stored(name: str, state: str, size: int, note: Note, write: Callable[[Store], object]) -> Store:
+def _stored(name: str, state: str, size: int, note: _Note, write: Callable[[Store], object]) -> Store:
     """Open the store in the cache folder for the text `name` in this state. If there is none yet, `write` fills it."""
     key = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     target = _cache_folder() / f"{key}-{hashlib.sha256(state.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
@@ -189,11 +189,11 @@ def _stored(name: str, state: str, size: int, note: Note, write: Callable[[Store
     return open_store(target)
 
 
-def _index(source: str, options: StoreOptions | None, note: Note, store: Store) -> None:
+def _index(source: str, options: StoreOptions | None, note: _Note, store: Store) -> None:
     index(source, store, filters=False, note=note, store_options=options)
 
 
-def _publish(path: Path, note: Note, store: Store) -> None:
+def _publish(path: Path, note: _Note, store: Store) -> None:
     if path.is_file():
         try:
             publish(path, store, note=note)

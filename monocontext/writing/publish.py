@@ -27,7 +27,7 @@ from monocontext.writing.inputs import Source, read_pieces
 from monocontext.writing.place import Place, check_order, open_store_at, portable_place
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
 from monocontext.writing.shares import can_share, drop_filters, write_file_shares, write_text_shares
-from monocontext.writing.splice import EMPTY
+from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
 
 
@@ -97,7 +97,7 @@ def publish_written(
                 f"add to it with `append`, or replace its text (replace=True)"
             )
         written = store.once("text", lambda: _with_keys(store, write(store)), again=False)
-        with StoredText(store, EMPTY, allow=allow) as text:
+        with StoredText(store, EMPTY_ROOT, allow=allow) as text:
             root = with_new(text, written)
         if written.filters:  # those of workers may have been joined
             drop_filters(store, written.filters, root.filters)

@@ -31,7 +31,7 @@ SALT_BYTES = 16
 It is a line of text, so that raw segments stay plain text."""
 ENCODERS = 2
 """The threads that compress frames."""
-UPLOADS = 4
+_UPLOADS = 4
 """PUTs at once. About this many segments are in memory, and the HTTP client has a copy of each."""
 
 _SEGMENTS_PER_TRIM = 4
@@ -112,13 +112,13 @@ def write_segments(
     """
     written = Written()
     segment = SegmentBuilder()
-    encoders, uploads = DaemonThreads(ENCODERS, "monocontext-encode"), DaemonThreads(UPLOADS, "monocontext-upload")
+    encoders, uploads = DaemonThreads(ENCODERS, "monocontext-encode"), DaemonThreads(_UPLOADS, "monocontext-upload")
     with closing(encoders), closing(uploads):
         pending: deque[Outcome[str]] = deque()
 
         def seal() -> None:
             nonlocal segment
-            while len(pending) >= UPLOADS:
+            while len(pending) >= _UPLOADS:
                 pending.popleft().result()
             key, body = segment.seal()
             pending.append(uploads.call(lambda: store.put(key, body)))

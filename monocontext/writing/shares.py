@@ -45,7 +45,7 @@ _JOINED = 8
 """The filters that a worker joins at once: it holds 16 MiB of each. Up to 65,536 frames, as in one upload."""
 _MOST_JOINED_FRAMES = 1 << 16
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +401,7 @@ def _index(place: _Place, share: tuple[list[ObjectRange], bool, bool], is_driver
 # -- shares of any kind ------------------------------------------------------------------------------------------------
 
 
-def _with_ends(shares: Iterable[T]) -> Iterator[tuple[T, bool, bool]]:
+def _with_ends(shares: Iterable[_T]) -> Iterator[tuple[_T, bool, bool]]:
     """Yield each share, and whether it is the first and whether it is the last one."""
     rest = iter(shares)
     now = list(islice(rest, 1))
@@ -412,11 +412,13 @@ def _with_ends(shares: Iterable[T]) -> Iterator[tuple[T, bool, bool]]:
         now, is_first = following, False
 
 
-def _results(executor: Executor, work: Callable[..., Result | None], shares: Iterable[T]) -> Iterator[tuple[T, Result]]:
+def _results(
+    executor: Executor, work: Callable[..., Result | None], shares: Iterable[_T]
+) -> Iterator[tuple[_T, Result]]:
     """Yield each share with its result. The driver does those that workers give back."""
-    taken: list[T] = []
+    taken: list[_T] = []
 
-    def noted() -> Iterator[T]:
+    def noted() -> Iterator[_T]:
         for share in shares:
             taken.append(share)
             yield share

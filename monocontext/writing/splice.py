@@ -27,7 +27,7 @@ from monocontext.records import dataclass, replace
 from monocontext.writing.pages import as_runs, moved_page, single_runs, write_pages
 from monocontext.writing.stored_text import StoredText
 
-EMPTY = Manifest(generation=0, write_id="", created="")
+EMPTY_ROOT = Manifest(generation=0, write_id="", created="")
 """The root before the first one: a text without frames."""
 _SPLIT_FRAMES = 256
 """A page with at least this many frames is not stored again because text is appended after them: they become a page,

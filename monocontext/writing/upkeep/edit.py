@@ -33,7 +33,7 @@ from monocontext.writing.inputs import read_pieces
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import store_text, with_new
 from monocontext.writing.segments import Written
-from monocontext.writing.splice import EMPTY, splice, uncovered, with_copies
+from monocontext.writing.splice import EMPTY_ROOT, splice, uncovered, with_copies
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
@@ -47,7 +47,7 @@ class Edit(NamedTuple):
     """New documents, after all others (`publish.store_text`)."""
 
 
-Plan = Callable[[Manifest | None, list[DocumentPage], Staged], Edit]
+_Plan = Callable[[Manifest | None, list[DocumentPage], Staged], Edit]
 """Returns the changes of a root, given its documents and the store to put new ones into. It is called with the newest
 root, which is None where there is no context, and again with another one if a writer was faster."""
 
@@ -224,7 +224,7 @@ def _metadata_of(change: Change) -> Any:
 
 def _edited(
     url: Place,
-    plan: Plan,
+    plan: _Plan,
     allow: Iterable[str | os.PathLike[str]],
     store_options: StoreOptions | None,
     forget: bool = False,
@@ -241,7 +241,7 @@ def _edited(
 
 def edit(
     url: Place,
-    plan: Plan,
+    plan: _Plan,
     *,
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
@@ -255,7 +255,7 @@ def edit(
     """
 
     def change(base: Manifest | None, store: Staged) -> Manifest | None:
-        old = EMPTY if base is None else expand(base, lambda directory: store.get(directory.key).data)
+        old = EMPTY_ROOT if base is None else expand(base, lambda directory: store.get(directory.key).data)
         pages = load_documents(store, old.documents)
         changes, new = plan(base and old, pages, store)
         root = old

@@ -38,7 +38,7 @@ from monocontext.writing.sources import (
     note_left_out,
     read_source,
 )
-from monocontext.writing.splice import EMPTY
+from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.edit import Edit, edit
 
@@ -253,7 +253,7 @@ class _StoredDocuments:
         for page in pages:
             for i, name in enumerate(page.names()):
                 self.numbers[name] = (page, i)
-        self._open: Callable[[], StoredText] = lambda: StoredText(store, base or EMPTY, store_options=options)
+        self._open: Callable[[], StoredText] = lambda: StoredText(store, base or EMPTY_ROOT, store_options=options)
         self._text: StoredText | None = None
 
     def facts(self, name: str) -> dict[str, Any]:

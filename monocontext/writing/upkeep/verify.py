@@ -36,7 +36,7 @@ from monocontext.writing.pages import load_page, record_of
 from monocontext.writing.place import Place, open_store_at, portable_place
 from monocontext.writing.segments import segment_key
 
-PART_BYTES = 64 << 20
+CHECKED_BYTES = 64 << 20
 """The least stored bytes in a part for a worker."""
 PARTS_OF_FILTER = 8
 """The most parts in the frames of one filter: each of their workers reads the whole filter."""
@@ -44,7 +44,7 @@ _PARTS_AHEAD = 64
 _READ_BYTES = 8 << 20
 """The most bytes of one read."""
 
-Get = Callable[[str], bytes]
+_Get = Callable[[str], bytes]
 
 
 @dataclass(slots=True)
@@ -121,11 +121,11 @@ def verify(
         work = partial(_check_part, options=store_options or {}, allow=places, generation=manifest.generation)
         joined = _Joined(report)
         if executor is None:
-            joined.add(work(Part(0, manifest.frames), url=store, report=report, progress=progress))
+            joined.add(work(_Part(0, manifest.frames), url=store, report=report, progress=progress))
         else:
-            parts: list[Part] = []
+            parts: list[_Part] = []
 
-            def noted() -> Iterator[Part]:
+            def noted() -> Iterator[_Part]:
                 for part in _cut_parts(store, manifest, report):
                     parts.append(part)
                     yield part
@@ -152,7 +152,7 @@ def verify(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class _Part:
     """Frames [first, stop) of the text."""
 
     first: int
@@ -224,7 +224,7 @@ class _Joined:
             self._report.problems += counted.problems()
 
 
-def _cut_parts(store: Store, manifest: Manifest, report: Report) -> Iterator[Part]:
+def _cut_parts(store: Store, manifest: Manifest, report: Report) -> Iterator[_Part]:
     """Yield parts for workers: neighbouring segments of one index page, some 64 MiB stored and an eighth of the frames
     of a filter. Reports pages that cannot be read (1 GET each)."""
     for page in _pages(store, manifest, 0, manifest.frames, report):
@@ -234,11 +234,11 @@ def _cut_parts(store: Store, manifest: Manifest, report: Report) -> Iterator[Par
             stop += len(frames)
             size += sum(frame.stored_bytes for frame in frames)
             covered = next((ref.frames for ref in manifest.filters if ref.first_frame <= first < ref.stop_frame), 0)
-            if size >= PART_BYTES and stop - first >= covered // PARTS_OF_FILTER:
-                yield Part(first, stop)
+            if size >= CHECKED_BYTES and stop - first >= covered // PARTS_OF_FILTER:
+                yield _Part(first, stop)
                 first, size = stop, 0
         if stop > first:
-            yield Part(first, stop)
+            yield _Part(first, stop)
 
 
 def _pages(store: Store, manifest: Manifest, first: int, stop: int, report: Report) -> Iterator[Page]:
@@ -253,7 +253,7 @@ def _pages(store: Store, manifest: Manifest, first: int, stop: int, report: Repo
 
 
 def _check_part(
-    part: Part,
+    part: _Part,
     *,
     url: str | Store,
     options: StoreOptions,
@@ -411,7 +411,7 @@ def _batches(frames: list[Frame]) -> Iterator[list[Frame]]:
         yield batch
 
 
-def _documents_from(ref: DocumentsRef | None, get: Get, first: int) -> Iterator[_Counted]:
+def _documents_from(ref: DocumentsRef | None, get: _Get, first: int) -> Iterator[_Counted]:
     """Yield the documents with text from character `first` on (1 GET a page), up to a page that cannot be read."""
     begin = bisect_left(ref.pages, first, key=lambda page: page.characters) if ref else 0
     for number in range(begin, len(ref.pages) if ref else 0):
@@ -426,7 +426,7 @@ def _documents_from(ref: DocumentsRef | None, get: Get, first: int) -> Iterator[
 # -- the rest ----------------------------------------------------------------------------------------------------------
 
 
-def _check_documents(ref: DocumentsRef | None, get: Get) -> Iterator[str]:
+def _check_documents(ref: DocumentsRef | None, get: _Get) -> Iterator[str]:
     """Check all pages of documents, and that each name is found (1 GET each)."""
     if ref is None:
         return

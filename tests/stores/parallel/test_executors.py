@@ -89,7 +89,7 @@ def test_in_order_takes_few_at_once_and_cancels_the_rest() -> None:
 def test_grep_and_verify(executor: Executor, tmp_path: Path, filters: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grep_parts, "PART_FRAMES", 3)
     monkeypatch.setattr(grep_parts, "PART_CHARACTERS", 50_000)
-    monkeypatch.setattr("monocontext.writing.upkeep.verify.PART_BYTES", 40_000)
+    monkeypatch.setattr("monocontext.writing.upkeep.verify.CHECKED_BYTES", 40_000)
     publish(text(20_000), tmp_path, frame_bytes=4096, segment_bytes=16 << 10, filters=filters)
     with Monocontext.open(tmp_path) as context:
         for pattern, options in [("needle-99[0-6]$", {}), ("NEEDLE-1\\b", {"ignore_case": True}), ("absent-id", {})]:

@@ -18,7 +18,7 @@ from .upkept import FRAME_BYTES, memory, root
 
 def test_counts_that_are_not_those_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts end inside of the first two documents, and the last two lie in one part."""
-    monkeypatch.setattr("monocontext.writing.upkeep.verify.PART_BYTES", 1)
+    monkeypatch.setattr("monocontext.writing.upkeep.verify.CHECKED_BYTES", 1)
     texts = ["é" * 5000, "e\n" * 2500, "", "short é", "short\ne"]
     stores: list[Store] = [memory(), memory()]
     for store, order in zip(stores, (texts, [texts[1], texts[0], "", texts[4], texts[3]]), strict=True):

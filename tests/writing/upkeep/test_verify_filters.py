@@ -29,7 +29,7 @@ def verify(store: Store) -> Report:
     """The report, which is the same where workers check parts of the text."""
     here = verify_module.verify(store)
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr("monocontext.writing.upkeep.verify.PART_BYTES", 1)  # so that it has PARTS_OF_FILTER parts
+        patch.setattr("monocontext.writing.upkeep.verify.CHECKED_BYTES", 1)  # so that it has PARTS_OF_FILTER parts
         spread = verify_module.verify(store, executor=pool)
     assert sorted(spread.problems) == sorted(here.problems)
     assert dataclasses.replace(spread, problems=[]) == dataclasses.replace(here, problems=[])
