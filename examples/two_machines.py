@@ -3,7 +3,7 @@
     python examples/two_machines.py                       # two worker processes on this machine
     python examples/two_machines.py s3://bucket/log --dask tcp://host:8786 --model gpt-5 --out results.jsonl
 
-Needs Dask: pip install 'monocontext[dask]'. The workers of a cluster read the log from the bucket themselves. Begun
+Needs Dask: pip install -e '.[dask]'. The workers of a cluster read the log from the bucket themselves. Begun
 again with the same `--out`, it asks only what has no result yet. Without `--model` a script plays the model.
 """
 

@@ -109,3 +109,11 @@ class StoreFailure(MonocontextError, OSError):
 
     refusals: int = 0
     """The number of times that the store requested a lower rate during the attempts."""
+
+
+def install_line(extra: str, folder: str = ".") -> str:
+    """The command that installs an extra, for messages: run it in a clone of the repository, where nothing is on PyPI.
+
+    `folder` is that of the distribution: `.` for monocontext, `./rlm` for monocontext-rlm.
+    """
+    return f"in the clone of monocontext, pip install -e '{folder}[{extra}]'"

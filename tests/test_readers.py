@@ -14,7 +14,7 @@ import pytest
 
 from monocontext import publish
 
-pytest.importorskip("fsspec", reason="no fsspec here: pip install 'monocontext[fsspec]'")
+pytest.importorskip("fsspec", reason="no fsspec here: pip install -e '.[fsspec]'")
 ROWS = 30_000
 HEADER = "number,word,square\n"
 Options = Mapping[str, str]

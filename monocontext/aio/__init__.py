@@ -13,13 +13,13 @@ loop continue. Needs the extra `monocontext[async]`.
 
 from __future__ import annotations
 
+from monocontext.errors import install_line
+
 try:
     from monocontext.aio.text import AsyncMonocontext
 except ModuleNotFoundError as error:
     if error.name != "greenlet":
         raise
-    raise ModuleNotFoundError(
-        "monocontext.aio needs greenlet: pip install 'monocontext[async]'", name="greenlet"
-    ) from None
+    raise ModuleNotFoundError(f"monocontext.aio needs greenlet: {install_line('async')}", name="greenlet") from None
 
 __all__ = ["AsyncMonocontext"]

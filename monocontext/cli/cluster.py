@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from monocontext.cli.parameters import Option
-from monocontext.errors import MonocontextError
+from monocontext.errors import MonocontextError, install_line
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -36,7 +36,7 @@ def workers(address: str | None) -> Iterator[Executor | None]:
     try:
         import distributed
     except ImportError:
-        raise MonocontextError("--dask needs Dask: pip install 'monocontext[dask]'") from None
+        raise MonocontextError(f"--dask needs Dask: {install_line('dask')}") from None
     connect: Any = distributed.Client  # untyped
     try:
         client = connect(address, timeout=_CONNECT_SECONDS, set_as_default=False)

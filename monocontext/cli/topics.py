@@ -8,7 +8,7 @@ _STORES = """\
 Places where a text may be stored. A context is a folder of objects at one of these:
 
 - `s3://bucket/prefix`: Amazon S3, and servers of its protocol with `--endpoint URL`
-- `gs://bucket/prefix`: Google Cloud Storage; needs `pip install 'monocontext[obstore]'`
+- `gs://bucket/prefix`: Google Cloud Storage; needs `pip install -e '.[obstore]'`
 - `az://container/prefix`: Azure Blob Storage; the same
 - `https://host/path`: a web server that supports ranges, read only; the same
 - `hf://datasets/owner/name/path`: Hugging Face, read only; needs `monocontext[fsspec]` and `huggingface_hub`

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from urllib.parse import quote, unquote
 
 from monocontext import __version__
-from monocontext.errors import InvalidParameters, MonocontextError, ToolRefusal
+from monocontext.errors import InvalidParameters, MonocontextError, ToolRefusal, install_line
 from monocontext.mcp import stdio
 from monocontext.mcp.catalog import MEMORY, Served
 from monocontext.mcp.outputs import Text
@@ -157,7 +157,7 @@ def _sdk() -> tuple[Any, Any, bool]:
 
             return FastMCP, ToolAnnotations, True
     except ModuleNotFoundError:
-        raise MonocontextError("the MCP SDK is missing: pip install 'monocontext[mcp]'") from None
+        raise MonocontextError(f"the MCP SDK is missing: {install_line('mcp')}") from None
     return MCPServer, ToolAnnotations, False
 
 

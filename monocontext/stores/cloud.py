@@ -33,6 +33,7 @@ from monocontext.errors import (
     MonocontextError,
     NotFound,
     StoreFailure,
+    install_line,
 )
 from monocontext.stores.address import Address
 from monocontext.stores.checks import (
@@ -52,7 +53,7 @@ try:
     from obstore import exceptions as failures
     from obstore.store import AzureStore, GCSStore, HTTPStore
 except ModuleNotFoundError as error:
-    raise InvalidUrl("gs://, az:// and https:// need obstore: pip install 'monocontext[obstore]'") from error
+    raise InvalidUrl(f"gs://, az:// and https:// need obstore: {install_line('obstore')}") from error
 
 _STALL = timedelta(seconds=2)
 """A GET that receives nothing for this long is repeated."""

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
-from monocontext.errors import AccessDenied, ContextChanged, InvalidUrl, MonocontextError, StoreFailure
+from monocontext.errors import AccessDenied, ContextChanged, InvalidUrl, MonocontextError, StoreFailure, install_line
 from monocontext.stores.address import Address
 from monocontext.stores.checks import (
     check_key,
@@ -41,7 +41,7 @@ try:
     from fsspec.implementations.local import LocalFileSystem
     from fsspec.implementations.memory import MemoryFileSystem
 except ModuleNotFoundError as error:
-    raise InvalidUrl("fsspec+PROTOCOL:// and hf:// need fsspec: pip install 'monocontext[fsspec]'") from error
+    raise InvalidUrl(f"fsspec+PROTOCOL:// and hf:// need fsspec: {install_line('fsspec')}") from error
 
 _VERSIONS = ("ETag", "etag", "e_tag", "version_id", "generation", "blob_id", "md5", "content_md5", "ino")
 """The names under which filesystems report the version of a file."""

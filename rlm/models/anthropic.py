@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Unpack
 
+from monocontext.errors import install_line
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, one_line
 from rlm.models.listener import Listener
@@ -154,5 +155,5 @@ def _connect(api_key: str | None, options: Mapping[str, Any]) -> Any:
     try:
         import anthropic
     except ImportError:
-        raise LLMError("the anthropic SDK is not installed: pip install 'monocontext-rlm[anthropic]'") from None
+        raise LLMError(f"the anthropic SDK is not installed: {install_line('anthropic', './rlm')}") from None
     return anthropic.Anthropic(api_key=api_key, **options)

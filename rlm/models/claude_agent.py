@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from monocontext.errors import install_line
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, ErrorReport, make_error, one_line
 from rlm.models.listener import Listener, listener_of
@@ -42,7 +43,7 @@ class ClaudeAgentLM:
         try:
             import claude_agent_sdk as sdk
         except ImportError:
-            raise LLMError("the agent SDK is not installed: pip install 'monocontext-rlm[claude-agent]'") from None
+            raise LLMError(f"the agent SDK is not installed: {install_line('claude-agent', './rlm')}") from None
         name = model or self.model
         listener = listener_of(on_delta)
         try:

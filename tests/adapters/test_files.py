@@ -13,7 +13,7 @@ import pytest
 
 from monocontext import append, publish
 
-fsspec = pytest.importorskip("fsspec", reason="no fsspec here: pip install 'monocontext[fsspec]'")
+fsspec = pytest.importorskip("fsspec", reason="no fsspec here: pip install -e '.[fsspec]'")
 
 ROWS = [f"{n},ü{'x' * (n % 37)}文 {n * n}\n" for n in range(30_000)]
 TEXT = "number,word\n" + "".join(ROWS)

@@ -17,7 +17,7 @@ import pytest
 
 from monocontext import append, publish
 
-pytest.importorskip("fsspec", reason="no fsspec here: pip install 'monocontext[fsspec]'")
+pytest.importorskip("fsspec", reason="no fsspec here: pip install -e '.[fsspec]'")
 
 from fsspec.tests.abstract import AbstractFixtures, AbstractGetTests
 

@@ -25,7 +25,7 @@ from .faulted import OPERATIONS, TEXT, WHERE, attempt, objects, serve
 from .forwarding import ForwardingServer
 from .test_matrix import CASES, DEADLINE_SECONDS, Case, name_of, recover, strike
 
-pytest.importorskip("obstore", reason="no obstore here: pip install 'monocontext[obstore]'")
+pytest.importorskip("obstore", reason="no obstore here: pip install -e '.[obstore]'")
 _FAILED = frozenset({"StoreFailure"})
 DIFFERS: dict[str, frozenset[str]] = {
     "short range": _FAILED,

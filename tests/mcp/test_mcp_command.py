@@ -38,7 +38,7 @@ def test_names_must_be_of_their_own(given: list[str]) -> None:
 def test_without_the_sdk(tmp_path: Path) -> None:
     done = run(str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "monocontext: the MCP SDK is missing: pip install 'monocontext[mcp]'\n"
+    assert done.stderr == "monocontext: the MCP SDK is missing: in the clone of monocontext, pip install -e '.[mcp]'\n"
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from monocontext.writing.upkeep.verify import verify
 from tests.stores import emulators, test_conformance
 from tests.stores.gcs_server import gcs_server
 
-pytest.importorskip("obstore", reason="no obstore here: pip install 'monocontext[obstore]'")
+pytest.importorskip("obstore", reason="no obstore here: pip install -e '.[obstore]'")
 
 _OF_OTHER_STORES = ("test_list_of_more_than_a_page", "test_backslash_is_a_letter")
 globals().update(

@@ -17,7 +17,7 @@ from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.verify import verify
 from tests.stores import test_conformance
 
-fsspec = pytest.importorskip("fsspec", reason="no fsspec here: pip install 'monocontext[fsspec]'")
+fsspec = pytest.importorskip("fsspec", reason="no fsspec here: pip install -e '.[fsspec]'")
 
 TEXT = "".join(f"{n:06d} a line, ä, of a text behind fsspec\n" for n in range(5_000))
 globals().update({name: each for name, each in vars(test_conformance).items() if name.startswith("test_")})

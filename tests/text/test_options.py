@@ -168,4 +168,4 @@ def test_the_asynchronous_text_names_its_extra() -> None:
     )
     last = done.stderr.strip().splitlines()[-1]
     assert "monocontext.aio needs greenlet" in last
-    assert last.endswith("pip install 'monocontext[async]'")
+    assert last.endswith("pip install -e '.[async]'")

@@ -80,7 +80,7 @@ def test_an_sdk_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "anthropic", None)
     monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
     for backend, extra in (("anthropic", "anthropic"), ("claude-agent", "claude-agent")):
-        with pytest.raises(LLMError, match=rf"pip install 'monocontext-rlm\[{extra}\]'"):
+        with pytest.raises(LLMError, match=rf"pip install -e '\./rlm\[{extra}\]'"):
             make_lm(backend, "m").complete(ASK)
 
 
