@@ -10,7 +10,7 @@ from pathlib import Path
 
 from monocontext import Monocontext, publish
 
-HOSTS = Path(__file__).parents[2] / "docs" / "hosts.md"
+HOSTS = Path(__file__).parents[1] / "docs" / "hosts.md"
 CELLS = [
     "import re\nmatch = re.search(r'needle-(\\d+)', context)",
     "answer = (match.group(1), isinstance(context, str))",
