@@ -1,8 +1,7 @@
-"""Write the page of commands, while the site is built, from what their `--help` says, and topics from `help TOPIC`."""
+"""Write the page of commands, while the site is built, from what their `--help` says."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,6 @@ if TYPE_CHECKING:
     import click
 
 MARK = "<!-- commands -->"
-TOPIC = re.compile(r"<!-- help: (\w+) -->")
 APPS = {"monocontext": "monocontext.cli.commands", "rlm": "rlm.cli.commands"}
 
 
@@ -19,13 +17,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for each page."""
     if MARK in markdown:
         markdown = markdown.replace(MARK, "\n".join(map(_help, APPS)))
-    return TOPIC.sub(_topic, markdown)
-
-
-def _topic(found: re.Match[str]) -> str:
-    from monocontext.cli.topics import TOPICS
-
-    return TOPICS[found[1]]
+    return markdown
 
 
 def _help(name: str) -> str:

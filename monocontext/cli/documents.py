@@ -97,7 +97,7 @@ def sync(
     if files_from is not None:
         listed = sys.stdin.read() if files_from == "-" else Path(files_from).expanduser().read_text("utf-8")
         places = [line for line in listed.splitlines() if line.strip()] + places
-    given, url, options = split_places(places, s3)
+    given, url, options = split_places(places, s3, of_sources=True)
     sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in given]
 
     with usage_errors(), workers(dask) as executor:

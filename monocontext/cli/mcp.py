@@ -62,13 +62,14 @@ def serving(
     from monocontext.sessions.archive import Sessions
 
     urls = parse_contexts(contexts)
+    places = [place for place in (*urls.values(), sessions, memory) if place]
     for url in urls.values():
-        options_of(url, options)  # raises for a URL that no command can open
+        options_of(url, options, *places)  # raises for a URL that no command can open
     if not (urls or sessions or memory):
         raise click.BadParameter("nothing to serve: name a context, --sessions or --memory")
 
-    archive = Sessions.open(sessions, **options_of(sessions, options)) if sessions else None
-    kept = Memory.open(memory, **options_of(memory, options)) if memory else None
+    archive = Sessions.open(sessions, **options_of(sessions, options, *places)) if sessions else None
+    kept = Memory.open(memory, **options_of(memory, options, *places)) if memory else None
     served = Served(urls, sessions=archive, memory=kept, allow=allow, store_options=options)
     try:
         yield served

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import click
 
 from monocontext.cli.parameters import Option
-from monocontext.cli.settings import setting_from_file
 from monocontext.errors import InvalidUrl
 from monocontext.options import StoreOptions
-from monocontext.stores import open_store
+from monocontext.stores import open_store, options_for
+from monocontext.stores.address import without_secrets
 
 if TYPE_CHECKING:
     from monocontext.globs import Globs
@@ -41,13 +41,8 @@ S3 = StoreOptions
 def s3_options(
     endpoint: Endpoint = None, region: Region = None, profile: Profile = None, anonymous: Anonymous = False
 ) -> S3:
-    """The options of an S3 store that the command line or the configuration file sets."""
-    given = StoreOptions(
-        endpoint=endpoint or setting_from_file("s3.endpoint"),
-        region=region or setting_from_file("s3.region"),
-        profile=profile or (None if anonymous else setting_from_file("s3.profile")),
-        anonymous=anonymous or None,
-    )
+    """The options of a store that the command line sets."""
+    given = StoreOptions(endpoint=endpoint, region=region, profile=profile, anonymous=anonymous or None)
     return cast(StoreOptions, {name: value for name, value in given.items() if value is not None})
 
 
@@ -84,29 +79,34 @@ def with_options(
 with_s3_options = with_options("s3", s3_options)
 
 
-def options_of(url: str, s3: S3) -> StoreOptions:
-    """The options for the store at a URL. Raises `InvalidUrl` if no command can open it, before anything is read."""
+def options_of(url: str, s3: S3, *others: str) -> StoreOptions:
+    """The options for the store at a URL. Raises `InvalidUrl` if no command can open it, or if an option is for neither
+    it nor one of the `others` of the command, before anything is read."""
     if url.startswith("memory:"):
         raise InvalidUrl(f"{url} lives in the memory of one process, so no command can reach it: use a directory or S3")
-    options = s3 if url.startswith("s3:") else StoreOptions()
+    options = options_for(url, s3)
+    for name in s3:
+        if not any(name in options_for(place, s3) for place in (url, *others)):
+            raise InvalidUrl(f"--{name} is not an option for {without_secrets(url)}")
     open_store(url, **options).close()
     return options
 
 
 def check_order(command: str, words: list[str], url: str, other: str, where: str) -> None:
     """Raise a usage error if the URL and another argument have been swapped."""
-    if _is_place(other) and not _is_place(url):
+    if is_place(other) and not is_place(url):
         turned = shlex.join([words[-1], *words[1:-1], words[0]])
         raise click.BadParameter(f"no text at {url!r}; the URL comes {where}: `monocontext {command} {turned}`")
 
 
-def _is_place(word: str) -> bool:
+def is_place(word: str) -> bool:
+    """Whether a word is a URL, or the path of something."""
     return "://" in word or os.path.exists(word)  # a `Path` raises for a long pattern
 
 
-def stored_options(url: str, s3: S3) -> StoreOptions:
+def stored_options(url: str, s3: S3, *others: str) -> StoreOptions:
     """`options_of` for a URL where a context is stored, or will be. Raises `InvalidUrl` for a local file."""
-    options = options_of(url, s3)
+    options = options_of(url, s3, *others)
     if os.path.isfile(os.path.expanduser(url)):
         raise InvalidUrl(
             f"{url} is a file, but a context is a folder: `monocontext upload {shlex.quote(url)} FOLDER` makes one"

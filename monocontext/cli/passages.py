@@ -9,17 +9,18 @@ from typing import Annotated
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, check_order, options_of, plain_folder
+from monocontext.cli.options import S3, Allow, AsJson, is_place, options_of, plain_folder
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls, remark
 from monocontext.errors import MonocontextError
 
 
 def search(
-    url: Annotated[str, Argument(metavar="URL")],
-    query: Annotated[
+    words: Annotated[
         list[str],
-        Argument(metavar="WORDS", help='Words; "a phrase" must occur, -word must not, doc:GLOB limits the documents.'),
+        Argument(
+            metavar="WORDS URL", help='Words; "a phrase" must occur, -word must not, doc:GLOB limits the documents.'
+        ),
     ],
     most: Annotated[int, Option("--max-count", "-m", min=1, help="Print at most this many passages.")] = 10,
     max_bytes: Annotated[
@@ -42,7 +43,9 @@ def search(
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.search.ranked import search as rank
 
-    check_order("search", [url, *query], url, query[-1], "first")
+    if len(words) < 2:
+        raise click.BadParameter(f"expected WORDS and a URL, got only {words[0]!r}")
+    *query, url = words if is_place(words[-1]) or not is_place(words[0]) else [*words[1:], words[0]]
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         try:
             found = rank(

@@ -18,7 +18,6 @@ from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls, fail, say, say_row
-from monocontext.cli.settings import setting_from_file
 from monocontext.errors import MonocontextError
 
 if TYPE_CHECKING:
@@ -246,8 +245,8 @@ def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = Fals
 
 
 def place_of(given: str | None) -> str:
-    """The URL of the archive, by default from MONOCONTEXT_URL, then from the configuration file."""
-    url = given or os.environ.get("MONOCONTEXT_URL") or setting_from_file("sessions.url")
+    """The URL of the archive, by default that of MONOCONTEXT_URL."""
+    url = given or os.environ.get("MONOCONTEXT_URL")
     if not url:
         raise MonocontextError("which archive? Give its URL as the last argument, with --to, or in MONOCONTEXT_URL")
     return url

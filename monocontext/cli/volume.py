@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
@@ -18,10 +19,11 @@ from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row, write_bytes
-from monocontext.cli.settings import setting_from_file
 from monocontext.cli.writing import FollowLinks
 from monocontext.errors import AlreadyExists, InvalidUrl, MonocontextError, NotFound
 from monocontext.format.generations import read_newest
+from monocontext.format.manifest import ROOT_KEY
+from monocontext.records import replace
 from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
@@ -46,8 +48,8 @@ def _open_store(url: str, s3: S3) -> Iterator[Store]:
 
 
 def _volumes() -> str:
-    """The URL below which volumes are stored. It is read from the environment or the configuration file."""
-    return volumes_url(setting_from_file("volumes.url"))
+    """The URL below which volumes are stored."""
+    return volumes_url()
 
 
 def _place(word: str, s3: S3) -> str:
@@ -75,15 +77,37 @@ def _place(word: str, s3: S3) -> str:
 
 
 def ls(url: Place, *, s3: S3, as_json: AsJson = False) -> None:
-    """List the objects below URL: size in bytes, time, name (1 LIST for each thousand)."""
-    any_found, left_out = False, list[str]()
+    """List the objects below URL: size in bytes, time, name (1 LIST for each thousand).
+
+    A text below URL is one row, whose name ends in / and whose size is that of its objects.
+    """
+    left_out = list[str]()
     with _open_store(_place(url, s3), s3) as store:
-        for info in list_usable(store, left_out):
-            any_found = True
+        infos = list(list_usable(store, left_out))
+        for info in _with_texts(infos):
             say_row(_row(info, as_json))
         _note_left_out(store, left_out)
-        if not any_found:
+        if not infos:
             note(f"nothing below {store.url}")
+
+
+def _with_texts(infos: list[ObjectInfo]) -> Iterator[ObjectInfo]:
+    """The objects, with those of each text in a folder as one: all of its bytes, the time of its newest object."""
+    texts = {info.key.removesuffix(ROOT_KEY) for info in infos if info.key.endswith(f"/{ROOT_KEY}")}
+    sums: dict[str, ObjectInfo] = {}
+    for info in infos:
+        folders = accumulate(info.key.split("/")[:-1], lambda path, name: f"{path}/{name}")
+        text = next((f"{folder}/" for folder in folders if f"{folder}/" in texts), "")
+        if not text:
+            yield info
+        elif text in sums:
+            whole = sums[text]
+            size = whole.size_bytes + info.size_bytes
+            newest = max(whole.modified_seconds, info.modified_seconds)
+            sums[text] = replace(whole, size_bytes=size, modified_seconds=newest)
+        else:
+            sums[text] = replace(info, key=text, etag="")
+    yield from sums.values()
 
 
 def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) -> bool:

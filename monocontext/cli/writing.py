@@ -219,7 +219,7 @@ def index(
             )
         print_root(manifest, places[0], as_json)
         return
-    sources, url, options = split_places(places, s3)
+    sources, url, options = split_places(places, s3, of_sources=True)
     with storing("index", dask, total_bytes(sources)) as work:
         manifest = index_objects(
             sources,
@@ -234,12 +234,14 @@ def index(
     print_root(manifest, url, as_json)
 
 
-def split_places(places: list[str], s3: S3) -> tuple[list[str], str, StoreOptions]:
-    """Split the arguments SRC... URL. Returns the sources, the URL of the context, and the options of its store."""
+def split_places(places: list[str], s3: S3, *, of_sources: bool = False) -> tuple[list[str], str, StoreOptions]:
+    """Split the arguments SRC... URL. Returns the sources, the URL of the context, and the options of its store;
+    `of_sources`: all options, which may be those of sources."""
     *sources, url = places
     if not sources:
         raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")
-    return sources, url, stored_options(url, s3)
+    options = stored_options(url, s3, *(sources if of_sources else ()))
+    return sources, url, s3 if of_sources else options
 
 
 def _sources(names: list[str], tables: str | None, fields: dict[str, Any], unique: bool) -> Iterable[Source]:

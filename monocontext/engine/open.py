@@ -17,7 +17,7 @@ from monocontext.errors import ForeignObject, InvalidUrl, NotPicklable
 from monocontext.format.generations import find_root, read_newest_after
 from monocontext.format.manifest import Manifest
 from monocontext.options import ReachOptions, StoreOptions
-from monocontext.stores import is_within, open_store, split_object
+from monocontext.stores import is_within, open_store, options_for, split_object
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import RangeReader, Store, credentials_source
 
@@ -201,7 +201,7 @@ class ContextHandle:
         if url.startswith("s3:") and own is not None:
             found: Store = own(url)
             return found
-        return open_store(url, **(self.store_options if url.startswith("s3:") else {}))
+        return open_store(url, **options_for(url, self.store_options))
 
     def handle(self) -> tuple[str, dict[str, Any]]:
         """A URL and options that open the same context in another process, with that process's credentials."""

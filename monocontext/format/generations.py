@@ -41,9 +41,7 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     except NotFound:
         found = _read_newest_listed(store)  # raises its own error if even the bucket is missing
         if found is None:
-            raise NotFound(
-                f"no context at {store.url}: `monocontext upload SOURCE... {store.url}` stores one there"
-            ) from None
+            raise NotFound(f"no context at {store.url}: nothing of one is stored there") from None
         return found._replace(gets=found.gets + 1)
 
 

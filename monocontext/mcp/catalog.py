@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.options import StoreOptions
-from monocontext.stores import open_store
+from monocontext.stores import open_store, options_for
 from monocontext.text.from_str import wrap_str
 from monocontext.text.monocontext import Monocontext
 
@@ -125,7 +125,7 @@ class Served:
             store.close()
 
     def _options_of(self, url: str) -> StoreOptions:
-        return self._store_options if url.startswith("s3:") else {}
+        return options_for(url, self._store_options)
 
     def close(self) -> None:
         """Close all open contexts. Idempotent."""

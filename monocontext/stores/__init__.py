@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from monocontext.options import StoreOptions, validate_options
 from monocontext.stores.address import is_within, parse, split_object
 from monocontext.stores.protocol import Store
 
-_OPTIONS = {"gs": ("endpoint", "anonymous"), "az": ("endpoint", "anonymous")}
-"""The options of schemes other than `s3`, which takes all."""
+_OPTIONS = {"s3": tuple(StoreOptions.__annotations__), **dict.fromkeys(("gs", "az"), ("endpoint", "anonymous"))}
+"""The options of each scheme that has any."""
 
-__all__ = ["is_within", "open_store", "split_object", "store_at"]
+__all__ = ["is_within", "open_store", "options_for", "split_object", "store_at"]
+
+
+def options_for(url: str | os.PathLike[str], options: StoreOptions) -> StoreOptions:
+    """Those of the options that the scheme of a URL has. `open_store` refuses the others. Raises `InvalidUrl`."""
+    known = _OPTIONS.get(parse(url).scheme, ())
+    return cast(StoreOptions, {name: value for name, value in options.items() if name in known})
 
 
 @validate_options(StoreOptions)
@@ -45,7 +51,7 @@ def store_at(url: str | os.PathLike[str], options: StoreOptions) -> Store:
     address = parse(url)
     known = _OPTIONS.get(address.scheme, ())
     for name in given:
-        if address.scheme != "s3" and name not in known:
+        if name not in known:
             hint = f"options are {', '.join(known)}" if known else "it takes no options"
             raise TypeError(f"unknown option {name!r} for {address}: {hint}")
     if address.scheme == "memory":

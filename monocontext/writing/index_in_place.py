@@ -15,13 +15,13 @@ from monocontext.format.deeprecurse import parse_manifest, segment_key
 from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.options import StoreOptions, validate_options
-from monocontext.stores import open_store, split_object
+from monocontext.stores import open_store, options_for, split_object
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, get_bounded, list_usable
 from monocontext.writing.folder import Folder
 from monocontext.writing.object_text import ObjectRange, index_objects
-from monocontext.writing.place import Place, open_store_at, portable_place
+from monocontext.writing.place import Place, open_store_at, own_options, portable_place
 from monocontext.writing.publish import publish_written
 from monocontext.writing.segments import FRAME_BYTES, Progress, SegmentLayout, Written
 from monocontext.writing.shares import index_shares
@@ -60,7 +60,7 @@ def index(
     layout = SegmentLayout(frame_bytes=frame_bytes, codec="raw", filters=filters)
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     options = store_options or {}
-    with open_store_at(url, options) as store:
+    with open_store_at(url, own_options(url, options)) as store:
         stores: dict[str, Store] = {}
         found = [
             each
@@ -111,7 +111,7 @@ def _objects(
         stores[store.url] = store
         return ObjectRange(store.url, info, 0, info.size_bytes)
 
-    remote: StoreOptions = options if os.fspath(name).startswith("s3:") else {}
+    remote = options_for(name, options)
     if not os.fspath(name).endswith("/"):
         try:
             root, key = split_object(name)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from monocontext.errors import InvalidUrl
 from monocontext.options import StoreOptions
-from monocontext.stores import open_store
+from monocontext.stores import open_store, options_for
 from monocontext.stores.protocol import Store
 
 Place = str | os.PathLike[str] | Store
@@ -37,6 +37,11 @@ def portable_place(url: Place) -> str | Store:
         return url
     place = os.fspath(url)
     return place if "://" in place else os.path.abspath(os.path.expanduser(place))
+
+
+def own_options(url: Place, options: StoreOptions | None) -> StoreOptions:
+    """Of the options of a place and of sources elsewhere, those of the place."""
+    return options_for(url, options or {}) if isinstance(url, str | os.PathLike) else {}
 
 
 @contextmanager

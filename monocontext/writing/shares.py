@@ -25,13 +25,14 @@ from monocontext.format.filters.joining import Moved, can_join, join, moved
 from monocontext.format.refs import FilterRef
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, field, replace
+from monocontext.stores import options_for
 from monocontext.stores.parallel import AHEAD, in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing.decoding import PIECE_BYTES, Decoder, NotText, Utf8
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.input_options import InputOptions
 from monocontext.writing.object_text import BORDER_BYTES, ObjectRange, border_in, index_objects
-from monocontext.writing.place import open_store_at
+from monocontext.writing.place import open_store_at, own_options
 from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames, write_segments
 from monocontext.writing.sources import Source, describe, find_files, may_be_cut, note_left_out, read_source
 
@@ -384,7 +385,7 @@ def _index(place: _Place, share: tuple[list[ObjectRange], bool, bool], is_driver
 
         @cache
         def store_of(url: str) -> Store:
-            return stack.enter_context(open_store_at(url, place.options if url.startswith("s3:") else {}))
+            return stack.enter_context(open_store_at(url, options_for(url, place.options)))
 
         try:
             columns = place.layout.columns(place.least(is_first and is_last))
@@ -393,7 +394,7 @@ def _index(place: _Place, share: tuple[list[ObjectRange], bool, bool], is_driver
             if is_driver or not ranges[0].place.startswith("file:"):
                 raise
             return None
-    with open_store_at(place.url, place.options) as own:
+    with open_store_at(place.url, own_options(place.url, place.options)) as own:
         _keep_filters(written, own, place.layout, is_last)
     return Result(written, notes=notes, objects=sum(each.is_last for each in ranges))
 
@@ -432,7 +433,7 @@ def _results(
 
 def _store(place: _Place, pieces: Iterable[bytes], is_first: bool, is_last: bool) -> Written:
     """Store the frames of a share and their filter. Runs in any thread or process."""
-    with open_store_at(place.url, place.options) as store:
+    with open_store_at(place.url, own_options(place.url, place.options)) as store:
         written = write_segments(store, pieces, place.layout, None, place.least(is_first and is_last))
         _keep_filters(written, store, place.layout, is_last)
     if not (is_first and is_last):
@@ -513,7 +514,7 @@ def _join_filters(filters: Sequence[FilterRef], place: _Place, executor: Executo
 def _join_here(place: _Place, refs: Sequence[FilterRef]) -> FilterRef:
     if len(refs) == 1:
         return refs[0]
-    with open_store_at(place.url, place.options) as store:
+    with open_store_at(place.url, own_options(place.url, place.options)) as store:
         joined = join(refs, lambda key: store.get(key).data, store.put)
         drop_filters(store, refs, [joined])
     return joined

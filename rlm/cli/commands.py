@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from monocontext.cli.help import make_program
+from monocontext.cli.help import Place, make_program
 from rlm import __version__
 
-app = make_program("rlm", __version__, "Answer questions about texts far larger than a model can read.")
-for name in ("run", "chat", "view", "demo", "mcp"):
-    app.add_place(name, f"rlm.cli.questions:{name}")
-app.add_place("batch", "rlm.cli.batch:batch")
-app.add_place("compile", "rlm.cli.compile:compile_command")
+PLACES = {
+    "Commands": {
+        "run": Place("questions", "Answer a question.", "run s3://bucket/logs 'Which disk failed first?'"),
+        "chat": Place("questions", "Answer one question after another.", "chat s3://bucket/logs"),
+        "batch": Place("batch", "Answer the questions of a file.", "batch questions.jsonl s3://b/logs --out out.jsonl"),
+        "view": Place("questions", "Show a recorded run in a browser.", "view runs/run.jsonl"),
+        "compile": Place("compile:compile_command", "Make a brief of the team's sessions.", "compile s3://team/agents"),
+        "mcp": Place("questions", "Serve texts and answers to MCP clients.", "mcp s3://bucket/logs"),
+        "demo": Place("questions", "Answer questions without a key.", "demo"),
+    }
+}
+
+app = make_program(
+    "rlm", __version__, "Answer questions about texts far larger than a model can read.", "rlm.cli", PLACES
+)

@@ -213,13 +213,9 @@ def test_status_shows_hooks_where_no_archive_is_named(cli: Cli, machine: Path) -
 @pytest.mark.parametrize(
     ("words", "near"),
     [
-        (("sessions", "read", "aaaa"), "did you mean show?"),
-        (("sessions", "cat", "aaaa"), "did you mean show?"),
-        (("sessions", "find", "x"), "did you mean search?"),
         (("sessions", "lst"), "did you mean list?"),
         (("sessions", "ls"), "did you mean list?"),
         (("sessions", "xyzzy"), "commands are upload, pull, status, list, show"),
-        (("hooks", "remove"), "did you mean uninstall?"),
         (("grpe", "x"), "did you mean grep?"),
     ],
 )

@@ -19,14 +19,14 @@ from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass, field
-from monocontext.stores import split_object
+from monocontext.stores import options_for, split_object
 from monocontext.stores.protocol import Store
 from monocontext.writing.changes import Change
 from monocontext.writing.commit import Staged
 from monocontext.writing.decoding import NotText
 from monocontext.writing.documents import documents
 from monocontext.writing.input_options import InputOptions, ReadingOptions
-from monocontext.writing.place import Place, open_store_at
+from monocontext.writing.place import Place, open_store_at, own_options
 from monocontext.writing.publish import store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
@@ -92,8 +92,9 @@ def sync(
     options = InputOptions(**reading)
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     with ExitStack() as stack:
-        store = stack.enter_context(open_store_at(url, store_options))
-        there = {file.name: file for file in _find(given, options, store.url, store_options, stack)}
+        own = own_options(url, store_options)
+        store = stack.enter_context(open_store_at(url, own))
+        there = {file.name: file for file in _find(given, options, store.url, store_options or {}, stack)}
         synced: list[_Differences] = []
 
         def add(
@@ -103,11 +104,11 @@ def sync(
             added: list[str] = []
             left_out: dict[str, list[str]] = {}
             inputs = documents(_inputs(new, options, left_out, added))
-            return store_text(store, inputs, base, executor, url, store_options), added, left_out
+            return store_text(store, inputs, base, executor, url, own), added, left_out
 
         def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
             """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
-            found = _compare(store, base, pages, there, options, delete, store_options)
+            found = _compare(store, base, pages, there, options, delete, own)
             synced[:] = [found]
             if dry_run:
                 found.added += [name for name, _, _ in _inputs(found.new, options, found.left_out)]
@@ -121,7 +122,7 @@ def sync(
                     found.left_out.setdefault(where, []).extend(left)
             return Edit(_numbered(found.changes, there, pages), new)
 
-        root = edit(store, plan, store_options=store_options)
+        root = edit(store, plan, store_options=own)
         [found] = synced
         added = found.added
         note_left_out(found.left_out, options)
@@ -187,7 +188,7 @@ def _find(
     given: list[str | os.PathLike[str]],
     options: InputOptions,
     own: str,
-    store_options: StoreOptions | None,
+    store_options: StoreOptions,
     stack: ExitStack,
 ) -> Iterator[Source]:
     """Yield the sources at paths, and those at URLs of places, whose stores `stack` closes."""
@@ -196,9 +197,10 @@ def _find(
     for place in places:
         try:
             above, key = split_object(place)
-            yield named_object(stack.enter_context(open_store_at(above, store_options)), key, place)
+            yield named_object(stack.enter_context(open_store_at(above, options_for(above, store_options))), key, place)
         except (NotFound, InvalidUrl):  # no object: perhaps a place
-            yield from find_objects(stack.enter_context(open_store_at(place, store_options)), options, own)
+            store = stack.enter_context(open_store_at(place, options_for(place, store_options)))
+            yield from find_objects(store, options, own)
 
 
 def _text(file: Source, options: InputOptions) -> str | NotText:
