@@ -33,12 +33,12 @@ class Globs:
 
         Raises `ValueError` for a glob that is none, such as `!` alone.
         """
-        given = list(globs)
-        self._selects_others = all(glob.startswith("!") for glob in given)
-        lines = given + [glob[1:] if glob.startswith("!") else f"!{glob}" for glob in exclude]
+        value = list(globs)
+        self._selects_others = all(glob.startswith("!") for glob in value)
+        lines = value + [glob[1:] if glob.startswith("!") else f"!{glob}" for glob in exclude]
         try:
             self._spec = PathSpec.from_lines(
-                "gitignore", [one for line in lines for one in _without_braces(line.replace("\n", "\r"))]
+                "gitignore", [brace for line in lines for brace in _without_braces(line.replace("\n", "\r"))]
             )
         except GitIgnorePatternError as error:
             raise ValueError(f"not a glob: {error}") from None
@@ -50,19 +50,19 @@ class Globs:
         name = name.lstrip("/")
         if self._is_excluded(name.rpartition("/")[0]):
             return False
-        found = self._verdict(name)
-        return self._selects_others if found is None else found
+        result = self._verdict(name)
+        return self._selects_others if result is None else result
 
     def _is_excluded(self, folder: str) -> bool:
         if not folder:
             return False
-        found = self._excluded.get(folder)
-        if found is None:
-            found = self._is_excluded(folder.rpartition("/")[0]) or self._verdict(f"{folder}/") is False
+        result = self._excluded.get(folder)
+        if result is None:
+            result = self._is_excluded(folder.rpartition("/")[0]) or self._verdict(f"{folder}/") is False
             if len(self._excluded) > _MOST_FOLDERS:
                 self._excluded.clear()
-            self._excluded[folder] = found
-        return found
+            self._excluded[folder] = result
+        return result
 
     def _verdict(self, path: str) -> bool | None:
         return self._spec.check_file(path.replace("\n", "\r")).include  # its `**` does not cross a newline
@@ -72,31 +72,31 @@ def _without_braces(glob: str) -> Iterator[str]:
     """Yield the globs that a glob with braces stands for, each as a line of a `.gitignore`."""
     mark = "!" if glob.startswith("!") else ""
     count = 0
-    for one in _expand(_PARTS.findall(glob.removeprefix(mark))):
+    for item in _expand(_PARTS.findall(glob.removeprefix(mark))):
         if (count := count + 1) > _MOST_OF_BRACES:
             raise ValueError(f"the braces of the glob {glob[:80]!r} stand for more than {_MOST_OF_BRACES:,} globs")
-        if one.startswith("./"):
-            one = one[1:]
-        if one.endswith(" "):
-            one = f"{one[:-1]}\\ "  # a space at the end of a line would not count
-        yield mark + (f"\\{one}" if one.startswith(("#", "!")) and not mark else one)
+        if item.startswith("./"):
+            item = item[1:]
+        if item.endswith(" "):
+            item = f"{item[:-1]}\\ "  # a space at the end of a line would not count
+        yield mark + (f"\\{item}" if item.startswith(("#", "!")) and not mark else item)
 
 
 def _expand(parts: list[str]) -> Iterator[str]:
     """Yield the texts of a glob for all choices in its braces. A brace without an end is text."""
     depth, begin, cuts = 0, -1, list[int]()
-    for at, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if part == "{":
             depth += 1
             if depth == 1:
-                begin, cuts = at, [at]
+                begin, cuts = index, [index]
         elif part == "," and depth == 1:
-            cuts.append(at)
+            cuts.append(index)
         elif part == "}" and depth:
             depth -= 1
             if not depth:
-                cuts.append(at)
+                cuts.append(index)
                 for start, stop in pairwise(cuts):
-                    yield from _expand(parts[:begin] + parts[start + 1 : stop] + parts[at + 1 :])
+                    yield from _expand(parts[:begin] + parts[start + 1 : stop] + parts[index + 1 :])
                 return
     yield "".join(parts)

@@ -80,14 +80,14 @@ class _WithOptions:
     def __signature__(self) -> Signature:
         from inspect import Parameter, signature
 
-        found = signature(self.__wrapped__)
-        own = [each for each in found.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        result = signature(self.__wrapped__)
+        own = [parameter for parameter in result.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
         annotations = {name: note for kind in self._options for name, note in kind.__annotations__.items()}
         keywords = [
             Parameter(name, Parameter.KEYWORD_ONLY, default=..., annotation=getattr(note, "__forward_arg__", note))
             for name, note in annotations.items()
         ]
-        return found.replace(parameters=[*own, *keywords])
+        return result.replace(parameters=[*own, *keywords])
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self.__wrapped__(*arguments, **options)

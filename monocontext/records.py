@@ -70,24 +70,24 @@ class _LazyAttribute:
         """A dataclass of the standard library with the same fields."""
         import dataclasses
 
-        annotations = {name: one.annotation for name, one in self.fields.items()}
+        annotations = {name: field.annotation for name, field in self.fields.items()}
         twin: Any = type(cls.__name__, (), {"__annotations__": annotations, "__module__": cls.__module__})
-        for name, one in self.fields.items():
-            given: dict[str, Any] = {"compare": one.compare, "repr": one.repr, "kw_only": one.kw_only}
-            if one.factory is not None:
-                given["default_factory"] = one.factory
-            elif one.default is not _MISSING:
-                given["default"] = one.default
-            setattr(twin, name, dataclasses.field(**given))
+        for name, item in self.fields.items():
+            value: dict[str, Any] = {"compare": item.compare, "repr": item.repr, "kw_only": item.kw_only}
+            if item.factory is not None:
+                value["default_factory"] = item.factory
+            elif item.default is not _MISSING:
+                value["default"] = item.default
+            setattr(twin, name, dataclasses.field(**value))
         return dataclasses.dataclass(twin, **self._parameters)
 
 
 def _fields_of(cls: type) -> dict[str, _Field]:
     """The fields of a class, or of its nearest base that is a record; empty if there is none."""
-    for each in cls.__mro__:
-        if "__dataclass_fields__" in vars(each):
-            found = vars(each)["__dataclass_fields__"]
-            return found.fields if isinstance(found, _LazyAttribute) else {}
+    for item in cls.__mro__:
+        if "__dataclass_fields__" in vars(item):
+            result = vars(item)["__dataclass_fields__"]
+            return result.fields if isinstance(result, _LazyAttribute) else {}
     return {}
 
 
@@ -102,14 +102,14 @@ def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
             continue
         if annotation.startswith(("ClassVar", "InitVar")):
             raise TypeError(f"{plain.__qualname__}.{name}: {annotation} is not supported")
-        given = written.pop(name, _MISSING)
-        own[name] = one = given if isinstance(given, _Field) else _Field(given)
-        one.annotation, one.kw_only = annotation, kw_only
+        argument = written.pop(name, _MISSING)
+        own[name] = item = argument if isinstance(argument, _Field) else _Field(argument)
+        item.annotation, item.kw_only = annotation, kw_only
     fields = _fields_of(plain.__bases__[0]) | own
     about = {
         "__dataclass_fields__": _LazyAttribute("__dataclass_fields__", fields),
         "__dataclass_params__": _LazyAttribute("__dataclass_params__", fields, frozen=frozen, eq=eq, slots=True),
-        "__match_args__": tuple(name for name, one in fields.items() if not one.kw_only),
+        "__match_args__": tuple(name for name, field in fields.items() if not field.kw_only),
         "__qualname__": plain.__qualname__,
         "__slots__": tuple(own),
     }
@@ -123,15 +123,15 @@ def _initializer(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:
     scope: dict[str, Any] = {"_MISSING": _MISSING}
     by_place, by_name = ["self"], list[str]()
     body = []
-    for name, one in fields.items():
+    for name, item in fields.items():
         parameter = value = name
-        if one.factory is not None:
-            scope[f"_make_{name}"] = one.factory
+        if item.factory is not None:
+            scope[f"_make_{name}"] = item.factory
             parameter, value = f"{name}=_MISSING", f"_make_{name}() if {name} is _MISSING else {name}"
-        elif one.default is not _MISSING:
-            scope[f"_default_{name}"] = one.default
+        elif item.default is not _MISSING:
+            scope[f"_default_{name}"] = item.default
             parameter = f"{name}=_default_{name}"
-        (by_name if one.kw_only else by_place).append(parameter)
+        (by_name if item.kw_only else by_place).append(parameter)
         if frozen:
             scope[f"_set_{name}"] = getattr(cls, name).__set__
             body.append(f" _set_{name}(self, {value})")
@@ -141,20 +141,20 @@ def _initializer(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:
         body.append(" self.__post_init__()")
     parameters = ", ".join([*by_place, "*", *by_name] if by_name else by_place)
     exec(f"def __init__({parameters}):\n" + "\n".join(body), scope)  # as `dataclasses` does
-    made = scope["__init__"]
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
-    made.__module__ = cls.__module__
-    made.__annotations__ = {name: one.annotation for name, one in fields.items()} | {"return": "None"}
-    return made
+    created = scope["__init__"]
+    created.__qualname__ = f"{cls.__qualname__}.__init__"
+    created.__module__ = cls.__module__
+    created.__annotations__ = {name: field.annotation for name, field in fields.items()} | {"return": "None"}
+    return created
 
 
 def _methods(fields: dict[str, _Field], frozen: bool, eq: bool) -> dict[str, Any]:
     """The other methods of a record, by name."""
-    compared = attrgetter(*(name for name, one in fields.items() if one.compare))
-    shown = [name for name, one in fields.items() if one.repr]
+    compared = attrgetter(*(name for name, field in fields.items() if field.compare))
+    display = [name for name, field in fields.items() if field.repr]
 
     def __repr__(self: Any) -> str:
-        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in display)})"
 
     def __eq__(self: Any, other: object) -> Any:
         if other.__class__ is not self.__class__:
@@ -200,13 +200,13 @@ class _NamedTupleType(type):
 
     def __new__(cls, name: str, bases: tuple[type, ...], written: dict[str, Any]) -> type:
         annotations = written["__annotations__"]
-        defaults = [written[each] for each in annotations if each in written]
+        defaults = [written[annotation] for annotation in annotations if annotation in written]
         make: Any = namedtuple  # type checkers accept only literals
-        made: type = make(name, annotations, defaults=defaults, module=written["__module__"])
-        for each, value in written.items():
-            if each not in annotations:
-                setattr(made, each, value)
-        return made
+        created: type = make(name, annotations, defaults=defaults, module=written["__module__"])
+        for item, value in written.items():
+            if item not in annotations:
+                setattr(created, item, value)
+        return created
 
 
 if not TYPE_CHECKING:

@@ -71,19 +71,19 @@ def read_questions(path: Path) -> tuple[list[Question], list[str]]:
 
     A line is a text, or an object with `question` (or `query`) and perhaps `id`. Raises OSError.
     """
-    found: dict[str, Question] = {}
+    results: dict[str, Question] = {}
     broken: list[str] = []
     for number, data in enumerate(path.read_bytes().splitlines(), 1):
         if not data.strip():
             continue
         try:
             question = _parse_question(json.loads(data), number)
-            if question.id in found:
-                raise ValueError(f"the id {question.id!r} is that of line {found[question.id].line} too")
-            found[question.id] = question
+            if question.id in results:
+                raise ValueError(f"the id {question.id!r} is that of line {results[question.id].line} too")
+            results[question.id] = question
         except (ValueError, RecursionError) as exc:
             broken.append(f"{path}, line {number}: {exc}")
-    return list(found.values()), broken
+    return list(results.values()), broken
 
 
 def run_batch(
@@ -115,16 +115,16 @@ def run_batch(
     done = {row["id"]: row for row in rows if not (again and _may_improve(row))}
     job = _Job(os.urandom(8).hex(), make_rlm, open_context, out.with_name(out.name + ".runs"))
     job.runs.mkdir(parents=True, exist_ok=True)
-    left = deque(question for question in questions if question.id not in done)
+    remaining = deque(question for question in questions if question.id not in done)
     under_way: dict[Future[dict[str, Any]], tuple[Question, Budget]] = {}
-    pool = executor or _Threads(min(at_once, max(1, len(left))))
+    pool = executor or _Threads(min(at_once, max(1, len(remaining))))
     with out.open("ab") as file:
         while True:
-            while left and len(under_way) < at_once:
-                share = _share(limits, spent, [given for _, given in under_way.values()], at_once)
+            while remaining and len(under_way) < at_once:
+                share = _share(limits, spent, [value for _, value in under_way.values()], at_once)
                 if share is None:
                     break
-                question = left.popleft()
+                question = remaining.popleft()
                 under_way[pool.submit(_answer, job, question, share)] = (question, share)
             if not under_way:
                 break  # all are answered, or the budget is spent
@@ -153,7 +153,7 @@ def _answer(job: _Job, question: Question, budget: Budget) -> dict[str, Any]:
     with FileLock(path.with_suffix(".lock")):
         try:
             rlm, context = _enter(job)
-            found = rlm.completion(question.query, context, budget=budget, trajectory=path)
+            result = rlm.completion(question.query, context, budget=budget, trajectory=path)
         except RunnerUnavailable:
             raise
         except RLMError as exc:
@@ -164,9 +164,9 @@ def _answer(job: _Job, question: Question, budget: Budget) -> dict[str, Any]:
                 pass  # the run failed before its first call
             return {**row, "answer": None, "error": str(exc), "spent": _count(usage)}
     return {
-        **row, "answer": found.answer, "finished": found.finished, "reason": found.reason,
-        "iterations": found.iterations, "seconds": round(found.seconds, 3), "cost": found.cost, "io": found.io,
-        "notes": list(found.notes), "usage": found.usage.to_dict(), "spent": _count(found.usage),
+        **row, "answer": result.answer, "finished": result.finished, "reason": result.reason,
+        "iterations": result.iterations, "seconds": round(result.seconds, 3), "cost": result.cost, "io": result.io,
+        "notes": list(result.notes), "usage": result.usage.to_dict(), "spent": _count(result.usage),
     }  # fmt: skip
 
 
@@ -250,9 +250,9 @@ def _share(limits: Budget, spent: Mapping[str, float], given: Sequence[Budget], 
         limit = getattr(limits, name)
         if limit is None:
             continue
-        left = limit - spent[name] - sum(getattr(budget, name) for budget in given)
-        part = max(left / max(1, at_once - len(given)), limit / (2 * at_once))
-        part = min(left, part if name == "dollars" else max(1, int(part)))
+        remaining = limit - spent[name] - sum(getattr(budget, name) for budget in given)
+        part = max(remaining / max(1, at_once - len(given)), limit / (2 * at_once))
+        part = min(remaining, part if name == "dollars" else max(1, int(part)))
         if part <= 0:
             return None
         parts[name] = part

@@ -72,13 +72,13 @@ class Loop:
         refused = any(step.notice == prompts.UNSEEN for step in earlier)
         empty = 0
         while True:
-            left = self.gate.turns_left
+            remaining = self.gate.turns_left
             forced = not self.gate.take_turn()
             turn = asked_turns + 1
             opened = (
                 prompts.forced_message(asked_turns) if forced
                 else prompts.turn_message(
-                    turn, None if left is None else asked_turns + left, self.query, to_read=self.to_read,
+                    turn, None if remaining is None else asked_turns + remaining, self.query, to_read=self.to_read,
                     has_run=self.has_run, again=previous is not None and previous.repeats > 0,
                 )
             )  # fmt: skip
@@ -342,10 +342,10 @@ def _shown(cell: Cell) -> tuple[str, ...]:
 def _raise_temperature(lm: LM) -> LM:
     """The model with a higher temperature if its caller has set one, else unchanged: it may not accept any."""
     sampling, change = getattr(lm, "sampling", {}), getattr(lm, "with_sampling", None)
-    given = sampling.get("temperature")
-    if not callable(change) or not isinstance(given, (int, float)):
+    value = sampling.get("temperature")
+    if not callable(change) or not isinstance(value, (int, float)):
         return lm
-    return cast(LM, change({"temperature": max(given, min(1.0, max(_LEAST_TEMPERATURE, given + _STEP)))}))
+    return cast(LM, change({"temperature": max(value, min(1.0, max(_LEAST_TEMPERATURE, value + _STEP)))}))
 
 
 def _answer_words(reply: ParsedReply) -> str:

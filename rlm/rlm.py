@@ -154,7 +154,7 @@ class RLM:
         window_tokens = window_tokens or int(getattr(root, "window_tokens", _WINDOW_TOKENS))
         limits = {"iterations": max_iterations, "calls": max_calls, "tokens": max_tokens, "dollars": max_dollars,
                   "seconds": max_seconds}  # fmt: skip
-        given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+        value: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
         tools, tool_lines = describe_tools(custom_tools)
         self._model = str(getattr(root, "model", model))
         self._persistent = persistent
@@ -165,7 +165,7 @@ class RLM:
             sub_model=chosen.sub_model,
             runner=runner,
             runner_options=runner_options,
-            budget=replace(budget or Budget(), **given),
+            budget=replace(budget or Budget(), **value),
             cell_timeout=cell_timeout,
             output_limit=min(_OUTPUT_CHARACTERS, window_tokens) if output_limit is None else output_limit,
             max_depth=max_depth,

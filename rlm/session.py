@@ -159,8 +159,8 @@ class Session:
 
     def variables(self) -> str:
         """The variables of the namespace, one a line, each with its value or type."""
-        shown = self._runner.run("print('\\n'.join(f'{name}  {value}' for name, value in SHOW_VARS().items()))")
-        return shown.stdout.strip()
+        display = self._runner.run("print('\\n'.join(f'{name}  {value}' for name, value in SHOW_VARS().items()))")
+        return display.stdout.strip()
 
     def ask(self, query: str) -> Completion:
         """Answer one question. Raises LLMError when the root model fails, InvalidArgument for a bad question."""
@@ -230,8 +230,8 @@ class Session:
         def on_step(step: Step) -> None:
             begins = is_later and not turns and step.iteration == known + 1
             steps.append(step)
-            found = self._find_places(steps) if step.reason is not None and self._is_top else ((), ())
-            self._trajectory.add(step, self.gate.usage, query if begins else None, *found)
+            result = self._find_places(steps) if step.reason is not None and self._is_top else ((), ())
+            self._trajectory.add(step, self.gate.usage, query if begins else None, *result)
             self._turns = step.iteration
             if setup.on_step and self._is_top:
                 setup.on_step(step)
@@ -324,8 +324,8 @@ class Session:
         for i, cell in enumerate(step.cells, 1):
             if cell.result.stderr == prompts.CUT_NOT_RUN:
                 continue
-            shown = self._runner.run(cell.code).stdout
-            if shown != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
+            display = self._runner.run(cell.code).stdout
+            if display != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
                 self._notes.append(f"block {i} of turn {step.iteration} printed something else when it ran again")
         if step.final_answer is not None:
             self._runner.run(prompts.NEW_QUESTION)

@@ -70,13 +70,13 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
     def ls(self, path: str) -> LsResult:
         folder = _folder(path)
         entries: dict[str, FileInfo] = {}
-        for each in self._records(folder):
-            name, slash, _ = each.name.lstrip("/").removeprefix(folder).partition("/")
-            place = f"/{folder}{name}{slash}"
-            entries[place] = FileInfo(path=place, is_dir=True) if slash else _file_info(each)
+        for record in self._records(folder):
+            name, slash, _ = record.name.lstrip("/").removeprefix(folder).partition("/")
+            location = f"/{folder}{name}{slash}"
+            entries[location] = FileInfo(path=location, is_dir=True) if slash else _file_info(record)
         if not entries and folder:
             return LsResult(error=f"Error: no folder {path!r}")
-        return LsResult(entries=[entries[place] for place in sorted(entries)])
+        return LsResult(entries=[entries[entry] for entry in sorted(entries)])
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         if limit <= 0:
@@ -134,11 +134,11 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
         except InvalidGlobPatternError as error:
             return GlobResult(error=str(error))
         matches: list[FileInfo] = []
-        for each in self._records(folder):
-            if is_included(each.name.lstrip("/").removeprefix(folder)):
+        for record in self._records(folder):
+            if is_included(record.name.lstrip("/").removeprefix(folder)):
                 if len(matches) == _MOST_FOUND:
                     return GlobResult(matches=matches, truncated=True, truncation_reason="budget")
-                matches.append(_file_info(each))
+                matches.append(_file_info(record))
         return GlobResult(matches=matches)
 
     def write(self, file_path: str, content: str) -> WriteResult:
@@ -171,7 +171,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
             return DeleteResult(error="Error: '/' is the whole text: delete its files by name")
         record = self._find(file_path)
         names = [record.name] if record else []
-        names += [each.name for each in self._records(folder)]
+        names += [item.name for item in self._records(folder)]
         if not names:
             return DeleteResult(error=f"Error: File '{file_path}' not found")
         delete(self._url, names, store_options=self._store_options)
@@ -207,7 +207,7 @@ class DocumentsBackend(BackendProtocol):  # type: ignore[misc]
     def _records(self, folder: str) -> Iterator[Document]:
         """The documents in a folder and below it."""
         documents = self._text.documents
-        return (each for each in documents.records() if each.name.lstrip("/").startswith(folder))
+        return (record for record in documents.records() if record.name.lstrip("/").startswith(folder))
 
 
 def _folder(path: str) -> str:

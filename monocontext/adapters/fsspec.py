@@ -46,8 +46,8 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 "the URL of the text is missing: expected monocontext://text::s3://bucket/prefix, or fo='s3://...'"
             )
         url = f"{target_protocol}://{fo.lstrip('/')}" if target_protocol not in (None, "file", "local") else fo
-        given: Any = target_options or {}
-        self._text: Monocontext = Monocontext.open(url, **given)
+        value: Any = target_options or {}
+        self._text: Monocontext = Monocontext.open(url, **value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = dict(self.storage_options)
@@ -66,20 +66,20 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """The files below a path. The sizes of documents are None; `info` returns them."""
         path = str(self._strip_protocol(path)).strip("/")
         below = f"{path}/" if path else ""
-        found: dict[str, dict[str, Any]] = {}
+        results: dict[str, dict[str, Any]] = {}
         if not path and _WHOLE not in self._documents:
-            found[_WHOLE] = self.info(_WHOLE)
+            results[_WHOLE] = self.info(_WHOLE)
         for name in self._documents:
             if name == path:
-                found[name] = self.info(name)
+                results[name] = self.info(name)
             elif name.startswith(below):
                 first, *deeper = name[len(below) :].split("/")
                 kind = {"size": 0, "type": "directory"} if deeper else {"size": None, "type": "file"}
-                if not deeper or below + first not in found:
-                    found[below + first] = {"name": below + first, **kind}
-        if path and not found:
-            found[path] = self.info(path)
-        return [found[name] for name in sorted(found)] if detail else sorted(found)
+                if not deeper or below + first not in results:
+                    results[below + first] = {"name": below + first, **kind}
+        if path and not results:
+            results[path] = self.info(path)
+        return [results[name] for name in sorted(results)] if detail else sorted(results)
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """The size in bytes and the generation of a file (at most 2 GETs, for the frames at its ends)."""

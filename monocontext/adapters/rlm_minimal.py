@@ -27,17 +27,17 @@ def lazy(repl_class: type[T]) -> type[T]:
     """Make a subclass whose `setup_context` and `completion` also take a `Monocontext` or its documents (no GET)."""
 
     def setup_context(self: Any, context: Any, query: str | None = None) -> Any:
-        parent: Any = super(made, self)
+        parent: Any = super(created, self)
         if not isinstance(context, (LazyText, DocumentList, DocumentDict)):
             return parent.setup_context(context, query)
         messages = parent.setup_context("", query)
         place(self.repl_env, context)
         return messages
 
-    made: Any = type(
+    created: Any = type(
         repl_class.__name__, (repl_class,), {"setup_context": setup_context, "__doc__": repl_class.__doc__}
     )
-    result: type[T] = made
+    result: type[T] = created
     return result
 
 

@@ -58,9 +58,9 @@ class Prompt(str):
     _characters: int
 
     def __new__(cls, characters: int) -> Self:
-        made = super().__new__(cls, "(see the variable context)")
-        made._characters = characters
-        return made
+        created = super().__new__(cls, "(see the variable context)")
+        created._characters = characters
+        return created
 
     def __len__(self) -> int:
         return self._characters

@@ -144,10 +144,10 @@ class GreenletWorkers(Workers):
     def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
         while not ready():
             moment = until() if until else None
-            left = None if moment is None else moment - self.now()
-            if left is not None and left <= 0:
+            remaining = None if moment is None else moment - self.now()
+            if remaining is not None and remaining <= 0:
                 return False
-            self.wait_for(self._wait_for_event(left))
+            self.wait_for(self._wait_for_event(remaining))
         return True
 
     def now(self) -> float:

@@ -39,9 +39,9 @@ class AsyncS3Store(S3Store):
         self._workers = workers
 
     def sibling(self, url: str) -> AsyncS3Store:
-        at = super().sibling(url)
+        offset = super().sibling(url)
         shim: _Client = self._connection.given
-        return AsyncS3Store(at._bucket, at._prefix, self._workers, shim.client, self._options)
+        return AsyncS3Store(offset._bucket, offset._prefix, self._workers, shim.client, self._options)
 
     def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         url, connection = self._url(key, span), self._connection

@@ -97,11 +97,11 @@ def sync(
     if files_from is not None:
         listed = sys.stdin.read() if files_from == "-" else Path(files_from).expanduser().read_text("utf-8")
         places = [line for line in listed.splitlines() if line.strip()] + places
-    given, url, options = split_places(places, s3, of_sources=True)
-    sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in given]
+    value, url, options = split_places(places, s3, of_sources=True)
+    sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in value]
 
     with usage_errors(), workers(dask) as executor:
-        found = sync_files(
+        result = sync_files(
             sources,
             url,
             delete=delete,
@@ -116,7 +116,7 @@ def sync(
             note=note,
             executor=executor,
         )
-    _print_synced(found, url, dry_run, as_json)
+    _print_synced(result, url, dry_run, as_json)
 
 
 def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None:
@@ -142,12 +142,12 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3
         names = list(context.documents)
     wanted: dict[str, None] = {}
     for glob in globs:
-        found = [glob] if glob in names else []
-        if not found and not glob.startswith("!"):  # else it would remove all that it does not name
-            found = list(filter(globs_of([glob]).select, names))
-        if not found:
+        results = [glob] if glob in names else []
+        if not results and not glob.startswith("!"):  # else it would remove all that it does not name
+            results = list(filter(globs_of([glob]).select, names))
+        if not results:
             raise NotFound(f"{url}: no document is named {glob!r} or matches that glob")
-        wanted.update(dict.fromkeys(found))
+        wanted.update(dict.fromkeys(results))
     if len(wanted) == len(names) and not yes:
         if not sys.stdin.isatty():
             raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")

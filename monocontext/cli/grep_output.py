@@ -102,53 +102,53 @@ class Style:
         return self.before(line.place, line.number, ":", line.text[: match.start()] if match else None) + text
 
     def with_colour(self, text: str) -> str:
-        parts, at = [], 0
+        parts, offset = [], 0
         for match in self.pattern.finditer(text):
-            parts.append(self.shown(text[at : match.start()]) + self.paint(_MATCH, self.shown(match[0])))
-            at = match.end()
-        return "".join(parts) + self.shown(text[at:])
+            parts.append(self.shown(text[offset : match.start()]) + self.paint(_MATCH, self.shown(match[0])))
+            offset = match.end()
+        return "".join(parts) + self.shown(text[offset:])
 
 
 def print_lines(found: Iterable[Found], context: Monocontext, style: Style, before: int, after: int) -> Iterator[str]:
     """Format hits, with `before` lines before and `after` lines after each."""
     seen = False
-    for place, hits in groupby(found, key=lambda each: each.place):
+    for location, hits in groupby(found, key=lambda each: each.place):
         if style.has_headings and style.has_names:
-            yield ("\n" if seen else "") + style.name(place)
+            yield ("\n" if seen else "") + style.name(location)
         elif seen and (before or after):
             yield "--"
         seen = True
-        for line in with_context(context, place, hits, before, after):
+        for line in with_context(context, location, hits, before, after):
             yield "--" if line is BREAK else style.line(line)
 
 
 def print_matches(found: Iterable[Found], style: Style) -> Iterator[str]:
     """Format each match, without the rest of its line."""
     seen = False
-    for place, hits in groupby(found, key=lambda each: each.place):
+    for location, hits in groupby(found, key=lambda each: each.place):
         if style.has_headings and style.has_names:
-            yield ("\n" if seen else "") + style.name(place)
+            yield ("\n" if seen else "") + style.name(location)
             seen = True
         for each in hits:
             for match in style.pattern.finditer(each.hit.line):
                 text = style.paint(_MATCH, style.shown(match[0]))
-                yield style.before(place, each.line_number, ":", each.hit.line[: match.start()]) + text
+                yield style.before(location, each.line_number, ":", each.hit.line[: match.start()]) + text
 
 
 def print_names(found: Iterable[Found], as_json: bool) -> Iterator[str]:
     """The name of each place with a hit, once."""
-    for place, _ in groupby(found, key=lambda each: each.place):
-        yield json.dumps({"path": place.name}) if as_json else escape_controls(place.name)
+    for location, _ in groupby(found, key=lambda each: each.place):
+        yield json.dumps({"path": location.name}) if as_json else escape_controls(location.name)
 
 
 def print_counts(found: Iterable[Found], style: Style, as_json: bool) -> Iterator[str]:
     """The number of matching lines of each place that has some."""
-    for place, hits in groupby(found, key=lambda each: each.place):
+    for location, hits in groupby(found, key=lambda each: each.place):
         count = sum(1 for _ in hits)
         if as_json:
-            yield json.dumps({"path": place.name, "count": count})
+            yield json.dumps({"path": location.name, "count": count})
         else:
-            yield f"{style.name(place)}:{count}" if style.has_names else str(count)
+            yield f"{style.name(location)}:{count}" if style.has_names else str(count)
 
 
 def with_context(
@@ -156,15 +156,15 @@ def with_context(
 ) -> Iterator[Line | None]:
     """The hits of one place with the lines around them, each line once; `BREAK` where lines are skipped."""
     last = due = 0  # numbers of the last line yielded, and of the last line to yield after a hit
-    for each in hits:
-        number = each.line_number
+    for hit in hits:
+        number = hit.line_number
         yield from _lines(context, place, last + 1, min(due, number - 1))
         last = max(last, min(due, number - 1))
         first = max(number - before, last + 1, 1)
         if last and first > last + 1 and (before or after):
             yield BREAK
         yield from _lines(context, place, first, number - 1)
-        yield Line(place, number, each.hit.line, each.hit)
+        yield Line(place, number, hit.hit.line, hit.hit)
         last, due = number, number + after
     yield from _lines(context, place, last + 1, due)
 
@@ -195,17 +195,17 @@ def print_json(
     `offset`, which ripgrep does not have, counts characters of the whole text up to the first match.
     """
     began, totals = time.monotonic(), Counter[str]()
-    for place, hits in groupby(found, key=lambda each: each.place):
-        here = Counter(searches=1, searches_with_match=1, bytes_searched=place.bytes)
-        path = {"path": {"text": place.name}}
+    for location, hits in groupby(found, key=lambda each: each.place):
+        here = Counter(searches=1, searches_with_match=1, bytes_searched=location.bytes)
+        path = {"path": {"text": location.name}}
         yield _message("begin", path, ascii_only)
-        first_byte = _byte_at(context, place.start)
-        for line in with_context(context, place, hits, before, after):
+        first_byte = _byte_at(context, location.start)
+        for line in with_context(context, location, hits, before, after):
             if line is BREAK:
                 continue
-            start = context.span.line_start(place.first_line + line.number - 1)
+            start = context.span.line_start(location.first_line + line.number - 1)
             matches = list(_submatches(pattern, line.text)) if line.hit else []
-            newline = "\n" if start + len(line.text) < place.stop else ""
+            newline = "\n" if start + len(line.text) < location.stop else ""
             data = path | {
                 "lines": {"text": line.text + newline},
                 "line_number": line.number,

@@ -81,11 +81,11 @@ class Program(CommandGroup):
         return [name for section in self._sections.values() for name in section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
-        place = next((section[cmd_name] for section in self._sections.values() if cmd_name in section), None)
-        if place and cmd_name not in self.commands:
-            module, _, name = place.module.partition(":")
+        location = next((section[cmd_name] for section in self._sections.values() if cmd_name in section), None)
+        if location and cmd_name not in self.commands:
+            module, _, name = location.module.partition(":")
             command = getattr(import_module(f"{self._package}.{module}"), name or cmd_name.replace("-", "_"))
-            example = f"Example: {self.name} {place.example}"
+            example = f"Example: {self.name} {location.example}"
             if isinstance(command, click.Group):
                 command.epilog = example
                 self.add_command(command, cmd_name)
@@ -96,7 +96,7 @@ class Program(CommandGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, section in self._sections.items():
             with formatter.section(title):
-                formatter.write_dl([(name, place.about) for name, place in section.items()])
+                formatter.write_dl([(name, location.about) for name, location in section.items()])
 
 
 def make_program(

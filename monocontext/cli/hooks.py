@@ -64,8 +64,8 @@ def install(
     for name, value in [*s3.items(), ("project", project)]:
         options += [f"--{name}", str(value)] if value and name != "anonymous" else []
     uploading = [*options, *(["--no-redact"] if no_redact else [])]
-    for each in pattern or ():
-        uploading += ["--pattern", each]
+    for item in pattern or ():
+        uploading += ["--pattern", item]
     if compile_after:
         uploading += ["--compile", "--max-dollars", f"{max_dollars:g}"]
     uploading += ["--anonymous"] if "anonymous" in s3 else []
@@ -91,12 +91,12 @@ def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where 
     target = _agent(agent)
     path = Path(file) if file else target.settings_path(Path.cwd(), user)
     before = settings.read_settings(path)
-    left = settings.remove_hooks(before)
+    remaining = settings.remove_hooks(before)
     if show:
-        sys.stdout.write(settings.as_text(left))
+        sys.stdout.write(settings.as_text(remaining))
         return
-    backup = settings.write_settings(path, left)
-    had = left != before
+    backup = settings.write_settings(path, remaining)
+    had = remaining != before
     click.echo(f"no hooks of ours in {path}" + (f" any more (as it was: {backup.name})" if had and backup else ""))
     skill = target.skill_path(Path.cwd(), user)
     if not file and skill.exists():
@@ -131,10 +131,10 @@ def _say_what_follows(target: settings.AgentSettings, how: str, where: str, user
 
 
 def _agent(name: str) -> settings.AgentSettings:
-    found = settings.AGENTS.get(name)
-    if found is None:
+    result = settings.AGENTS.get(name)
+    if result is None:
         raise MonocontextError(f"no agent {name!r}: hooks exist for {', '.join(settings.AGENTS)}")
-    return found
+    return result
 
 
 app = CommandGroup(

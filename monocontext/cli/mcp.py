@@ -48,8 +48,8 @@ def mcp(
     from monocontext.mcp.server import make_server
 
     with serving(contexts or [], sessions, memory, allow or [], s3) as served:
-        given = "" if no_token else token
-        serve(lambda: make_server(served, host=host, uploads=not http), http=http, host=host, port=port, token=given)
+        value = "" if no_token else token
+        serve(lambda: make_server(served, host=host, uploads=not http), http=http, host=host, port=port, token=value)
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def serving(
     from monocontext.sessions.archive import Sessions
 
     urls = parse_contexts(contexts)
-    places = [place for place in (*urls.values(), sessions, memory) if place]
+    places = [location for location in (*urls.values(), sessions, memory) if location]
     for url in urls.values():
         options_of(url, options, *places)  # raises for a URL that no command can open
     if not (urls or sessions or memory):
@@ -74,9 +74,9 @@ def serving(
     try:
         yield served
     finally:
-        for each in (served, archive, kept):
-            if each is not None:
-                each.close()
+        for item in (served, archive, kept):
+            if item is not None:
+                item.close()
 
 
 def serve(make: Callable[[], Any], *, http: bool, host: str, port: int, token: str | None) -> None:
@@ -105,12 +105,12 @@ def serve(make: Callable[[], Any], *, http: bool, host: str, port: int, token: s
 
 def parse_contexts(contexts: list[str]) -> dict[str, str]:
     """URLs by name. The name is the word before `=`, or else the last part of the URL."""
-    found: dict[str, str] = {}
-    for each in contexts:
-        name, equals, url = each.partition("=")
+    results: dict[str, str] = {}
+    for context in contexts:
+        name, equals, url = context.partition("=")
         if not equals or "/" in name or ":" in name:
-            name, url = each.rstrip("/").rpartition("/")[2], each
-        if not name or name in ("memory", "sessions") or name in found:
-            raise click.BadParameter(f"the name of {each!r} is empty, reserved or already used: write NAME={url}")
-        found[name] = url
-    return found
+            name, url = context.rstrip("/").rpartition("/")[2], context
+        if not name or name in ("memory", "sessions") or name in results:
+            raise click.BadParameter(f"the name of {context!r} is empty, reserved or already used: write NAME={url}")
+        results[name] = url
+    return results

@@ -42,8 +42,8 @@ def s3_options(
     endpoint: Endpoint = None, region: Region = None, profile: Profile = None, anonymous: Anonymous = False
 ) -> S3:
     """The options of a store that the command line sets."""
-    given = StoreOptions(endpoint=endpoint, region=region, profile=profile, anonymous=anonymous or None)
-    return cast(StoreOptions, {name: value for name, value in given.items() if value is not None})
+    argument = StoreOptions(endpoint=endpoint, region=region, profile=profile, anonymous=anonymous or None)
+    return cast(StoreOptions, {name: value for name, value in argument.items() if value is not None})
 
 
 def with_options(
@@ -68,7 +68,7 @@ def with_options(
             built = build(**{p.name: given.pop(p.name) for p in options})
             command(*args, **given, **{name: built})
 
-        parameters = [each for p in taken.parameters.values() for each in (options if p.name == name else [p])]
+        parameters = [option for p in taken.parameters.values() for option in (options if p.name == name else [p])]
         parameters.sort(key=lambda p: p.kind)
         run.__signature__ = taken.replace(parameters=parameters)  # type: ignore[attr-defined]  # make_command reads it
         return run
@@ -86,7 +86,7 @@ def options_of(url: str, s3: S3, *others: str) -> StoreOptions:
         raise InvalidUrl(f"{url} lives in the memory of one process, so no command can reach it: use a directory or S3")
     options = options_for(url, s3)
     for name in s3:
-        if not any(name in options_for(place, s3) for place in (url, *others)):
+        if not any(name in options_for(location, s3) for location in (url, *others)):
             raise InvalidUrl(f"--{name} is not an option for {without_secrets(url)}")
     open_store(url, **options).close()
     return options
@@ -137,10 +137,10 @@ _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
 
 def parse_bytes(text: str) -> int:
     """Parse a size such as `262144`, `256K` or `16MiB`. Units are powers of 1024."""
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
         raise click.BadParameter(f"not a size: {text!r}; examples are 262144, 256K and 16M")
-    return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()]
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
 
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
@@ -148,10 +148,10 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
 
 def parse_seconds(text: str) -> float:
     """Parse a duration such as `90m`, `36h` or `7d`."""
-    found = _DURATION.fullmatch(text.strip())
-    if not found:
+    match = _DURATION.fullmatch(text.strip())
+    if not match:
         raise click.BadParameter(f"not a duration: {text!r}; examples are 90m, 36h and 7d")
-    return float(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[found[2].lower()]
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[match[2].lower()]
 
 
 def globs_of(globs: list[str]) -> Globs:

@@ -49,7 +49,7 @@ class Command(click.Command):
     """A command whose help lists its arguments as well as its options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [each.record for each in self.params if isinstance(each, _ArgumentWithHelp) and each.record[1]]
+        rows = [param.record for param in self.params if isinstance(param, _ArgumentWithHelp) and param.record[1]]
         if rows:
             with formatter.section("Arguments"):
                 formatter.write_dl(rows)
@@ -72,8 +72,8 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
     A parameter annotated with `click.Context` receives the context of the call.
     """
     signed = signature(function, eval_str=True).parameters.values()
-    context = next((each.name for each in signed if each.annotation is click.Context), None)
-    parameters = [_click_parameter(each) for each in signed if each.name != context]
+    context = next((item.name for item in signed if item.annotation is click.Context), None)
+    parameters = [_click_parameter(item) for item in signed if item.name != context]
 
     def call(**given: Any) -> None:
         here = click.get_current_context()
@@ -89,7 +89,7 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
 def _click_parameter(signed: Signed) -> click.Parameter:
     """Make the option or argument of click for a parameter of a function."""
     kind, about = get_args(signed.annotation)
-    kind = next((each for each in get_args(kind) if each is not NoneType), kind) if NoneType in get_args(kind) else kind
+    kind = next((arg for arg in get_args(kind) if arg is not NoneType), kind) if NoneType in get_args(kind) else kind
     is_list = get_origin(kind) is list
     is_required = signed.default is Signed.empty
     settings: dict[str, Any] = {
@@ -104,7 +104,7 @@ def _click_parameter(signed: Signed) -> click.Parameter:
         argument.about = about.help
         return argument
     word = signed.name.replace("_", "-")
-    flags = [*about.names] if any(each.startswith("--") for each in about.names) else [*about.names, f"--{word}"]
+    flags = [*about.names] if any(name.startswith("--") for name in about.names) else [*about.names, f"--{word}"]
     if kind is bool:
         del settings["type"], settings["metavar"]
         settings["is_flag"] = True

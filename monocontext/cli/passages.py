@@ -48,25 +48,25 @@ def search(
     *query, url = words if is_place(words[-1]) or not is_place(words[0]) else [*words[1:], words[0]]
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         try:
-            found = rank(
+            result = rank(
                 context.span, " ".join(query), most, max_bytes, max_seconds, documents=context.documents,
                 per_document=per_document, between=False,
             )  # fmt: skip
         except ValueError as error:
             raise MonocontextError(str(error)) from None
-    for one in found:
+    for item in result:
         if as_json:
-            print(json.dumps(one._asdict() | {"document_line": one.document_line}))
+            print(json.dumps(item._asdict() | {"document_line": item.document_line}))
             continue
-        place = plain_folder(url) + one.place if one.document is not None else one.place
-        print(escape_controls(f"{place} ({one.score:.1f}, characters {one.start} to {one.stop})"))
-        for line in one.text.rstrip("\n").split("\n"):
+        location = plain_folder(url) + item.place if item.document is not None else item.place
+        print(escape_controls(f"{location} ({item.score:.1f}, characters {item.start} to {item.stop})"))
+        for line in item.text.rstrip("\n").split("\n"):
             print(f"    {escape_controls(line)}")
-    if found.note:
-        print(f"monocontext: {found.note}", file=sys.stderr)
-    elif not found:
+    if result.note:
+        print(f"monocontext: {result.note}", file=sys.stderr)
+    elif not result:
         remark("note: no passage matches these words")
-    if not found:
+    if not result:
         raise click.exceptions.Exit(1)
 
 
@@ -81,9 +81,9 @@ def outline(
     from monocontext.text.monocontext import Monocontext
 
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
-        found = context.outline()
+        result = context.outline()
     if as_json:
-        print(json.dumps(asdict(found) | {"headings": [one._asdict() for one in found.headings]}))
+        print(json.dumps(asdict(result) | {"headings": [heading._asdict() for heading in result.headings]}))
         return
-    for row in str(found).split("\n"):
+    for row in str(result).split("\n"):
         print(escape_controls(row))

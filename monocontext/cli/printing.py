@@ -75,8 +75,8 @@ def note(text: str) -> None:
 
 def write_text(text: str) -> None:
     """Write a text to stdout as it is; on a terminal, control characters are escaped."""
-    shown = escape_controls(text) if sys.stdout.isatty() else text
-    write_bytes(shown.encode())
+    display = escape_controls(text) if sys.stdout.isatty() else text
+    write_bytes(display.encode())
 
 
 def write_bytes(data: bytes) -> None:

@@ -59,9 +59,9 @@ def info(url: Url, generation: Generation = None, *, s3: S3, as_json: AsJson = F
             store = stack.enter_context(closing(plain))
             found_root, is_stored = find_root(store).manifest, False
         manifest = expand(found_root, lambda ref: store.get(ref.key).data)
-        place = store.url if is_stored else str(parse(url))
+        location = store.url if is_stored else str(parse(url))
     facts: dict[str, Any] = {
-        "url": place,
+        "url": location,
         "generation": manifest.generation,
         "created": manifest.created,
         "characters": manifest.characters,
@@ -117,8 +117,8 @@ def cat(
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
         view = context.view(part.start, part.stop)
         if document is not None:
-            found = _document(context, document, url)
-            view = context.view(found.start, found.stop)
+            result = _document(context, document, url)
+            view = context.view(result.start, result.stop)
         if wanted is not None:
             first, last, _ = wanted.indices(len(view.lines))
             view = view.view(view.span.line_start(first), view.span.line_start(max(first, last)))
@@ -134,10 +134,10 @@ def _line_range(lines: str | None) -> slice | None:
     """Parse `--lines`, which counts from 1, into a slice from 0."""
     if lines is None:
         return None
-    given = parse_range(lines)
-    if 0 in (given.start, given.stop):
+    value = parse_range(lines)
+    if 0 in (value.start, value.stop):
         raise click.BadParameter(f"lines are counted from 1, or from the end with a minus sign, not {lines!r}")
-    ends = (end - 1 if end is not None and end > 0 else end for end in (given.start, given.stop))
+    ends = (end - 1 if end is not None and end > 0 else end for end in (value.start, value.stop))
     return slice(*ends)
 
 
@@ -162,14 +162,14 @@ def ls_documents(
     from monocontext.text.monocontext import Monocontext
 
     with Monocontext.open(url, generation=generation, **options_of(url, s3)) as context:
-        found = context.documents
+        result = context.documents
         globs = globs_of([pattern] if pattern else [])
-        for record in found.records():
+        for record in result.records():
             if not globs.select(record.name):
                 continue
             if as_json:
                 row = {field: getattr(record, field) for field in ("name", "start", "stop", "first_line", "bytes")}
-                print(json.dumps(row | {"metadata": found.metadata_of(record.number)}))
+                print(json.dumps(row | {"metadata": result.metadata_of(record.number)}))
             else:
                 say_row(f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
 
@@ -185,9 +185,9 @@ def cite(
     """Print the passage that a source of an answer names, and check that the newest version of URL still holds it."""
     from monocontext.text.monocontext import Monocontext
 
-    found = _SOURCE.fullmatch(source)
-    start, stop = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not found or not 0 < stop - start <= _MOST_CITED:
+    match = _SOURCE.fullmatch(source)
+    start, stop = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not match or not 0 < stop - start <= _MOST_CITED:
         raise MonocontextError(
             f"not a source: {source!r}; a source is START-STOP, optionally with @GENERATION and #CHECKSUM, and spans "
             f"at most {_MOST_CITED:,} characters"
@@ -197,11 +197,11 @@ def cite(
         line = len(context.view(0, start + 1).lines)
         generation = context.generation
     checksum = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    is_unchanged = len(text) == stop - start and (not found[4] or checksum.startswith(found[4]))
+    is_unchanged = len(text) == stop - start and (not match[4] or checksum.startswith(match[4]))
     if as_json:
         print(json.dumps({
             "stands": is_unchanged, "start": start, "stop": stop, "line": line, "sha256": checksum, "text": text,
-            "cited_generation": found[3] and int(found[3]), "generation": generation,
+            "cited_generation": match[3] and int(match[3]), "generation": generation,
         }))  # fmt: skip
     else:
         write_text(text if text.endswith("\n") else text + "\n")
@@ -212,12 +212,12 @@ def cite(
 def _check_forgotten(url: str, texts: list[str], options: StoreOptions) -> None:
     from monocontext.writing.upkeep.forget import find_leftovers
 
-    left = find_leftovers(url, texts, store_options=options)
-    for key in left:
+    remaining = find_leftovers(url, texts, store_options=options)
+    for key in remaining:
         say_row(key)
-    count = f"{len(left):,} object" + "s" * (len(left) != 1)
-    say(f"{url}: {count + ' still hold' + 's' * (len(left) == 1) if left else 'no object holds'} it")
-    if left:
+    count = f"{len(remaining):,} object" + "s" * (len(remaining) != 1)
+    say(f"{url}: {count + ' still hold' + 's' * (len(remaining) == 1) if remaining else 'no object holds'} it")
+    if remaining:
         raise click.exceptions.Exit(1)
 
 

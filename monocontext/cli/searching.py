@@ -173,7 +173,7 @@ def grep(
         else:
             limit = most if documents.are_one else None
             hits = context.grep(list(pattern.patterns), max_hits=limit, executor=executor)
-        found = _Tally(_first_of_each(documents.locate(hits), most))
+        result = _Tally(_first_of_each(documents.locate(hits), most))
         has_names = not documents.are_one if names is None else names
         has_numbers = is_terminal or has_names or columns if numbers is None else numbers
         has_headings = is_terminal if heading is None else heading
@@ -181,25 +181,25 @@ def grep(
         near = around if before is None else before, around if after is None else after
         printed: Iterator[str] = iter(())
         if silent:
-            next(iter(found), None)
+            next(iter(result), None)
         elif files and not context.documents.count:
-            printed = _file_names(found, SourceNames(context, header), url, as_json)
+            printed = _file_names(result, SourceNames(context, header), url, as_json)
         elif files:
-            printed = print_names(found, as_json)
+            printed = print_names(result, as_json)
         elif count:
-            printed = print_counts(found, style, as_json)
+            printed = print_counts(result, style, as_json)
         elif as_json:
-            printed = print_json(found, context, pattern, *near, ascii_only=is_terminal)
+            printed = print_json(result, context, pattern, *near, ascii_only=is_terminal)
         elif only_matching:
-            printed = print_matches(found, style)
+            printed = print_matches(result, style)
         else:
-            printed = print_lines(found, context, style, *near)
+            printed = print_lines(result, context, style, *near)
         _print(printed, is_terminal)
-        if count and not silent and not found.count and documents.are_one and not as_json and not has_names:
+        if count and not silent and not result.count and documents.are_one and not as_json and not has_names:
             print(0)  # as grep does for one file
         if explained is not None:
             _print_stats(explained, context.stats, time.monotonic() - began)
-    if not found.count:
+    if not result.count:
         raise click.exceptions.Exit(1)
 
 
@@ -228,12 +228,12 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
             warnings.simplefilter("ignore")  # warnings are for authors of Python code
             for pattern in patterns if not fixed else ():
                 re.compile(pattern)  # an error shows the pattern as the user typed it
-            given = [re.escape(pattern) if fixed else before_cr(_scope_flags(pattern)) for pattern in patterns]
+            value = [re.escape(pattern) if fixed else before_cr(_scope_flags(pattern)) for pattern in patterns]
             if whole_lines:
-                given = [before_cr(rf"^(?:{each})$") for each in given]
+                value = [before_cr(rf"^(?:{item})$") for item in value]
             elif words:
-                given = [rf"(?<!\w)(?:{each})(?!\w)" for each in given]
-            return compile_query(given, ignore_case=ignore_case)
+                value = [rf"(?<!\w)(?:{item})(?!\w)" for item in value]
+            return compile_query(value, ignore_case=ignore_case)
     except (OverflowError, RecursionError) as error:
         raise MonocontextError(f"not a regular expression: {error} (-F searches for it as plain text)") from None
     except re.error as error:
@@ -265,14 +265,14 @@ class _Documents:
 
     def locate(self, hits: Iterable[Hit]) -> Iterator[Found]:
         """Add to each hit its document. Hits in lines between documents are left out."""
-        place: Place | None = None if self._documents.count else self._whole
+        location: Place | None = None if self._documents.count else self._whole
         for hit in hits:
-            if self._documents.count and (place is None or hit.offset >= place.stop):
+            if self._documents.count and (location is None or hit.offset >= location.stop):
                 start = self._context.span.line_start(hit.line_number - 1)
-                if place is None or start >= place.stop:
-                    place = self._place_at(start)
-            if place is not None:
-                yield Found(place, hit)
+                if location is None or start >= location.stop:
+                    location = self._place_at(start)
+            if location is not None:
+                yield Found(location, hit)
 
     def _place_at(self, character: int) -> Place | None:
         record = self._documents.at(character)
@@ -328,16 +328,16 @@ class _Tally:
         self.count = 0
 
     def __iter__(self) -> Iterator[Found]:
-        for each in self._found:
+        for item in self._found:
             self.count += 1
-            yield each
+            yield item
 
 
 def _file_names(found: Iterable[Found], names: SourceNames, url: str, as_json: bool) -> Iterator[str]:
     """The name of each file with a hit, once, from the header lines of a text without documents."""
     seen = set()
-    for each in found:
-        name = names.at(each.hit.offset) or url
+    for item in found:
+        name = names.at(item.hit.offset) or url
         if name not in seen:
             seen.add(name)
             yield json.dumps({"path": name}) if as_json else escape_controls(name)

@@ -85,8 +85,8 @@ def upload(
                     if not (everything or watch):
                         raise
                     failed = True
-                    told = str(error)  # an `OSError` names the file itself
-                    fail("monocontext", told if str(file.path) in told else f"{file.path}: {told}")
+                    reported = str(error)  # an `OSError` names the file itself
+                    fail("monocontext", reported if str(file.path) in reported else f"{file.path}: {reported}")
                     continue
                 if not watch or report.bytes:
                     _print_report(report, as_json)
@@ -111,8 +111,8 @@ def list_sessions(
 ) -> None:
     """List sessions, the oldest first: id, time, users, number of turns, title."""
     with _open_archive(place_of(to or place), s3) as archive:
-        for each in _projects(archive, project):
-            for info in each.sessions(since, until, branch=branch, tool=tool):
+        for item in _projects(archive, project):
+            for info in item.sessions(since, until, branch=branch, tool=tool):
                 title = " ".join((info.title or info.first_prompt).split())
                 if as_json:
                     fields = ("session_id", "project", "agent", "started", "ended", "branch", "tools", "turns", "users",
@@ -137,13 +137,13 @@ def show(
     from monocontext.sessions.turn import render
 
     with _open_archive(place_of(to or place), s3) as archive:
-        found, session_id = archive.find(session, project)
-        turns = [each for each in found.turns(session_id) if turn is None or each.n == turn]
+        result, session_id = archive.find(session, project)
+        turns = [item for item in result.turns(session_id) if turn is None or item.n == turn]
     if turn is not None and not turns:
         raise MonocontextError(f"no turn {turn} in session {session_id}")
     if as_json:
-        for each in turns:
-            print(json.dumps(each.to_dict()))
+        for entry in turns:
+            print(json.dumps(entry.to_dict()))
     else:
         sys.stdout.write(escape_controls(render(turns)))
 
@@ -167,8 +167,8 @@ def search(
         projects = _projects(archive, project)
         if ranked:
             count = _print_ranked(projects, keyword, most, as_json)
-        for each in () if ranked else projects:
-            for hit in each.search_transcripts(keyword, most - count) if most > count else ():
+        for item in () if ranked else projects:
+            for hit in item.search_transcripts(keyword, most - count) if most > count else ():
                 count += 1
                 if as_json:
                     print(json.dumps(hit))
@@ -213,7 +213,7 @@ def pull(
     if done.redacted:
         say(f"{done.redacted} secrets or parts of it were redacted, and stay so: the agent sees [REDACTED:...] there")
     go = [] if done.folder == Path.cwd().resolve() else ["cd", str(done.folder), "&&"]
-    say("go on with it: " + " ".join([each if each == "&&" else shlex.quote(each) for each in [*go, *done.command]]))
+    say("go on with it: " + " ".join([item if item == "&&" else shlex.quote(item) for item in [*go, *done.command]]))
 
 
 def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = False) -> None:
@@ -224,11 +224,11 @@ def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = Fals
     here, hooks, notes = Path.cwd(), [], []
     for agent in settings.AGENTS.values():
         paths = [agent.settings_path(here, is_user) for is_user in (False, True)]
-        found = [path for path in paths if settings.has_hooks(settings.read_settings(path))]
-        hooks += [f"hooks of {agent.name} in {path}" for path in found]
+        results = [path for path in paths if settings.has_hooks(settings.read_settings(path))]
+        hooks += [f"hooks of {agent.name} in {path}" for path in results]
         if clean_up := settings.describe_clean_up(agent, here):
             notes.append(clean_up)
-        if found and agent.name == "codex":
+        if results and agent.name == "codex":
             notes.append(settings.CODEX_TRUST)
     if not as_json:
         for line in hooks or ["no hooks for this directory: monocontext hooks install"]:
@@ -268,13 +268,13 @@ def _select_sessions(names: list[str], everything: bool, agent: str | None, watc
 
     if names:
         return [file for name in names for file in find_sessions(name, agent)]
-    found = discover_sessions(agent)
-    if not found and not watch:
+    result = discover_sessions(agent)
+    if not result and not watch:
         raise MonocontextError("no sessions of coding agents on this machine")
     if everything or watch:
-        return found
-    latest = found[0].session_id.partition("/")[0]
-    return [file for file in found if file.session_id.partition("/")[0] == latest]
+        return result
+    latest = result[0].session_id.partition("/")[0]
+    return [file for file in result if file.session_id.partition("/")[0] == latest]
 
 
 @contextmanager
@@ -287,7 +287,7 @@ def _open_archive(url: str, s3: S3) -> Iterator[Sessions]:
 
 
 def _projects(archive: Sessions, name: str | None) -> list[Project]:
-    return [archive.project(each) for each in ([name] if name else archive.projects())]
+    return [archive.project(item) for item in ([name] if name else archive.projects())]
 
 
 def _print_report(report: Uploaded, as_json: bool) -> None:
@@ -312,26 +312,26 @@ def _print_report(report: Uploaded, as_json: bool) -> None:
 def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool) -> int:
     """Print the sessions of projects that match words, the best first. Returns their number."""
     try:
-        searched = [(each.name, each.search(words, most)) for each in projects]
+        searched = [(item.name, item.search(words, most)) for item in projects]
     except ValueError as error:
         raise MonocontextError(str(error)) from None
     for project, passages in searched:
         if passages.note:
             say(f"monocontext: {project}: {passages.note}", err=True)
-    found = [(one, project) for project, passages in searched for one in passages]
-    found.sort(key=lambda row: -row[0].score)
-    for one, project in found[:most]:
+    results = [(passage, project) for project, passages in searched for passage in passages]
+    results.sort(key=lambda row: -row[0].score)
+    for entry, project in results[:most]:
         if as_json:
-            row = {"project": project, "session_id": one.document, "score": one.score, "content": one.text}
+            row = {"project": project, "session_id": entry.document, "score": entry.score, "content": entry.text}
             print(json.dumps(row))
         else:
-            say_row(f"{one.document} ({one.score:.1f}): {' '.join(one.text.split())}")
-    return len(found)
+            say_row(f"{entry.document} ({entry.score:.1f}): {' '.join(entry.text.split())}")
+    return len(results)
 
 
 def _around(text: str, keyword: str) -> str:
-    at = max(0, text.lower().find(keyword.lower()))
-    return " ".join(text[max(0, at - 60) : at + 140].split())
+    offset = max(0, text.lower().find(keyword.lower()))
+    return " ".join(text[max(0, offset - 60) : offset + 140].split())
 
 
 app = CommandGroup(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
-NEAR = 1 << 16
+_NEAR = 1 << 16
 """Characters before a place that are read at once. Text further back is searched with `rfind`."""
 
 
@@ -45,16 +45,16 @@ class SourceNames:
         """The start of the last line before `end` that looks like a header, but not before the last lookup."""
         assert self._at is not None
         mark, stop = "\n" + self._before, end - 1 + len(self._before)
-        near = max(self._at, end - NEAR)
-        found = self._context[near:stop].rfind(mark)
-        if found >= 0:
-            return near + found + 1
-        found = self._context.rfind(mark, self._at, near + len(mark) - 1) if near > self._at else -1
-        return found + 1 if found >= 0 else None
+        near = max(self._at, end - _NEAR)
+        offset = self._context[near:stop].rfind(mark)
+        if offset >= 0:
+            return near + offset + 1
+        offset = self._context.rfind(mark, self._at, near + len(mark) - 1) if near > self._at else -1
+        return offset + 1 if offset >= 0 else None
 
     def _header(self, start: int) -> str | None:
         """The name in the line that begins at `start`, or None if it is not a header."""
         stop = self._context.find("\n", start)
         line = self._context[start : stop if stop >= 0 else None]
-        found = self._form.fullmatch(line) if isinstance(line, str) else None
-        return found[1] if found else None
+        match = self._form.fullmatch(line) if isinstance(line, str) else None
+        return match[1] if match else None

@@ -63,15 +63,15 @@ def gc(
     if older_than < SAFE_SECONDS and not dry_run:
         note("with a grace period below two days, uploads and compactions that are running have to start again")
     with progress_bar("gc", None) as show:
-        found = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
+        result = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
     if as_json:
-        print(json.dumps(asdict(found)))
+        print(json.dumps(asdict(result)))
         return
     verb = "would remove" if dry_run else "removed"
-    removed = f"{found.generations:,} versions, {found.segments:,} segments, {found.pages:,} pages"
-    unfinished = f", {found.temporaries:,} unfinished files" if found.temporaries else ""
-    kept = f"{found.kept_generations:,} versions stay"
-    say(f"{found.url}: {verb} {removed}, {found.filters:,} filters{unfinished}, {found.bytes:,} bytes; {kept}")
+    removed = f"{result.generations:,} versions, {result.segments:,} segments, {result.pages:,} pages"
+    unfinished = f", {result.temporaries:,} unfinished files" if result.temporaries else ""
+    kept = f"{result.kept_generations:,} versions stay"
+    say(f"{result.url}: {verb} {removed}, {result.filters:,} filters{unfinished}, {result.bytes:,} bytes; {kept}")
 
 
 def history(url: Url, *, s3: S3, as_json: AsJson = False) -> None:

@@ -252,10 +252,10 @@ def _sources(names: list[str], tables: str | None, fields: dict[str, Any], uniqu
         raise ValueError(f"--documents must be one of {', '.join(KINDS)}, not {tables!r}")
     if tables is None and (unique or fields["name_field"] is not None or fields["text_field"] != "text"):
         raise ValueError("--text-field, --name-field and --unique need --documents")
-    if place := next((name for name in names if "://" in name), None):
+    if location := next((name for name in names if "://" in name), None):
         raise ValueError(
-            f"{place} is not a file here: `monocontext sync {place} URL` stores its objects as documents, and "
-            f"`monocontext index {place} URL` refers to them without a copy"
+            f"{location} is not a file here: `monocontext sync {location} URL` stores its objects as documents, and "
+            f"`monocontext index {location} URL` refers to them without a copy"
         )
     paths = [name if name == "-" else Path(name).expanduser() for name in names]
     if tables is None and "-" not in names:

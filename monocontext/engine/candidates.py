@@ -77,11 +77,11 @@ class Candidates:
 
     def through(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
         """The same candidates for a text with other offsets; both functions must be monotonic."""
-        found, inner_to_here, inner_to_stored = self._copy(), self._to_here, self._to_stored
-        found._to_here = lambda at: to_here(inner_to_here(at))
-        found._to_stored = lambda at: inner_to_stored(to_stored(at))
-        found.start, found.stop = to_here(self.start), to_here(self.stop)
-        return found
+        result, inner_to_here, inner_to_stored = self._copy(), self._to_here, self._to_stored
+        result._to_here = lambda at: to_here(inner_to_here(at))
+        result._to_stored = lambda at: inner_to_stored(to_stored(at))
+        result.start, result.stop = to_here(self.start), to_here(self.stop)
+        return result
 
     def _copy(self) -> Candidates:
         from copy import copy  # 2 ms to import
@@ -115,9 +115,9 @@ class Candidates:
             if runs and first <= runs[-1][1]:
                 first = runs.pop()[0]
             runs.append((first, stop))
-        found = self._copy()
-        found.runs, found._stats = runs, SearchStats()
-        return found
+        result = self._copy()
+        result.runs, result._stats = runs, SearchStats()
+        return result
 
     def number_at(self, character: int) -> int:
         """The number of the frame that holds a character."""

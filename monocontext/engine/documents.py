@@ -14,7 +14,7 @@ from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, Name
 from monocontext.format.documents import Document, DocumentPage
 from monocontext.format.root_directories import Directory, expand_documents
 
-MOST_AHEAD = 16
+_MOST_AHEAD = 16
 """The most pages that are fetched at once: 65,536 documents, some 10 MB in memory."""
 _PAGE_GROWTH = 8
 """A page takes some 8 times its stored bytes in memory, since it is compressed."""
@@ -54,10 +54,10 @@ class DocumentTable:
 
     def page(self, number: int) -> DocumentPage:
         """A page (at most 1 GET; consecutive pages are fetched in growing groups)."""
-        found = self._ahead.pop(number, None)
-        if found is not None:
-            return found
-        self._group_size = min(2 * self._group_size, MOST_AHEAD) if number == self._expected_page else 1
+        result = self._ahead.pop(number, None)
+        if result is not None:
+            return result
+        self._group_size = min(2 * self._group_size, _MOST_AHEAD) if number == self._expected_page else 1
         numbers = range(number, min(number + self._group_size, len(self.refs)))
         page, *more = self._load_pages(numbers)
         self._ahead = dict(zip(numbers[1:], more, strict=True))
@@ -84,16 +84,16 @@ class DocumentTable:
         """For each character, the number of the first document that ends after it, or the number of documents if none
         does (1 GET a page, many at once)."""
         pages = [bisect_right(self._ends, character) for character in characters]
-        found: dict[int, int] = {}
+        results: dict[int, int] = {}
         wanted = [number for number in dict.fromkeys(pages) if number < len(self.refs)]
-        for i in range(0, len(wanted), MOST_AHEAD):
-            some = wanted[i : i + MOST_AHEAD]
+        for i in range(0, len(wanted), _MOST_AHEAD):
+            some = wanted[i : i + _MOST_AHEAD]
             loaded = dict(zip(some, self._load_pages(some), strict=True))
             for number, character in zip(pages, characters, strict=True):
                 if number in loaded:
                     page = loaded[number]
-                    found[character] = page.first + page.first_ending_after(character)
-        return [found.get(character, self.count) for character in characters]
+                    results[character] = page.first + page.first_ending_after(character)
+        return [results.get(character, self.count) for character in characters]
 
 
 def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTable:
@@ -116,8 +116,8 @@ def _fetch_directory(ref: Directory, fetcher: Fetcher) -> bytes:
         return CachedBytes(bytes(body), len(body) + _OBJECT_OVERHEAD_BYTES)
 
     item = FetchItem(("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes, decode)
-    found: CachedBytes = fetcher.fetch_one(item)
-    return found.body
+    result: CachedBytes = fetcher.fetch_one(item)
+    return result.body
 
 
 class _PageLoader:
@@ -142,10 +142,10 @@ class _PageLoader:
         last = len(self._ref.pages) - 1 if self._inline_page else -1
         self._fetcher.check_open()
         wanted = [number for number in numbers if number != last]
-        found = dict(zip(wanted, self._fetcher.fetch_all([self._page_item(number) for number in wanted]), strict=True))
+        result = dict(zip(wanted, self._fetcher.fetch_all([self._page_item(number) for number in wanted]), strict=True))
         if self._inline_page:
-            found[last] = self._inline_page
-        return [found[number] for number in numbers]
+            result[last] = self._inline_page
+        return [result[number] for number in numbers]
 
     def find(self, name: str) -> int | None:
         """The last document with a name; None if there is none (at most 2 GETs if one upload stored all documents)."""
@@ -157,18 +157,18 @@ class _PageLoader:
             if number not in self._numbers_by_page:
                 page = self.table.page(number)
                 self._numbers_by_page[number] = {page.raw_name(i): page.first + i for i in range(len(page))}
-            found = self._numbers_by_page[number].get(raw)
-            if found is not None:
-                return found
+            result = self._numbers_by_page[number].get(raw)
+            if result is not None:
+                return result
         hashed = name_hash(raw)
         buckets = self._fetcher.fetch_all([_bucket_item(table, bucket_of(hashed, table)) for table in ref.names])
         for table, bucket in zip(reversed(ref.names), reversed(buckets), strict=True):
-            found = find_in_bucket(bucket.body, hashed)
-            if found is not None:
-                at = self.table.page_of(found) if found < self.table.count else None
-                if at is None or at.raw_name(found - at.first) != raw:
-                    raise DamagedData(f"{documents_key(table.id)}: expected document {found} to be named {name!r}")
-                return found
+            result = find_in_bucket(bucket.body, hashed)
+            if result is not None:
+                offset = self.table.page_of(result) if result < self.table.count else None
+                if offset is None or offset.raw_name(result - offset.first) != raw:
+                    raise DamagedData(f"{documents_key(table.id)}: expected document {result} to be named {name!r}")
+                return result
         return None
 
     def _page_item(self, number: int) -> FetchItem:

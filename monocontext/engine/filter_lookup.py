@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.filters.planner import Planner, Records
 
-LEAST_FRAMES = 8
+_LEAST_FRAMES = 8
 """A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
 FEW_CANDIDATES = 4
 """The most candidates at which a look-up stops before all of its rows have arrived: so few frames are requested at
@@ -129,13 +129,13 @@ def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: 
     if directories and directories[-1].stop_frame < stop:
         starts.append(directories[-1].stop_frame)
     stops = [*starts[1:], stop]
-    found = [
+    results = [
         _Section(low, high, directory, None, refs)
         for low, high, directory in zip(starts, stops, directories, strict=False)
     ]
     if len(starts) > len(directories):
-        found.append(_Section(starts[-1], stop, None, _planner(refs, frames, starts[-1], stop)))
-    return found
+        results.append(_Section(starts[-1], stop, None, _planner(refs, frames, starts[-1], stop)))
+    return results
 
 
 class NotInMemory(Exception):
@@ -335,8 +335,8 @@ class FilterLookup:
             if self._table.manifest.has_earlier_filters:
                 return "its search filters are of an earlier version: `monocontext index --filters URL` renews them"
             return "the context has no search filters"
-        if frames < LEAST_FRAMES:
-            return f"filters are asked where a text has {LEAST_FRAMES} frames or more"
+        if frames < _LEAST_FRAMES:
+            return f"filters are asked where a text has {_LEAST_FRAMES} frames or more"
         return ""
 
     def _pages_to_fetch_with_rows(self, start: int, stop: int) -> list[FetchItem]:
@@ -347,7 +347,7 @@ class FilterLookup:
         not be used.
         """
         frames = (stop - start) * self._table.frames // max(self._table.characters, 1)
-        if not self._fetcher.link.is_far or frames < 2 * LEAST_FRAMES:
+        if not self._fetcher.link.is_far or frames < 2 * _LEAST_FRAMES:
             return []
         return self._table.pages_missing(start, stop, PAGES_WITH_ROWS)
 
@@ -367,7 +367,7 @@ class FilterLookup:
         lookup = _RowLookup(planner, search.query)
         if not pages and (early := self._try_rows_in_memory(lookup, planner, search)) is not None:
             return early
-        found: dict[Hashable, Any] = {}
+        results: dict[Hashable, Any] = {}
         missing = list(lookup.blocks.values())
         brought = yield Missing((*missing, *pages), some_will_do=True)
         while True:
@@ -376,8 +376,8 @@ class FilterLookup:
                 for i, item in enumerate(missing):
                     block = self._fetcher.cache.get(item.key) if brought is None else brought[i]
                     if block is not None:
-                        found[item.key] = block
-            missing = [item for item in missing if item.key not in found]
+                        results[item.key] = block
+            missing = [item for item in missing if item.key not in results]
             if not missing:
                 break
             # The slowest of many rows takes half as long again as most; often the others are enough.
@@ -386,7 +386,7 @@ class FilterLookup:
             if brought is None and any(item.key not in self._fetcher.scheduler for item in missing):
                 return None
             brought = yield Missing(tuple(missing), some_will_do=True)
-        rows = lookup.rows_in(found)
+        rows = lookup.rows_in(results)
         seen: set[Hashable] = set()
         while True:
             try:
@@ -412,10 +412,10 @@ class FilterLookup:
             return None
         with self._fetcher.lock:
             entries = {item.key: self._fetcher.cache.peek(item.key) for item in lookup.blocks.values()}
-        found = {key: block for key, block in entries.items() if isinstance(block, CachedBytes)}
-        if not found or len(found) == len(entries):
+        results = {key: block for key, block in entries.items() if isinstance(block, CachedBytes)}
+        if not results or len(results) == len(entries):
             return None
-        rows = lookup.rows_in(found)
+        rows = lookup.rows_in(results)
         try:
             frames = planner.candidates(query, rows, search.records, search.within_line)
         except NotInMemory:
@@ -443,13 +443,13 @@ def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -
     low = bisect_right(runs, first, key=lambda run: run[1])
     high = bisect_left(runs, last, key=lambda run: run[0])
     candidates = [(max(start, first), min(stop, last)) for start, stop in runs[low:high]]
-    frames, left = len(within), sum(stop - start for start, stop in candidates)
-    if left <= DENSE_SHARE * frames:
+    frames, remaining = len(within), sum(stop - start for start, stop in candidates)
+    if remaining <= DENSE_SHARE * frames:
         return Narrowing(frames, candidates, "")
-    reason = f"{left:,} of {frames:,} frames may hold it"
+    reason = f"{remaining:,} of {frames:,} frames may hold it"
     if not has_rows:
         reason = "the filters have no rows for so short a text; they need 5 bytes, or 3 letters"
-    return Narrowing(frames, None, reason, candidates if left <= MOST_LISTED else None)
+    return Narrowing(frames, None, reason, candidates if remaining <= MOST_LISTED else None)
 
 
 def _filter_hits(runs: Runs, has_rows: bool, query_bytes: int = 0) -> FilterHits:

@@ -166,10 +166,10 @@ class FrameText:
 
     def _first_byte(self, checkpoint: int) -> int:
         """The first byte of the first character that begins at or after a checkpoint."""
-        data, at = self.data, checkpoint * CHECKPOINT_EVERY
-        while at < len(data) and data[at] & 0xC0 == 0x80:
-            at += 1
-        return min(at, len(data))
+        data, offset = self.data, checkpoint * CHECKPOINT_EVERY
+        while offset < len(data) and data[offset] & 0xC0 == 0x80:
+            offset += 1
+        return min(offset, len(data))
 
     def _decode_between(self, first: int, after: int) -> str:
         """The characters that begin between two checkpoints."""
@@ -200,7 +200,9 @@ class FrameText:
         r"""The number of `\n` before each of their checkpoints, and before the end. Takes 70 us for 256 KiB."""
         if self._newline_checkpoints is None:
             data = self.data
-            here = [data.count(b"\n", at, at + NEWLINES_EVERY) for at in range(0, len(data), NEWLINES_EVERY)]
+            here = [
+                data.count(b"\n", offset, offset + NEWLINES_EVERY) for offset in range(0, len(data), NEWLINES_EVERY)
+            ]
             checkpoints = array("I", accumulate(here, initial=0))
             if checkpoints[-1] != self.frame.newlines:
                 raise self._damaged(f"expected {self.frame.newlines} newlines, found {checkpoints[-1]}")

@@ -66,7 +66,7 @@ class FramePass:
                         pass
                     yield text
             finally:
-                self._fetcher.release([found for _, found in self._ahead])
+                self._fetcher.release([result for _, result in self._ahead])
                 if self._on_end:
                     self._on_end()
 
@@ -77,8 +77,8 @@ class FramePass:
         if not self._ahead:
             return None
         fetcher = self._fetcher
-        frame, found = self._ahead[0]
-        text: FrameText = fetcher.wait(frame.number, found, self._token) if isinstance(found, Fetch) else found
+        frame, result = self._ahead[0]
+        text: FrameText = fetcher.wait(frame.number, result, self._token) if isinstance(result, Fetch) else result
         if not text.is_used:
             fetcher.use(text)
         self._ahead.popleft()

@@ -69,8 +69,8 @@ class FrameTable:
             try:
                 missing = walk.send(brought)
             except StopIteration as end:
-                found: T = end.value
-                return found
+                result: T = end.value
+                return result
             in_parts = missing.some_will_do and self._fetcher.link.is_far
             brought = (self._fetcher.fetch_some if in_parts else self._fetcher.fetch_all)(missing.items)
 
@@ -83,8 +83,8 @@ class FrameTable:
         for number in range(last, first - 1, -1) if backward else range(first, last + 1):
             page = self.page(number)
             order = page.between(start, stop, backward)
-            for at in range(0, len(order), BLOCK_FRAMES):
-                yield page.frames(order[at : at + BLOCK_FRAMES])
+            for offset in range(0, len(order), BLOCK_FRAMES):
+                yield page.frames(order[offset : offset + BLOCK_FRAMES])
 
     def locate(self, character: int) -> Frame:
         """The frame that holds a character of the text (at most 1 GET, for its index page)."""
@@ -103,9 +103,9 @@ class FrameTable:
     def numbers(self, start: int, stop: int) -> range:
         """The numbers of the frames that hold characters [start, stop), a non-empty range (1 GET for the index page of
         each end that is not an end of the text)."""
-        found = self.finish(self.find_range(start, stop))
-        assert found is not None  # an item that a caller waits for arrives or raises
-        return found
+        result = self.finish(self.find_range(start, stop))
+        assert result is not None  # an item that a caller waits for arrives or raises
+        return result
 
     def byte_frame(self, byte: int) -> Frame:
         """The frame that holds a byte of the text in UTF-8 (at most 1 GET, for its index page)."""
@@ -119,16 +119,18 @@ class FrameTable:
 
     def page_at(self, character: int) -> Page:
         """The index page that covers a character (at most 1 GET)."""
-        at = bisect_right(self._ends, character)  # faster than the tree, for the path of a short read
-        return self.page(at + self._more_pages if at >= self._directories else self._number("characters", character))
+        index = bisect_right(self._ends, character)  # faster than the tree, for the path of a short read
+        return self.page(
+            index + self._more_pages if index >= self._directories else self._number("characters", character)
+        )
 
     def _number(self, column: Column, value: int) -> int:
         """The number of the index page with a character, frame, byte or newline (1 GET for a directory)."""
-        found = self._tree.number(column, value)
-        while isinstance(found, Unopened):
-            self._fetcher.fetch_one(found.item())
-            found = self._tree.number(column, value)
-        return found
+        result = self._tree.number(column, value)
+        while isinstance(result, Unopened):
+            self._fetcher.fetch_one(result.item())
+            result = self._tree.number(column, value)
+        return result
 
     def page(self, number: int) -> Page:
         """An index page (at most 1 GET)."""
@@ -137,11 +139,11 @@ class FrameTable:
             return last[1]
         with fetcher.lock:
             fetcher.check_open()
-            found = fetcher.cache.get(-1 - number)
-            if isinstance(found, Page):
+            result = fetcher.cache.get(-1 - number)
+            if isinstance(result, Page):
                 fetcher.stats.hits += 1
-                self._last_page = (number, found)
-                return found
+                self._last_page = (number, result)
+                return result
         page = fetcher.fetch_one(self.page_item(number))
         assert isinstance(page, Page)
         self._last_page = (number, page)
@@ -237,8 +239,8 @@ class FrameTable:
         if last is not None and last[0] == number:
             return last[1]
         with fetcher.lock:
-            found = fetcher.cache.get(-1 - number)
-        return found if isinstance(found, Page) else None
+            result = fetcher.cache.get(-1 - number)
+        return result if isinstance(result, Page) else None
 
     def is_in_memory(self, start: int, stop: int) -> bool:
         """Whether the frames of characters [start, stop) and their index pages are in memory. The check does not count
@@ -298,13 +300,13 @@ class FrameTable:
     def _open(self, ask: Callable[[], T | Unopened]) -> Finding[T | None]:
         """The answer of the tree of pages, once the directories that it needs are open."""
         requested = None
-        while isinstance(found := ask(), Unopened):
-            item = found.item()
+        while isinstance(result := ask(), Unopened):
+            item = result.item()
             if item.key == requested:
                 return None  # it did not arrive
             requested = item.key
             yield Missing((item,))
-        return found
+        return result
 
     def _find_page_with(self, column: Column, value: int) -> Finding[Page | None]:
         number = yield from self._open(lambda: self._tree.number(column, value))
@@ -358,9 +360,9 @@ class FrameTable:
 
     def page_item(self, number: int) -> FetchItem:
         """The item to fetch for an index page (in a large text 1 GET for its directory, unless that is open)."""
-        while isinstance(found := self._tree.page(number), Unopened):
-            self._fetcher.fetch_one(found.item())
-        ref, before = found
+        while isinstance(result := self._tree.page(number), Unopened):
+            self._fetcher.fetch_one(result.item())
+        ref, before = result
         return FetchItem(
             -1 - number, ref.key, 0, ref.size_bytes, ref.size_bytes, lambda body: Page(bytes(body), ref, before)
         )

@@ -196,12 +196,12 @@ class CodeHints:
         if len(self._values) >= _MOST_NAMES:
             return
         try:
-            made = self._rounds(value) if is_loop else self._fold(value)
+            created = self._rounds(value) if is_loop else self._fold(value)
             if not is_loop and (loop := self._loop(value)):
-                made = _Derived(loop, {number: self._fold(value, (loop, number)) for number in self._numbers(loop)})
+                created = _Derived(loop, {number: self._fold(value, (loop, number)) for number in self._numbers(loop)})
         except _Unknown:
             return
-        self._values[name] = made
+        self._values[name] = created
 
     # -- reads -------------------------------------------------------------------------------------------------------
 

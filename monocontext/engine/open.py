@@ -104,7 +104,7 @@ class ContextHandle:
         prefetch: Prefetch = "all",
     ):
         self.store = store
-        self.allow = tuple(os.fspath(place) for place in ([allow] if isinstance(allow, str) else allow))
+        self.allow = tuple(os.fspath(location) for location in ([allow] if isinstance(allow, str) else allow))
         self.cache_bytes = cache_bytes
         self.store_options: StoreOptions = store_options or {}
         self.hedge: Hedge | None = hedge
@@ -170,7 +170,7 @@ class ContextHandle:
         trusted = [own, *self.allow]
         if own.startswith("file:"):
             trusted += sources
-        if not any(is_within(url, place) for place in trusted):
+        if not any(is_within(url, location) for location in trusted):
             raise ForeignObject(
                 f"{own} refers to {url}, outside of its own place: to read that, open the context with "
                 f"allow=[{url!r}] or a place that contains it"
@@ -199,8 +199,8 @@ class ContextHandle:
             inner = inner.store
         own = getattr(inner, "sibling", None)
         if url.startswith("s3:") and own is not None:
-            found: Store = own(url)
-            return found
+            result: Store = own(url)
+            return result
         return open_store(url, **options_for(url, self.store_options))
 
     def handle(self) -> tuple[str, dict[str, Any]]:

@@ -30,12 +30,12 @@ class Unopened:
         return FetchItem(("directory", self._entry.id), self._entry.key, 0, size, 20 * size, self._open)
 
     def _open(self, body: memoryview) -> _Node:
-        parent, at = self._parent, self._at
-        before = parent.entries[at - 1] if at else parent.before
+        parent, offset = self._parent, self._at
+        before = parent.entries[offset - 1] if offset else parent.before
         from monocontext.format.directories import pages_in  # most texts have no directories
 
-        node = _Node(pages_in(self._entry, bytes(body), before), before, parent.firsts[at])
-        parent.children[at] = node
+        node = _Node(pages_in(self._entry, bytes(body), before), before, parent.firsts[offset])
+        parent.children[offset] = node
         return node
 
 
@@ -76,35 +76,35 @@ class PageTree:
 
     def number(self, column: Column, value: int) -> int | Unopened:
         """The number of the page that holds the character, frame, byte or newline with this number."""
-        found = self._find(column, value)
-        return found if isinstance(found, Unopened) else found[0].firsts[found[1]]
+        result = self._find(column, value)
+        return result if isinstance(result, Unopened) else result[0].firsts[result[1]]
 
     def numbers(self, column: Column, values: Iterable[int]) -> list[int] | Unopened:
         """Like `number`, for many values; or the first directory that is needed for one of them."""
-        found = []
+        results = []
         for value in values:
             number = self.number(column, value)
             if isinstance(number, Unopened):
                 return number
-            found.append(number)
-        return found
+            results.append(number)
+        return results
 
     def page(self, number: int) -> tuple[PageRef, PageRef | None] | Unopened:
         """A page, and the entry before it."""
-        found = self._find("pages", number)
-        if isinstance(found, Unopened):
-            return found
-        node, at = found
-        return node.entries[at], node.entries[at - 1] if at else node.before
+        result = self._find("pages", number)
+        if isinstance(result, Unopened):
+            return result
+        node, offset = result
+        return node.entries[offset], node.entries[offset - 1] if offset else node.before
 
     def _find(self, column: Column, value: int) -> tuple[_Node, int] | Unopened:
         node = self._top
         while True:
-            at = bisect_right(node.columns[column], value)
-            entry = node.entries[at] if at < len(node.entries) else None
+            index = bisect_right(node.columns[column], value)
+            entry = node.entries[index] if index < len(node.entries) else None
             if not isinstance(entry, PageDirectory):
-                return node, at
-            child = node.children.get(at)
+                return node, index
+            child = node.children.get(index)
             if child is None:
-                return Unopened(node, at, entry)
+                return Unopened(node, index, entry)
             node = child

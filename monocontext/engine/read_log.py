@@ -53,13 +53,13 @@ class ReadLog:
             self._marks += 1
             marks_made += 1
             spans = 0 if mark is None else min(self._marks - mark, len(self._settled))
-            ranges = [one for settled in list(self._settled)[len(self._settled) - spans :] for one in settled]
+            ranges = [item for settled in list(self._settled)[len(self._settled) - spans :] for item in settled]
             return self._marks, merge(ranges, self._most)
 
     def kept(self) -> list[tuple[int, int]]:
         """The ranges of all kept marks and since, sorted and merged. Makes no mark."""
         with self._lock:
-            return merge([*(one for settled in self._settled for one in settled), *self._now], self._most)
+            return merge([*(item for settled in self._settled for item in settled), *self._now], self._most)
 
 
 class PieceLog(ReadLog):

@@ -256,8 +256,8 @@ class Reader:
             self.fetcher.check_open()
             if not isinstance(page, Page):
                 return None
-            found = self.cache.get(page.first_frame + page.at_character(character))
-        return self._use(found) if isinstance(found, FrameText) else None
+            result = self.cache.get(page.first_frame + page.at_character(character))
+        return self._use(result) if isinstance(result, FrameText) else None
 
     def holds(self, number: int) -> bool:
         """Whether the text of a frame is in memory."""
@@ -274,10 +274,10 @@ class Reader:
         """A frame, if it is in memory; the cache counts a use of it."""
         with self.fetcher.lock:
             self.fetcher.check_open()
-            found = self.cache.get(number)
-            if isinstance(found, FrameText):
+            result = self.cache.get(number)
+            if isinstance(result, FrameText):
                 self.stats.hits += 1
-                return found
+                return result
         return None
 
     def _use(self, text: FrameText) -> FrameText:
@@ -371,19 +371,19 @@ class Reader:
         `filter_lookup.MOST_LISTED`. The cost is the same, without the index pages of these frames."""
         if stop <= start:
             return None
-        found = self.narrow(query, start, stop)
-        runs = found.dense_runs if found.runs is None else found.runs
-        return None if runs is None else self._counted(runs, start, stop, found.frames)
+        result = self.narrow(query, start, stop)
+        runs = result.dense_runs if result.runs is None else result.runs
+        return None if runs is None else self._counted(runs, start, stop, result.frames)
 
     def _counted(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
         """The candidates of a search in so many frames, counted in the statistics."""
         search = self.stats.search
-        found = Candidates(runs, start, stop, self.frame, lambda at: self.found(at) or self.locate(at), search)
+        result = Candidates(runs, start, stop, self.frame, lambda at: self.found(at) or self.locate(at), search)
         with self.fetcher.lock:
             search.searches += 1
             search.frames += frames
-            search.pruned += frames - found.frames
-        return found
+            search.pruned += frames - result.frames
+        return result
 
     def holding_characters(self, characters: range) -> Candidates:
         """The frames that hold these characters, a rising range (1 GET for each index page)."""
@@ -423,13 +423,13 @@ class Reader:
         """The number of frames, and the number in which a match may begin; None if no filter can tell (1 wave)."""
         if not self.characters:
             return None
-        found = self.table.finish(self._filters.narrow(query, 0, self.characters, False, self.table, needs_text=False))
-        assert found is not None  # an item that a caller waits for arrives or raises
-        if not found.frames:
+        result = self.table.finish(self._filters.narrow(query, 0, self.characters, False, self.table, needs_text=False))
+        assert result is not None  # an item that a caller waits for arrives or raises
+        if not result.frames:
             return None
-        runs = found.dense_runs if found.runs is None else found.runs
+        runs = result.dense_runs if result.runs is None else result.runs
         # If too many frames may hold it to list them, some two thirds do.
-        return found.frames, found.frames * 2 // 3 if runs is None else sum(stop - start for start, stop in runs)
+        return result.frames, result.frames * 2 // 3 if runs is None else sum(stop - start for start, stop in runs)
 
     def is_one_wave(self, start: int, stop: int) -> bool:
         """Whether a pass requests all of characters [start, stop) at once, and a search uses no filter (no GET)."""
@@ -460,9 +460,9 @@ class Reader:
             return 0
         if line > manifest.newlines:
             return manifest.characters
-        if (found := self.ends.line_start(line)) is not None:
+        if (result := self.ends.line_start(line)) is not None:
             self.fetcher.check_open()
-            return found
+            return result
         text = self.load(self.table.newline_frame(line - 1))
         return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
 
@@ -480,9 +480,9 @@ class Reader:
             return self.manifest.newlines
         if character <= 0:
             return 0
-        if (found := self.ends.line_of(character)) is not None:
+        if (result := self.ends.line_of(character)) is not None:
             self.fetcher.check_open()
-            return found
+            return result
         text = self.load(self.locate(character))
         return text.frame.start_newline + text.newlines_before(text.to_byte(character - text.frame.start))
 

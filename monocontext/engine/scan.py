@@ -24,9 +24,9 @@ def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:
     stop = min(stop, len(hay))
     if stop - start < FAR:
         return int(hay.find(needle, start, stop))
-    at: int = hay.find(needle, start, min(start + NEAR + len(needle), stop))
-    if at >= 0 or not (search := _searches()[0]) or not _is_plain(hay, needle):
-        return at if at >= 0 else int(hay.find(needle, start + NEAR, stop))
+    offset: int = hay.find(needle, start, min(start + NEAR + len(needle), stop))
+    if offset >= 0 or not (search := _searches()[0]) or not _is_plain(hay, needle):
+        return offset if offset >= 0 else int(hay.find(needle, start + NEAR, stop))
     first = hay.find(needle[:1], start + NEAR, stop)
     return search(hay, needle, first, stop) if first >= 0 else -1
 
@@ -73,8 +73,8 @@ def _searches() -> tuple[Search | None, Search | None]:
         def search(hay: Any, needle: Any, start: int, stop: int) -> int:
             address_of = address_of_bytes if type(hay) is bytes else address_of_str
             begin = address_of(hay)
-            found = memmem(begin + start, stop - start, address_of(needle), len(needle))
-            return -1 if found is None else int(found) - begin
+            result = memmem(begin + start, stop - start, address_of(needle), len(needle))
+            return -1 if result is None else int(result) - begin
 
         return search
 

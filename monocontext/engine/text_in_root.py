@@ -28,10 +28,10 @@ class TextInRoot:
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         """Read a range, like `RangeReader.get_range` (no request if the root has it)."""
-        if (found := self._find(key, start, length)) is not None:
-            at, total_bytes = found
+        if (result := self._find(key, start, length)) is not None:
+            offset, total_bytes = result
             try:
-                data = text_in(self._manifest, at, at + length)
+                data = text_in(self._manifest, offset, offset + length)
             except DamagedData:
                 self._stretches = {}
             else:
@@ -46,9 +46,9 @@ class TextInRoot:
         """The start of the range in the copy, and the end of its stretch in the object; None if the root lacks it."""
         if self._stretches is None:
             self._stretches = self._locate()
-        for first, last, at in self._stretches.get(key, ()):
+        for first, last, offset in self._stretches.get(key, ()):
             if first <= start and start + length <= last:
-                return at + start - first, last
+                return offset + start - first, last
         return None
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
@@ -64,17 +64,17 @@ class TextInRoot:
         self._manifest = replace(self._manifest, text=b"")
 
     def _locate(self) -> dict[str, list[tuple[int, int, int]]]:
-        root, found, frames = self._manifest, dict[str, list[tuple[int, int, int]]](), 0
+        root, result, frames = self._manifest, dict[str, list[tuple[int, int, int]]](), 0
         assert root.last_page is not None  # by `Manifest.check`
         try:
             page = Page(root.last_page, root.pages[-1], None)
         except DamagedData:
             return {}  # reading the page raises the same error
         for run in page.runs:
-            at, stop = page.stored_starts[frames], page.stored_starts[frames + run.frames]
-            found.setdefault(run.object, []).append((run.offset, run.offset + stop - at, at))
+            offset, stop = page.stored_starts[frames], page.stored_starts[frames + run.frames]
+            result.setdefault(run.object, []).append((run.offset, run.offset + stop - offset, offset))
             frames += run.frames
-        return found
+        return result
 
 
 class Ends:

@@ -182,8 +182,8 @@ def _new_bytes(size_bytes: int) -> tuple[bytes, memoryview]:
 def _check_stored(stored: bytes, frame: Frame) -> None:
     if len(stored) != frame.stored_bytes:
         raise _damaged(frame, f"length differs: expected {frame.stored_bytes} stored bytes, found {len(stored)}")
-    if (found := google_crc32c.value(stored)) != frame.crc32c:
-        raise _damaged(frame, f"crc32c differs: expected {frame.crc32c:08x}, found {found:08x}")
+    if (result := google_crc32c.value(stored)) != frame.crc32c:
+        raise _damaged(frame, f"crc32c differs: expected {frame.crc32c:08x}, found {result:08x}")
 
 
 def _checked(data: bytes, frame: Frame) -> bytes:

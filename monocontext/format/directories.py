@@ -51,9 +51,9 @@ def pages_in(ref: PageDirectory, data: bytes, before: PageRef | None) -> tuple[P
         check_levels(ref, entries)
         pages = sum(entry.pages if isinstance(entry, PageDirectory) else 1 for entry in entries)
         last = entries[-1]
-        found = (pages, last.frames, last.bytes, last.characters, last.newlines)
-        if found != (ref.pages, ref.frames, ref.bytes, ref.characters, ref.newlines):
-            raise ValueError(f"counts differ from the root: found {found}")
+        result = (pages, last.frames, last.bytes, last.characters, last.newlines)
+        if result != (ref.pages, ref.frames, ref.bytes, ref.characters, ref.newlines):
+            raise ValueError(f"counts differ from the root: found {result}")
     except ValueError as error:
         raise DamagedData(f"{ref.key}: {error}") from None
     return entries
@@ -79,9 +79,9 @@ def entries_in(
     ref: PageDirectory | FilterDirectory | DocumentDirectory, data: bytes, parse: Callable[[Any], Any]
 ) -> Any:
     """The entries of a directory by `parse`, after checks of its length, checksum and number of entries."""
-    found = (len(data), google_crc32c.value(data))
-    if found != (ref.size_bytes, ref.crc32c):
-        raise DamagedData(f"{ref.key}: expected length and crc32c {(ref.size_bytes, ref.crc32c)}, found {found}")
+    result = (len(data), google_crc32c.value(data))
+    if result != (ref.size_bytes, ref.crc32c):
+        raise DamagedData(f"{ref.key}: expected length and crc32c {(ref.size_bytes, ref.crc32c)}, found {result}")
     text = rows_text(data, ref.key)
     try:
         rows = json.loads(text)

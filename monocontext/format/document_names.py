@@ -67,8 +67,8 @@ def first_doubled(entries: Any) -> tuple[int, int] | None:
     same = np.flatnonzero(~_differs_from_next(ordered))
     if not len(same):
         return None
-    at = same[np.argmin(numbers[same + 1])]
-    return int(numbers[at]), int(numbers[at + 1])
+    offset = same[np.argmin(numbers[same + 1])]
+    return int(numbers[offset]), int(numbers[offset + 1])
 
 
 def _by_hash(entries: Any) -> Any:
@@ -125,10 +125,10 @@ def check_bucket(data: bytes, bucket: int, ref: NameTableRef) -> bytes:
 
 def find_in_bucket(entries: bytes, hashed: bytes) -> int | None:
     """The number of the document whose name has this hash; `None` if there is none."""
-    at = entries.find(hashed)
-    while at >= 0 and at % _ENTRY_BYTES:  # the bytes of a hash may also occur across two entries
-        at = entries.find(hashed, at + 1)
-    return None if at < 0 else int.from_bytes(entries[at + HASH_BYTES : at + _ENTRY_BYTES], "little")
+    offset = entries.find(hashed)
+    while offset >= 0 and offset % _ENTRY_BYTES:  # the bytes of a hash may also occur across two entries
+        offset = entries.find(hashed, offset + 1)
+    return None if offset < 0 else int.from_bytes(entries[offset + HASH_BYTES : offset + _ENTRY_BYTES], "little")
 
 
 def decode_names(data: bytes, ref: NameTableRef) -> Any:
@@ -139,8 +139,8 @@ def decode_names(data: bytes, ref: NameTableRef) -> Any:
     if len(data) != size * ref.buckets:
         raise DamagedData(f"{documents_key(ref.id)}: expected {size * ref.buckets} bytes, found {len(data)}")
     bodies = (check_bucket(data[i * size : (i + 1) * size], i, ref) for i in range(ref.buckets))
-    found = np.frombuffer(b"".join(bodies), _entry_type())
-    found = found[found["number"] != _EMPTY]
-    if len(found) != ref.names:
-        raise DamagedData(f"{documents_key(ref.id)}: expected {ref.names} names, found {len(found)}")
-    return found
+    result = np.frombuffer(b"".join(bodies), _entry_type())
+    result = result[result["number"] != _EMPTY]
+    if len(result) != ref.names:
+        raise DamagedData(f"{documents_key(ref.id)}: expected {ref.names} names, found {len(result)}")
+    return result

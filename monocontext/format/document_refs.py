@@ -97,14 +97,14 @@ class DocumentsRef:
 
     def as_object(self) -> dict[str, Any]:
         """The JSON form."""
-        found: dict[str, Any] = {"pages": [as_object(page) for page in self.pages]}
+        results: dict[str, Any] = {"pages": [as_object(page) for page in self.pages]}
         if self.last_page is not None:
-            found["last_page"] = base64.b64encode(self.last_page).decode()
+            results["last_page"] = base64.b64encode(self.last_page).decode()
         if self.names:
-            found["names"] = [as_object(table) for table in self.names]
+            results["names"] = [as_object(table) for table in self.names]
         if self.doubled is not None:
-            found["doubled"] = self.doubled
-        return found
+            results["doubled"] = self.doubled
+        return results
 
     def check(self, text_bytes: int, characters: int, newlines: int) -> None:
         """Raise `ValueError` unless these can be the documents of a text with these counts."""

@@ -150,8 +150,8 @@ class DocumentPage:
         key = documents_key(ref.id)
         if len(data) != ref.size_bytes:
             raise DamagedData(f"{key}: length differs: expected {ref.size_bytes} bytes, found {len(data)}")
-        if (found := google_crc32c.value(data)) != ref.crc32c:
-            raise DamagedData(f"{key}: crc32c differs: expected {ref.crc32c:08x}, found {found:08x}")
+        if (result := google_crc32c.value(data)) != ref.crc32c:
+            raise DamagedData(f"{key}: crc32c differs: expected {ref.crc32c:08x}, found {result:08x}")
         base = before or _BEFORE
         self.data = data
         """The page as it is stored."""
@@ -174,15 +174,15 @@ class DocumentPage:
         body = zstandard.ZstdDecompressor().decompress(data[12:])
         if len(body) != size or size < count * _ROW_BYTES:
             raise ValueError(f"expected {count} documents, found {len(body)} bytes")
-        at = 0
+        offset = 0
         columns = []
         for _, kind in _COLUMNS:
             column = array(kind)
-            column.frombytes(body[at : at + count * column.itemsize])
+            column.frombytes(body[offset : offset + count * column.itemsize])
             columns.append(little_endian(column))
-            at += count * column.itemsize
+            offset += count * column.itemsize
         gaps, gap_newlines, characters, self.bytes, self.newlines, name_bytes, metadata_bytes = columns
-        self._heap = body[at:]
+        self._heap = body[offset:]
         if sum(name_bytes) + sum(metadata_bytes) != len(self._heap):
             raise ValueError("names and metadata do not fill the page")
         self.stops = array("Q", accumulate(map(add, gaps, characters), initial=ref.start))[1:]
@@ -193,12 +193,12 @@ class DocumentPage:
         self._rows = gaps, gap_newlines, characters
 
     def _check(self, ref: DocumentPageRef, base: DocumentPageRef) -> None:
-        found = (
+        result = (
             base.documents + len(self), self.stops[-1], self._last_lines[-1], base.bytes + sum(self.bytes),
         )  # fmt: skip
         expected = ref.documents, ref.characters, ref.newlines, ref.bytes
-        if found != expected:
-            raise ValueError(f"sums differ: expected {expected}, found {found}")
+        if result != expected:
+            raise ValueError(f"sums differ: expected {expected}, found {result}")
         for length, size, newlines in zip(self._rows[2], self.bytes, self.newlines, strict=True):
             if not size >= length >= newlines:
                 raise ValueError(
@@ -228,12 +228,12 @@ class DocumentPage:
         """The metadata of the i-th document. Raises `DamagedData`."""
         raw = self._raw_metadata(i)
         try:
-            found = json.loads(raw) if raw else {}
+            result = json.loads(raw) if raw else {}
         except ValueError as error:
             raise DamagedData(f"the metadata of document {self.first + i} is not JSON: {error}") from None
-        if not isinstance(found, dict):
+        if not isinstance(result, dict):
             raise DamagedData(f"the metadata of document {self.first + i} is not a JSON object")
-        return found
+        return result
 
     def __getitem__(self, i: int) -> Document:
         return Document(

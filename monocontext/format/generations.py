@@ -39,10 +39,10 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     except NotAContext:
         raise
     except NotFound:
-        found = _read_newest_listed(store)  # raises its own error if even the bucket is missing
-        if found is None:
+        result = _read_newest_listed(store)  # raises its own error if even the bucket is missing
+        if result is None:
             raise NotFound(f"no context at {store.url}: nothing of one is stored there") from None
-        return found._replace(gets=found.gets + 1)
+        return result._replace(gets=result.gets + 1)
 
 
 def read_generation(store: Store, generation: int) -> Manifest:
@@ -73,10 +73,10 @@ def read_newest(store: Store) -> Manifest | None:
     except NotAContext:
         raise
     except (NotFound, DamagedData) as error:
-        found = _read_newest_listed(store)
-        if found is None and isinstance(error, DamagedData):
+        result = _read_newest_listed(store)
+        if result is None and isinstance(error, DamagedData):
             raise
-        return found.manifest if found else None
+        return result.manifest if result else None
     return read_newest_after(store, copy)
 
 

@@ -195,8 +195,8 @@ class Page:
         self.ref = ref
         if len(data) != ref.size_bytes:
             raise DamagedData(f"{ref.key}: length differs: expected {ref.size_bytes} bytes, found {len(data)}")
-        if (found := google_crc32c.value(data)) != ref.crc32c:
-            raise DamagedData(f"{ref.key}: crc32c differs: expected {ref.crc32c:08x}, found {found:08x}")
+        if (result := google_crc32c.value(data)) != ref.crc32c:
+            raise DamagedData(f"{ref.key}: crc32c differs: expected {ref.crc32c:08x}, found {result:08x}")
         try:
             self._parse(data)
             self._check(before)
@@ -209,22 +209,22 @@ class Page:
         if data[:8] != _MAGIC:
             raise ValueError(f"expected to begin with {_MAGIC!r}, found {data[:8]!r}")
         count = int.from_bytes(data[8:12], "little")
-        at = 16 + int.from_bytes(data[12:16], "little")
-        if at + count * _BYTES_PER_FRAME != len(data):
+        offset = 16 + int.from_bytes(data[12:16], "little")
+        if offset + count * _BYTES_PER_FRAME != len(data):
             raise ValueError(f"{count} frames do not fill {len(data)} bytes")
         self.runs = tuple(
             FrameRun(
                 str(row["object"]), count_of(row["offset"]), count_of(row["frames"]), str(row["codec"]), row.get("etag")
             )
-            for row in json.loads(data[16:at])
+            for row in json.loads(data[16:offset])
         )
         self._common_flags: int | None = None
         self._columns: dict[str, array[int]] = {}
         for name, kind in _COLUMNS:
             column = array(kind)
-            stop = at + count * column.itemsize
-            column.frombytes(data[at:stop])
-            self._columns[name], at = little_endian(column), stop
+            stop = offset + count * column.itemsize
+            column.frombytes(data[offset:stop])
+            self._columns[name], offset = little_endian(column), stop
 
     def _check(self, before: PageRef | None) -> None:
         """Check the invariants, and compute the sums."""
@@ -258,8 +258,8 @@ class Page:
             raise ValueError(f"sums differ: expected {(ref.bytes, ref.characters, ref.newlines)}, found {sums}")
         self.first_frame = ref.frames - count
         self._run_starts = list(accumulate((run.frames for run in self.runs), initial=0))
-        for run, at in zip(self.runs, self._run_starts, strict=False):
-            part = slice(at, at + run.frames)
+        for run, start in zip(self.runs, self._run_starts, strict=False):
+            part = slice(start, start + run.frames)
             if run.codec == "raw" and stored_bytes[part] != sizes[part]:
                 raise ValueError("a raw frame must take as many stored bytes as text bytes")
 
@@ -307,7 +307,7 @@ class Page:
             if self._common_flags is None:
                 self._common_flags = reduce(and_, flags)
             return bool(self._common_flags & flag)
-        return all(each & flag for each in flags[start:stop])
+        return all(item & flag for item in flags[start:stop])
 
     def records(self) -> list[FrameRecord]:
         """All records, which a writer merges with new ones if the page is short."""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from monocontext.format.document_refs import DocumentsRef
 
 
-FORMAT = 1
+_FORMAT = 1
 ROOT_KEY = "manifest.json"
 INLINE_PAGE_BYTES = 32 << 10
 """The most bytes of an index page in a root: some 1400 frames, 350 MB of text. Such a root has at most 45 KB."""
@@ -227,8 +227,8 @@ class Manifest:
         }
         root: dict[str, Any] = {
             **self.extra,
-            "format": FORMAT,
-            "min_reader": FORMAT,
+            "format": _FORMAT,
+            "min_reader": _FORMAT,
             "requires": [DIRECTORIES] if self.has_directories else [],
             "generation": self.generation,
             "write_id": self.write_id,
@@ -257,7 +257,7 @@ class Manifest:
         if len(data) > MOST_ROOT_BYTES:
             raise DamagedData(f"{name}: the root has {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed")
         try:
-            root, found = root_json.parse(data)
+            root, result = root_json.parse(data)
         except (ValueError, RecursionError) as error:
             raise DamagedData(
                 f"{name}: not a manifest: expected a JSON object, found {data[:40]!r} ({error})"
@@ -270,16 +270,17 @@ class Manifest:
         if not isinstance(root, dict) or "format" not in root:
             raise NotAContext(f'{name}: JSON, but not the manifest of a context (no field "format")')
         min_reader = root.get("min_reader", root["format"])
-        if not isinstance(min_reader, int) or min_reader > FORMAT:
+        if not isinstance(min_reader, int) or min_reader > _FORMAT:
             raise UnsupportedFormat(
-                f"{name}: has format {min_reader!r}, and this version reads formats up to {FORMAT}: upgrade monocontext"
+                f"{name}: has format {min_reader!r}, and this version reads formats up to {_FORMAT}: "
+                "upgrade monocontext"
             )
         if (requires := root.get("requires")) and requires != [DIRECTORIES]:
             raise UnsupportedFormat(
                 f"{name}: needs the features {requires!r}, and this version lacks some of them: upgrade monocontext"
             )
-        if root.get("crc32c") != found:
-            raise DamagedData(f"{name}: checksum differs: expected {root.get('crc32c')!r}, found {found!r}")
+        if root.get("crc32c") != result:
+            raise DamagedData(f"{name}: checksum differs: expected {root.get('crc32c')!r}, found {result!r}")
         try:
             manifest = cls._from_object(root)
         except (KeyError, TypeError, ValueError, AttributeError) as error:

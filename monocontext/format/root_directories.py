@@ -44,7 +44,7 @@ from monocontext.records import replace
 MOST_NAMED_BYTES = 44 << 10
 """The most that pages and filters may take in a root without directories: some 160 pages with their filters, 160 GB of
 text."""
-MOST_BYTES = 64 << 10
+_MOST_BYTES = 64 << 10
 """The most that a root with directories may take: the two ends of the text, up to 16 KB, and small parts."""
 PAGES = 2048
 """The most entries in a directory of pages: 80 KB, as much as a page. One names 2 TB of text, 50 name 100 TB."""
@@ -109,9 +109,9 @@ def document_pages_in(
         check_document_pages(entries, before)
         check_levels(ref, entries)
         last = entries[-1]
-        found = (last.documents, last.characters, last.newlines, last.bytes)
-        if found != (ref.documents, ref.characters, ref.newlines, ref.bytes):
-            raise ValueError(f"counts differ from the root: found {found}")
+        result = (last.documents, last.characters, last.newlines, last.bytes)
+        if result != (ref.documents, ref.characters, ref.newlines, ref.bytes):
+            raise ValueError(f"counts differ from the root: found {result}")
     except ValueError as error:
         raise DamagedData(f"{ref.key}: {error}") from None
     return entries
@@ -121,7 +121,7 @@ def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
     """A large root with its first pages and filters in directories; a small root as it is.
 
     Costs 1 PUT for each directory, and 1 GET for each that more entries are added to. A root with directories has at
-    most `MOST_BYTES`: copies of text are shortened, and copies of last pages left out.
+    most `_MOST_BYTES`: copies of text are shortened, and copies of last pages left out.
     """
     for level in range(MOST_LEVELS):
         if _named_bytes(root) <= MOST_NAMED_BYTES:
@@ -143,7 +143,7 @@ def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
 
 
 def _is_large(root: Manifest) -> bool:
-    return len(root.to_bytes()) > MOST_BYTES
+    return len(root.to_bytes()) > _MOST_BYTES
 
 
 def _named_bytes(root: Manifest) -> int:
@@ -158,7 +158,7 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
     kept_pages, kept_filters = (1, 1) if level else (KEPT_PAGES, KEPT_FILTERS)
 
     def page_directory(entries: Sequence[PageRef]) -> PageRef:
-        last, pages = entries[-1], sum(one.pages if isinstance(one, PageDirectory) else 1 for one in entries)
+        last, pages = entries[-1], sum(entry.pages if isinstance(entry, PageDirectory) else 1 for entry in entries)
         counts = (last.frames, last.bytes, last.characters, last.newlines)
         return PageDirectory(*_store(entries, put), *counts, len(entries), level + 1, pages)
 
@@ -229,7 +229,7 @@ def _move_entries(
     if last is not None and last.level == level + 1 and last.entries < most:
         higher.pop()
         moved = [*parse(last, get(last), higher[-1] if higher else None), *moved]
-    directories = [store(moved[at : at + most]) for at in range(0, len(moved), most)]
+    directories = [store(moved[offset : offset + most]) for offset in range(0, len(moved), most)]
     return (*higher, *directories, *entries[stop:])
 
 

@@ -55,10 +55,10 @@ def checksum(root: dict[str, Any], text: bytes | memoryview = b"") -> str:
     if text:
         pieces = _CANONICAL.encode(fields | {"text": _PLACEHOLDER.decode()}).encode().split(_PLACEHOLDER)
         if len(pieces) == 2:
-            found = google_crc32c.value(pieces[0])
-            for at in range(0, len(text), _PIECE_BYTES):  # the library takes only `bytes`: copy a piece at a time
-                found = google_crc32c.extend(found, bytes(text[at : at + _PIECE_BYTES]))
-            return f"{google_crc32c.extend(found, pieces[1]):08x}"
+            result = google_crc32c.value(pieces[0])
+            for offset in range(0, len(text), _PIECE_BYTES):  # the library takes only `bytes`: copy a piece at a time
+                result = google_crc32c.extend(result, bytes(text[offset : offset + _PIECE_BYTES]))
+            return f"{google_crc32c.extend(result, pieces[1]):08x}"
     return f"{google_crc32c.value(_CANONICAL.encode(fields).encode()):08x}"
 
 

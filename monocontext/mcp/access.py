@@ -30,5 +30,5 @@ def choose_token(token: str | None, host: str) -> str:
 
 def holds_token(header: bytes, token: str) -> bool:
     """Whether an `Authorization` header has the token; takes the same time for each wrong one."""
-    kind, _, given = header.partition(b" ")
-    return hmac.compare_digest(given.strip(), token.encode()) and kind.lower() == b"bearer"
+    kind, _, value = header.partition(b" ")
+    return hmac.compare_digest(value.strip(), token.encode()) and kind.lower() == b"bearer"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from monocontext.memory.memory import Memory
     from monocontext.sessions.archive import Sessions
 
-CACHE_BYTES = 64 << 20
+_CACHE_BYTES = 64 << 20
 """The most decoded text that each open context keeps in memory."""
 _MOST_OPEN = 16
 """Contexts that stay open at once."""
@@ -96,22 +96,26 @@ class Served:
 
     def _open_text(self, name: str) -> Monocontext:
         if self.memory is not None and name == MEMORY:
-            return self.memory.context(cache_bytes=CACHE_BYTES)
+            return self.memory.context(cache_bytes=_CACHE_BYTES)
         if self.memory is not None and name.startswith(MEMORY + "/"):
             return wrap_str(self.memory[name.removeprefix(MEMORY + "/")])
         if self.sessions is not None and name.startswith(SESSIONS):
             project, _, session = name.removeprefix(SESSIONS).partition("/")
             of_project = self.sessions.project(project)
-            text: Monocontext = of_project.context(sessions=[session] if session else None, cache_bytes=CACHE_BYTES)
+            text: Monocontext = of_project.context(sessions=[session] if session else None, cache_bytes=_CACHE_BYTES)
             return text
-        top = max((each for each in self.contexts if name == each or name.startswith(each + "/")), key=len, default="")
+        top = max(
+            (context for context in self.contexts if name == context or name.startswith(context + "/")),
+            key=len,
+            default="",
+        )
         below = name.removeprefix(top).strip("/")
         if not top or ".." in below.split("/"):
             raise NotFound(f"no context {name!r} is served here: context_list lists them")
         url = self.contexts[top].rstrip("/")
-        place = f"{url}/{below}" if below else url
+        location = f"{url}/{below}" if below else url
         opened: Monocontext = Monocontext.open(
-            place, cache_bytes=CACHE_BYTES, allow=self._allow, **self._options_of(url)
+            location, cache_bytes=_CACHE_BYTES, allow=self._allow, **self._options_of(url)
         )
         return opened
 
@@ -132,5 +136,5 @@ class Served:
         with self._lock:
             contexts = list(self._open.values())
             self._open.clear()
-        for each in contexts:
-            each.close()
+        for context in contexts:
+            context.close()

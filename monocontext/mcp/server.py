@@ -104,7 +104,7 @@ def _server_class(
     from mcp import types
     from pydantic import TypeAdapter
 
-    schemas = {name: TypeAdapter(_output_type(each)).json_schema() for name, each in functions.items()}
+    schemas = {name: TypeAdapter(_output_type(function)).json_schema() for name, function in functions.items()}
 
     def run(name: str, arguments: dict[str, Any]) -> str:
         if name not in functions:
@@ -121,9 +121,9 @@ def _server_class(
 
         async def list_tools(self) -> Any:
             listed = await super().list_tools()
-            for each in listed:
-                (each.inputSchema if is_v1 else each.input_schema)["additionalProperties"] = False
-                setattr(each, "outputSchema" if is_v1 else "output_schema", schemas[each.name])
+            for item in listed:
+                (item.inputSchema if is_v1 else item.input_schema)["additionalProperties"] = False
+                setattr(item, "outputSchema" if is_v1 else "output_schema", schemas[item.name])
             return listed
 
         async def run_stdio_async(self) -> None:

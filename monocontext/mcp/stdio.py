@@ -74,11 +74,11 @@ class _Lines:
         await run_sync(self._write, text.encode())
 
     def _write(self, line: bytes) -> None:
-        left = memoryview(line)
+        remaining = memoryview(line)
         try:
             with self._lock:
-                while left:
-                    left = left[os.write(self._writing, left) :]
+                while remaining:
+                    remaining = remaining[os.write(self._writing, remaining) :]
         except BrokenPipeError:
             _end_soon()  # the client is gone
 

@@ -116,7 +116,7 @@ class Tools:
                 listed = list_reply(names[_index_after(names, after) :], nothing="[no project has sessions here]")
                 return Reply(listed, SessionList(None, listed.data.names, [], listed.data.after))
             project = names[0]
-        found = sessions.project(project).sessions(
+        result = sessions.project(project).sessions(
             since or None, until or None, branch=branch or None, tool=tool or None
         )
         rows = [
@@ -124,7 +124,7 @@ class Tools:
                 info.session_id, info.agent, info.started, info.turns,
                 " ".join((info.title or info.first_prompt).split()),
             )
-            for info in found[_index_after([info.session_id for info in found], after) :]
+            for info in result[_index_after([info.session_id for info in result], after) :]
         ]  # fmt: skip
         listed = list_reply(
             (f"{row.id}  {row.agent or '?'}  {row.started or '?'}  {row.turns} turns  {row.title}" for row in rows),
@@ -140,8 +140,8 @@ class Tools:
         session: its id, or how it begins.
         project: may be left out.
         """
-        found, session_id = self._sessions().find(session, project or None)
-        text = self._served.context(f"{SESSIONS}{found.name}/{session_id}", fresh=start == 0)
+        result, session_id = self._sessions().find(session, project or None)
+        text = self._served.context(f"{SESSIONS}{result.name}/{session_id}", fresh=start == 0)
         return TextTools(text).read(start, stop)
 
     def memory(
@@ -166,8 +166,8 @@ class Tools:
 
         if self._served.memory is None:
             raise NotFound("no memory is served here: start the server with --memory URL")
-        given = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
-        call = {"command": command} | {name: each for name, each in given.items() if each is not None}
+        argument = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
+        call = {"command": command} | {name: item for name, item in argument.items() if item is not None}
         reply = MemoryTool(self._served.memory).execute(call)
         if not reply["success"]:
             reply = {**reply, "error": fit_error(str(reply["error"]))}
@@ -196,9 +196,9 @@ class Tools:
             files = [file for file in files if file.session_id.partition("/")[0] == latest]
         done = [upload_session(store, file, project=thread_id) for file in files]
         report = "\n".join(
-            f"{each.session_id}: {each.records} new records, {each.turns} new turns, to project {each.project}; "
-            f"secrets taken out: {sum(each.counts.values())}"
-            for each in done
+            f"{item.session_id}: {item.records} new records, {item.turns} new turns, to project {item.project}; "
+            f"secrets taken out: {sum(item.counts.values())}"
+            for item in done
         )
         return Reply(report, Text(report))
 
@@ -213,20 +213,20 @@ class Tools:
 
     def _tools_by_name(self, *, uploads: bool) -> dict[str, Callable[..., Reply[Any]]]:
         """The tools by name for which this server has texts."""
-        found: dict[str, Callable[..., Reply[Any]]] = {
-            each.__name__: each
-            for each in (
+        results: dict[str, Callable[..., Reply[Any]]] = {
+            item.__name__: item
+            for item in (
                 self.context_list, self.context_info, self.context_slice, self.context_search,
                 self.context_documents, self.context_outline,
             )
         }  # fmt: skip
         if self._served.sessions is not None:
-            found |= {"session_list": self.session_list, "session_read": self.session_read}
+            results |= {"session_list": self.session_list, "session_read": self.session_read}
             if uploads:
-                found["upload_context"] = self.upload_context
+                results["upload_context"] = self.upload_context
         if self._served.memory is not None:
-            found["memory"] = self.memory
-        return found
+            results["memory"] = self.memory
+        return results
 
     def _text(self, context: str, start: int) -> "Monocontext":
         """A text in the version that is open; a memory in its newest version if the call begins at character 0."""
@@ -261,10 +261,10 @@ def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:
         more = {"cut": True, "characters": len(whole), "next": {"tool": "context_slice", **goes_on}}
         return {**reply, "output": {**output, "value": part}, "metadata": more}
     keys, room = [], MAX_REPLY_BYTES - 500
-    for each in output["keys"]:
-        room -= len(json.dumps(each, ensure_ascii=False).encode()) + 2
+    for item in output["keys"]:
+        room -= len(json.dumps(item, ensure_ascii=False).encode()) + 2
         if room < 0:
             break
-        keys.append(each)
+        keys.append(item)
     more = {"cut": True, "keys": len(output["keys"]), "next": "L <start of the key>* lists those that begin so"}
     return {**reply, "output": {**output, "keys": keys}, "metadata": more}

@@ -122,9 +122,9 @@ def _split_ttl(rest: str, reads_ttl: bool) -> tuple[str, str | None]:
         except ValueError:
             pass  # a text that begins with a quote
         else:
-            found = _NOTHING_OR_TTL.fullmatch(rest, end)
-            if found and (reads_ttl or not found[1]):
-                return literal, found[1]
+            match = _NOTHING_OR_TTL.fullmatch(rest, end)
+            if match and (reads_ttl or not match[1]):
+                return literal, match[1]
     if reads_ttl:
         # Parsed from the end: a regular expression would try every space of a long text.
         before = rest.rstrip("0123456789")

@@ -64,9 +64,9 @@ class EntryHeader:
             raise DamagedData(f"{where}: expected a value of {self.value_bytes:,} bytes, found {len(body):,}")
         start = 0
         for frame in self.frames:
-            found = google_crc32c.value(bytes(body[start : start + frame.bytes]))
-            if found != frame.crc32c:
-                raise DamagedData(f"{where}: crc32c differs: expected {frame.crc32c:08x}, found {found:08x}")
+            result = google_crc32c.value(bytes(body[start : start + frame.bytes]))
+            if result != frame.crc32c:
+                raise DamagedData(f"{where}: crc32c differs: expected {frame.crc32c:08x}, found {result:08x}")
             start += frame.bytes
         return str(body, "utf-8")
 
@@ -102,7 +102,7 @@ def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | i
         if len(data) < header_bytes:
             return header_bytes
         row = json.loads(data[_FIRST_BYTES:header_bytes])
-        frames = tuple(FrameRecord(each[0], *map(int, each)) for each in row["frames"])
+        frames = tuple(FrameRecord(item[0], *map(int, item)) for item in row["frames"])
         ttl = row["ttl"]
         if not isinstance(row["key"], str) or not (ttl is None or ttl == check_ttl(ttl)):
             raise ValueError(f"invalid key or TTL: {row['key']!r}, {ttl!r}")
@@ -124,13 +124,13 @@ def check_ttl(ttl: Any) -> float | None:
 
 def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
     """The metadata as a new dict. Raises `InvalidEntry` for other types than `str`, or too many bytes."""
-    found = dict(metadata or {})
-    if not all(isinstance(each, str) for pair in found.items() for each in pair):
-        raise InvalidEntry(f"metadata must be a mapping of str to str, not {found!r:.80}")
-    size = len(json.dumps(found))
+    result = dict(metadata or {})
+    if not all(isinstance(item, str) for pair in result.items() for item in pair):
+        raise InvalidEntry(f"metadata must be a mapping of str to str, not {result!r:.80}")
+    size = len(json.dumps(result))
     if size > MAX_METADATA_BYTES:
         raise InvalidEntry(f"metadata must have at most {MAX_METADATA_BYTES:,} bytes as JSON, not {size:,}")
-    return found
+    return result
 
 
 def _describe_number(number: float) -> str:

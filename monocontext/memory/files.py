@@ -39,16 +39,16 @@ class MemoryFiles:
         name = command.get("command")
         if name not in _COMMANDS:
             raise ToolRefusal(f"Unknown command: {name}")
-        given = {each: value for each, value in command.items() if value is not None and each != "command"}
+        argument = {key: value for key, value in command.items() if value is not None and key != "command"}
         work: Callable[..., str] = getattr(self, name)
         try:
-            inspect.signature(work).bind(**given)
+            inspect.signature(work).bind(**argument)
         except TypeError as error:
             raise ToolRefusal(f"Invalid parameters of {name}: {error}") from None
-        for each, value in given.items():
-            if each not in ("insert_line", "view_range") and not isinstance(value, str):
-                raise ToolRefusal(f"Invalid parameters of {name}: {each} is a text, not {type(value).__name__}")
-        return work(**given)
+        for item, value in argument.items():
+            if item not in ("insert_line", "view_range") and not isinstance(value, str):
+                raise ToolRefusal(f"Invalid parameters of {name}: {item} is a text, not {type(value).__name__}")
+        return work(**argument)
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
         """Show a file with line numbers, or the contents of a folder (1 GET, or 1 LIST and the cost of
@@ -93,7 +93,7 @@ class MemoryFiles:
                     f"No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}."
                 )
             if count > 1:
-                starts = [found.start() for found in re.finditer(f"(?={re.escape(old_str)})", text)]
+                starts = [match.start() for match in re.finditer(f"(?={re.escape(old_str)})", text)]
                 numbers = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts)
                 raise ToolRefusal(
                     f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {numbers}. "
@@ -244,7 +244,7 @@ def _normalize_path(path: str) -> str:
 def _check_range(view_range: Sequence[int]) -> None:
     """Raise `ToolRefusal` unless this is two line numbers."""
     is_pair = isinstance(view_range, Sequence) and len(view_range) == 2
-    if not is_pair or not all(type(each) is int for each in view_range):
+    if not is_pair or not all(type(item) is int for item in view_range):
         raise ToolRefusal(f"Invalid `view_range` parameter: {view_range}. It should be two line numbers.")
 
 

@@ -56,9 +56,9 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         Reads see the state before the batch; of several puts of a key, the last counts. Raises `InvalidEntry`,
         `InvalidNamespaceError`, `ValueError`.
         """
-        given = list(ops)
-        puts = {(op.namespace, op.key): op for op in given if isinstance(op, PutOp)}
-        results = in_threads(self._read, given, THREADS, "monocontext-memory")
+        value = list(ops)
+        puts = {(op.namespace, op.key): op for op in value if isinstance(op, PutOp)}
+        results = in_threads(self._read, value, THREADS, "monocontext-memory")
         in_threads(self._put, puts.values(), THREADS, "monocontext-memory")
         return results
 
@@ -114,10 +114,10 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
 
         With a filter, the items before `offset` are read too.
         """
-        found: list[Any] = []
+        results: list[Any] = []
         skipped = 0
         for key in self.memory.list(_prefix(op.namespace_prefix)):
-            if len(found) >= op.limit:
+            if len(results) >= op.limit:
                 break
             if not op.filter and skipped < op.offset:  # without a filter, skip by key without reading
                 skipped += 1
@@ -135,13 +135,13 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
                 skipped += 1
                 continue
             self._refresh(entry, op.refresh_ttl)
-            found.append(SearchItem(**fields))
-        return found
+            results.append(SearchItem(**fields))
+        return results
 
     def _list_namespaces(self, op: Any) -> list[Namespace]:
-        found = {_split_key(key)[0] for key in self.memory.list(_PREFIX)}
+        results = {_split_key(key)[0] for key in self.memory.list(_PREFIX)}
         matching = [
-            ns for ns in found if all(_matches_condition(condition, ns) for condition in op.match_conditions or ())
+            ns for ns in results if all(_matches_condition(condition, ns) for condition in op.match_conditions or ())
         ]
         shortened = {ns if op.max_depth is None else ns[: op.max_depth] for ns in matching}
         return sorted(shortened)[op.offset : op.offset + op.limit]
@@ -184,11 +184,11 @@ def _matches_filter(value: Any, expected: Any) -> bool:
         if any(name.startswith("$") for name in expected):
             return all(_compare(value, name, bound) for name, bound in expected.items())
         return isinstance(value, dict) and all(
-            _matches_filter(value.get(name), each) for name, each in expected.items()
+            _matches_filter(value.get(name), item) for name, item in expected.items()
         )
     if isinstance(expected, list | tuple):
         same = isinstance(value, list) and len(value) == len(expected)
-        return same and all(_matches_filter(one, other) for one, other in zip(value, expected, strict=True))
+        return same and all(_matches_filter(item, other) for item, other in zip(value, expected, strict=True))
     return bool(value == expected)
 
 

@@ -56,8 +56,8 @@ class Memory(StoreUser):
         super().__init__(store, owns_store=owns_store)
         self._entries = Entries(store)
         url = store.url
-        place = url.partition("://")[2].partition("/")[2].strip("/") if url.startswith("s3:") else ""
-        self._name_bytes = _NAME_BYTES - (len(place.encode()) + 1 if place else 0)
+        location = url.partition("://")[2].partition("/")[2].strip("/") if url.startswith("s3:") else ""
+        self._name_bytes = _NAME_BYTES - (len(location.encode()) + 1 if location else 0)
 
     @classmethod
     @validate_options(StoreOptions)
@@ -134,8 +134,8 @@ class Memory(StoreUser):
         return value
 
     def __contains__(self, key: str) -> bool:
-        found = self._entries.find(self._object_name(key))
-        return found is not None and not found[0].is_expired
+        offset = self._entries.find(self._object_name(key))
+        return offset is not None and not offset[0].is_expired
 
     def entry(self, key: str) -> Entry:
         """A key's value, lifetime, version and metadata (1 GET; 1 request more if the server sends no time).
@@ -144,12 +144,12 @@ class Memory(StoreUser):
         """
         name = self._object_name(key)
         try:
-            found = self._entries.read(name)
+            result = self._entries.read(name)
         except NotFound as error:
             raise (error if "no bucket" in str(error) else self._missing_key(key)) from None
-        if found.is_expired:
+        if result.is_expired:
             raise self._missing_key(key)
-        return found
+        return result
 
     def delete(self, key: str, *, if_match: str | None = None) -> bool:
         """Remove a key; returns whether there was one (1 HEAD, 1 DELETE, at most 1 GET). A damaged entry goes, too.
@@ -158,12 +158,12 @@ class Memory(StoreUser):
         """
         name = self._object_name(key)
         try:
-            found = self._entries.find(name)
+            offset = self._entries.find(name)
         except DamagedData:
             if if_match is not None:
                 raise
         else:
-            if found is None or found[0].is_expired:
+            if offset is None or offset[0].is_expired:
                 return False
         if if_match is None:
             self.store.delete(name)
@@ -203,17 +203,17 @@ class Memory(StoreUser):
         """Entries with their values, in order of their names."""
         with ThreadPoolExecutor(_VALUES_AHEAD) as threads:
             names = (info.key for info in self._entries.infos(prefix_of(prefix)))
-            found = in_order(threads, self._read_live, names, _VALUES_AHEAD)
-            yield from (entry for entry in found if entry is not None)
+            result = in_order(threads, self._read_live, names, _VALUES_AHEAD)
+            yield from (entry for entry in result if entry is not None)
 
     def _search_values(self, pattern: re.Pattern[str], prefix: str) -> Iterator[Found]:
         for entry in self._live_entries(prefix):
             if not pattern.search(entry.value or ""):
                 continue
             lines = enumerate((entry.value or "").split("\n"), 1)
-            found = [Found(entry.key, number, line) for number, line in lines if pattern.search(line)]
+            results = [Found(entry.key, number, line) for number, line in lines if pattern.search(line)]
             # A match over several lines is reported at the first line of the value.
-            yield from found or [Found(entry.key, 1, (entry.value or "").split("\n", 1)[0])]
+            yield from results or [Found(entry.key, 1, (entry.value or "").split("\n", 1)[0])]
 
     def _read_live(self, name: str) -> Entry | None:
         try:
@@ -224,8 +224,8 @@ class Memory(StoreUser):
 
     def total(self, prefix: str = "") -> Sizes:
         """Bytes of keys and of values (cost as of `entries`; no value is read)."""
-        found = self.entries(prefix)
-        return Sizes(sum(len(e.key.encode()) for e in found), sum(e.value_bytes for e in found), len(found))
+        result = self.entries(prefix)
+        return Sizes(sum(len(e.key.encode()) for e in result), sum(e.value_bytes for e in result), len(result))
 
     def clear(self, prefix: str = "") -> int:
         """Remove every key that begins with `prefix`; returns their number (1 LIST, 1 DELETE each, 16 at once)."""
@@ -302,8 +302,10 @@ class Memory(StoreUser):
         """
         from monocontext.memory.context import context_of
 
-        found = [(entry, header) for entry, header in self._entries.list_all(prefix_of(prefix)) if not entry.is_expired]
-        pieces = [(self._object_name(entry.key), entry, header) for entry, header in found]
+        results = [
+            (entry, header) for entry, header in self._entries.list_all(prefix_of(prefix)) if not entry.is_expired
+        ]
+        pieces = [(self._object_name(entry.key), entry, header) for entry, header in results]
         return context_of(self.store, pieces, **options)
 
     # -- conditions ------------------------------------------------------------------------------------------------
@@ -315,22 +317,22 @@ class Memory(StoreUser):
             try:
                 return put_own(self.store, name, data, if_match=etag)
             except (AlreadyExists, NotFound) as error:
-                found = self._entries.find(name)
-                if found is None and etag is None and isinstance(error, NotFound):
+                offset = self._entries.find(name)
+                if offset is None and etag is None and isinstance(error, NotFound):
                     raise  # no bucket
-                if found is not None and not found[0].is_expired:
-                    raise self._exists(found[0]) from None
-                etag = found[0].etag if found else None
+                if offset is not None and not offset[0].is_expired:
+                    raise self._exists(offset[0]) from None
+                etag = offset[0].etag if offset else None
 
     def _swap(self, name: str, header: EntryHeader, data: bytes, etag: str) -> str:
         """Store an entry over the version with this ETag; returns the new ETag."""
         try:
             return put_own(self.store, name, data, if_match=etag)
         except (AlreadyExists, NotFound):
-            found = self._entries.find(name)
-            if found is None:
+            offset = self._entries.find(name)
+            if offset is None:
                 raise self._missing_key(header.key) from None
-            raise self._exists(found[0]) from None
+            raise self._exists(offset[0]) from None
 
     def _check_match(self, key: str, name: str, etag: str) -> None:
         """Refuse updates that the store would accept: of an expired entry, and with an ETag that cannot be one."""
@@ -339,15 +341,15 @@ class Memory(StoreUser):
             raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which is not a valid one")
         header = self._entries.recall(name, etag)
         if header is None or header.ttl_seconds is not None:
-            found = self._entries.find(name)
-            if found is not None and found[0].is_expired:
-                raise self._missing_key(found[0].key)
+            offset = self._entries.find(name)
+            if offset is not None and offset[0].is_expired:
+                raise self._missing_key(offset[0].key)
 
     def _remove_now(self, name: str, create: bool, if_match: str | None) -> None:
         """Carry out a put with a lifetime of 0: remove the key under its conditions."""
         if create or if_match is not None:
-            found = self._entries.find(name)
-            live = found[0] if found and not found[0].is_expired else None
+            offset = self._entries.find(name)
+            live = offset[0] if offset and not offset[0].is_expired else None
             if live and live.etag != if_match:
                 raise self._exists(live)
             if live is None and if_match is not None:

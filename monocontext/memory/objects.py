@@ -80,15 +80,15 @@ class Entries:
 
         known = [info for info in infos if self.recall(info.key, info.etag)]
         if len(known) == len(infos):
-            yield from (found for info in infos if (found := find_entry(info)))
+            yield from (outcome for info in infos if (outcome := find_entry(info)))
             return
         with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-memory") as threads:
-            yield from (found for found in in_order(threads, find_entry, infos, 2 * THREADS) if found)
+            yield from (result for result in in_order(threads, find_entry, infos, 2 * THREADS) if result)
 
     def infos(self, prefix: str) -> list[ObjectInfo]:
         """The objects under a prefix of names, in the order of their keys (1 LIST a thousand)."""
-        found = [(key, info) for info in self.store.list(prefix) if (key := key_of(info.key)) is not None]
-        return [info for _, info in sorted(found, key=lambda pair: pair[0])]
+        results = [(key, info) for info in self.store.list(prefix) if (key := key_of(info.key)) is not None]
+        return [info for _, info in sorted(results, key=lambda pair: pair[0])]
 
     def location(self, name: str) -> str:
         return f"{self.store.url}/{name}"
@@ -104,14 +104,14 @@ class Entries:
         read_bytes = min(info.size_bytes, FIRST_READ_BYTES)
         while True:
             data = self.store.get_range(info.key, 0, read_bytes, etag=info.etag).data
-            found = decode_header(data, self.location(info.key), info.size_bytes)
-            if isinstance(found, EntryHeader):
-                self._check_key(info.key, found)
-                self.remember(info.key, info.etag, found)
-                return found
-            if not read_bytes < found <= info.size_bytes:
-                raise DamagedData(f"{self.location(info.key)}: expected a header of {found:,} bytes, found it cut")
-            read_bytes = found
+            result = decode_header(data, self.location(info.key), info.size_bytes)
+            if isinstance(result, EntryHeader):
+                self._check_key(info.key, result)
+                self.remember(info.key, info.etag, result)
+                return result
+            if not read_bytes < result <= info.size_bytes:
+                raise DamagedData(f"{self.location(info.key)}: expected a header of {result:,} bytes, found it cut")
+            read_bytes = result
 
     def _check_key(self, name: str, header: EntryHeader) -> None:
         if header.key != key_of(name):

@@ -99,7 +99,7 @@ class MemoryTool:
             return self._get(command)
         if command.verb == "L":
             if command.meta:
-                return {"keys": [{"key": each.key, **_times(each)} for each in memory.entries(command.prefix)]}
+                return {"keys": [{"key": entry.key, **_times(entry)} for entry in memory.entries(command.prefix)]}
             return {"keys": memory.list(command.prefix)}
         if command.verb == "D":
             if not memory.delete(command.key):
@@ -145,12 +145,12 @@ class MemoryTool:
 
 def _times(entry: Entry) -> dict[str, Any]:
     """The times and the version of an entry, as `META` shows them."""
-    left = entry.remaining_seconds
+    remaining = entry.remaining_seconds
     return {
         "added_utc": _rfc3339(entry.added_utc),
         "expires_in": entry.ttl_seconds,
         "expires_at": _rfc3339(entry.expires_utc) if entry.expires_utc else None,
-        "remaining": None if left is None else math.ceil(left),
+        "remaining": None if remaining is None else math.ceil(remaining),
         "etag": entry.etag,
     }
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from monocontext.records import dataclass
 
-SHARED = ("format", "dom", "chart", "list", "keys")
+_SHARED = ("format", "dom", "chart", "list", "keys")
 """The scripts in `parts/`, which come before a page's own."""
 
 
@@ -67,7 +67,7 @@ class Page:
 def load_page(package: str, scripts: Iterable[str]) -> Page:
     """Load the page in the folder `page` of a package: page.html, page.css, and its scripts in the given order."""
     shared, own = files("monocontext.page") / "parts", files(package) / "page"
-    pieces = [shared / f"{name}.js" for name in SHARED] + [own / f"{name}.js" for name in scripts]
+    pieces = [shared / f"{name}.js" for name in _SHARED] + [own / f"{name}.js" for name in scripts]
     script = "\n".join(piece.read_text("utf-8") for piece in pieces)
     style = (shared / "base.css").read_text("utf-8") + (own / "page.css").read_text("utf-8")
     return Page((own / "page.html").read_text("utf-8"), style, f"'use strict';\n(() => {{\n{script}\n}})();\n")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from monocontext.sessions.upload import Uploaded
     from monocontext.text.search.passages import Passages
 
-THREADS = 32
+_THREADS = 32
 """Requests at once."""
 _REMEMBERED_TURNS = 200_000
 """Turns of a project that stay in memory: code that reads turns one by one reads a session once."""
@@ -68,13 +68,13 @@ class Sessions(StoreUser):
 
         Raises `NotFound` if there is none, or more than one.
         """
-        found = [
-            (each, stored)
-            for each in ([project] if project else self.projects())
-            for stored in self.project(each).list_sessions()
+        results = [
+            (item, stored)
+            for item in ([project] if project else self.projects())
+            for stored in self.project(item).list_sessions()
             if stored == session_id or ("/" not in stored and stored.startswith(session_id))
         ]
-        exact = [pair for pair in found if pair[1] == session_id] or found
+        exact = [pair for pair in results if pair[1] == session_id] or results
         if len(exact) != 1:
             what = f"{len(exact)} sessions begin with" if exact else "no session"
             raise NotFound(f"{self.url}: {what} {session_id!r}")
@@ -105,9 +105,9 @@ class Project:
         `resting_seconds`: only sessions that have not grown for this long by the store's clock.
         """
         return {
-            session: found.etag
-            for session, found in self._list().items()
-            if seconds_now(self.store, found.now_seconds) - found.modified_seconds >= resting_seconds
+            session: result.etag
+            for session, result in self._list().items()
+            if seconds_now(self.store, result.now_seconds) - result.modified_seconds >= resting_seconds
         }
 
     def sessions(
@@ -119,12 +119,12 @@ class Project:
         on that git branch. `tool`: only sessions that called a tool of that name.
         """
         span = span_of(since, until)
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-sessions") as threads:
-            found = [info for info in in_order(threads, self._info_of, self._list().values(), 2 * THREADS) if info]
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-sessions") as threads:
+            results = [info for info in in_order(threads, self._info_of, self._list().values(), 2 * _THREADS) if info]
         return sorted(
             (
                 info
-                for info in found
+                for info in results
                 if touches(info.started, info.ended, span)
                 and branch in (None, info.branch)
                 and (tool is None or tool in info.tools)
@@ -171,8 +171,8 @@ class Project:
         return text_of(self._selected(wanted, span), self.helpers(), options)
 
     def _selected(self, wanted: list[str], span: Span) -> Iterator[_Session]:
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-sessions") as threads:
-            for info, turns in in_order(threads, self._load, wanted, THREADS):
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-sessions") as threads:
+            for info, turns in in_order(threads, self._load, wanted, _THREADS):
                 if some := turns_within(turns, span):
                     yield info, some
 
@@ -213,13 +213,13 @@ class Project:
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
         """The turns that contain a text, in any case, at most `limit` (cost as of `context` and of its `grep`)."""
-        found: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         with suppress(NotFound), self.context() as text:
             for turn in turns_with(text, keyword):
-                found.append(turn.to_dict())
-                if len(found) >= limit:
+                results.append(turn.to_dict())
+                if len(results) >= limit:
                     break
-        return found
+        return results
 
     def search(self, words: str, k: int = 10, *, max_seconds: float | None = None) -> Passages:
         """The sessions that best match some words, best first: each by its best passage, with its id as `document`.
@@ -233,9 +233,9 @@ class Project:
     def search_sessions(self, words: str, k: int = 10) -> list[dict[str, Any]]:
         """The sessions that `search` finds, as dicts for a REPL: `session_id`, `score`, `content`. A last dict has a
         `note` if text was left unread."""
-        found = self.search(words, k)
-        rows = [{"session_id": one.document, "score": round(one.score, 2), "content": one.text} for one in found]
-        return [*rows, *([{"note": found.note}] if found.note else [])]
+        match = self.search(words, k)
+        rows = [{"session_id": item.document, "score": round(item.score, 2), "content": item.text} for item in match]
+        return [*rows, *([{"note": match.note}] if match.note else [])]
 
     def turns(self, session_id: str) -> list[Turn]:
         """All turns of a session (1 GET, 1 HEAD if it was read before). Raises `NotFound`."""
@@ -257,11 +257,11 @@ class Project:
             return known
         info, lines, version = self._get(session_id)
         maker = AGENTS[info.agent if info.agent in AGENTS else "chat"].maker(session_id)
-        found = info, [turn for record in parse_lines(lines) for turn in maker.feed(record)]
-        if len(found[1]) < _REMEMBERED_TURNS:
+        result = info, [turn for record in parse_lines(lines) for turn in maker.feed(record)]
+        if len(result[1]) < _REMEMBERED_TURNS:
             with self._lock:
-                self._read[session_id] = version, found
-        return found
+                self._read[session_id] = version, result
+        return result
 
     def _get(self, session_id: str) -> tuple[SessionInfo, list[bytes], str]:
         """The description, the records and the version of a session (1 GET). Raises `NotFound`."""
@@ -281,9 +281,9 @@ class Project:
     def _list(self) -> dict[str, ObjectInfo]:
         """The object of each session (1 LIST a thousand objects)."""
         root = f"{names.SESSIONS}/{self._part}/"
-        found = {names.session_of(info.key.removeprefix(root)): info for info in self.store.list(root)}
-        found.pop("", None)
-        return found
+        results = {names.session_of(info.key.removeprefix(root)): info for info in self.store.list(root)}
+        results.pop("", None)
+        return results
 
     def _info_of(self, found: ObjectInfo) -> SessionInfo | None:
         """The description in an object (1 GET); None if it was removed after the listing."""
@@ -317,8 +317,10 @@ def open_project(
     store_options = {name: value for name, value in options.items() if name not in text_options}
     archive = Sessions.open(url, **cast(StoreOptions, store_options))
     if project is None:
-        found = archive.projects()
-        if len(found) != 1:
-            raise NotFound(f"{archive.url}: {len(found)} projects, name one of them: {', '.join(found[:10]) or 'none'}")
-        project = found[0]
+        result = archive.projects()
+        if len(result) != 1:
+            raise NotFound(
+                f"{archive.url}: {len(result)} projects, name one of them: {', '.join(result[:10]) or 'none'}"
+            )
+        project = result[0]
     return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, text_options))

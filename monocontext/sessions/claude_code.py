@@ -210,9 +210,9 @@ def _result_text(result: Any) -> str:
     if not isinstance(result, dict):
         return content_text(result)
     file = result.get("file")
-    found = [result.get(name) for name in ("stdout", "stderr", "content", "result", "text")]
-    found.append(file.get("content") if isinstance(file, dict) else None)
-    return "\n".join(filter(None, map(content_text, found)))
+    results = [result.get(name) for name in ("stdout", "stderr", "content", "result", "text")]
+    results.append(file.get("content") if isinstance(file, dict) else None)
+    return "\n".join(filter(None, map(content_text, results)))
 
 
 class ClaudeCode(SessionReader):
@@ -262,9 +262,9 @@ def _stubs_of(path: Path) -> list[Path]:
     if path.parent.parent.name != "projects":
         return []
     return [
-        each
-        for each in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}"))
-        if each != path and ClaudeCode().is_stub(each)
+        item
+        for item in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}"))
+        if item != path and ClaudeCode().is_stub(item)
     ]
 
 
@@ -284,8 +284,8 @@ def _outputs_in(record: Record) -> list[str]:
         return []
     result, message = record.get("toolUseResult"), record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    blocks = [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
-    texts = [content_text(each.get("content")) for each in blocks if each.get("type") == "tool_result"]
+    blocks = [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
+    texts = [content_text(block.get("content")) for block in blocks if block.get("type") == "tool_result"]
     if isinstance(result, dict):
         texts.append(str(result.get("persistedOutputPath", "")))
     return list(dict.fromkeys(name for text in texts for name in _OUTPUT_FILE.findall(text)))
@@ -303,6 +303,6 @@ def _read_output(path: Path, name: str, record: Record) -> Record | None:
     text = data[:_MOST_OUTPUT_BYTES].decode("utf-8", "replace")
     text += "\n[cut here]" if len(data) > _MOST_OUTPUT_BYTES else ""
     blocks = record["message"]["content"] if isinstance(record.get("message"), dict) else []
-    calls = [each.get("tool_use_id") for each in blocks if isinstance(each, dict) and "tool_use_id" in each]
+    calls = [block.get("tool_use_id") for block in blocks if isinstance(block, dict) and "tool_use_id" in block]
     known: Record = {key: record[key] for key in ("sessionId", "timestamp") if key in record}
     return {"type": OUTPUT, "uuid": f"{OUTPUT}-{name}", **known, "call": calls[0] if calls else "", "text": text}

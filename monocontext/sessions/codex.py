@@ -164,10 +164,10 @@ class _CodexTurns(TurnMaker):
     def _end_replay(self, item: Record, record: Record) -> None:
         if not self._is_replay:
             return
-        at, began = _seconds(record), self._replay_began
+        offset, began = _seconds(record), self._replay_began
         self._is_replay = not (
             item.get("thread_id") == self._thread
-            or (at is not None and began is not None and at > began + _REPLAY_SECONDS)
+            or (offset is not None and began is not None and offset > began + _REPLAY_SECONDS)
         )
 
     def _see_prompt(self, text: str) -> None:
@@ -207,9 +207,11 @@ class _CodexTurns(TurnMaker):
         self._shown.add(str(item.get("id")))
         tool = self._tools[str(item.get("id"))] = str(item.get("tool") or _COMPLETED[kind])
         asked = next((item[name] for name in ("command", "arguments", "query", "changes") if item.get(name)), "")
-        told = next((item[name] for name in ("aggregated_output", "result", "error", "stdout") if item.get(name)), "")
+        reported = next(
+            (item[name] for name in ("aggregated_output", "result", "error", "stdout") if item.get(name)), ""
+        )
         turns = self._turn("assistant", "tool_use", as_text(asked) or "[no arguments]", record, tool=tool)
-        return turns + self._turn("tool", "tool_result", _output_text(told), record, tool=tool)
+        return turns + self._turn("tool", "tool_result", _output_text(reported), record, tool=tool)
 
     def _item_turns(self, item: Record, record: Record) -> list[Turn]:
         kind = str(item.get("type") or item.get("record_type"))
@@ -304,12 +306,12 @@ def _tools_found(tools: Any) -> str:
 def _notice_text(text: str) -> str:
     """The result of a subagent, as the program reports it to the parent."""
     try:
-        found = json.loads(text)
+        outcome = json.loads(text)
     except ValueError:
         return text
-    status = found.get("status")
+    status = outcome.get("status")
     result = next(iter(status.values()), None) if isinstance(status, dict) else status
-    return f"[{found.get('agent_path')}]\n{as_text(result)}"
+    return f"[{outcome.get('agent_path')}]\n{as_text(result)}"
 
 
 def _seconds(record: Record) -> float | None:
@@ -339,9 +341,9 @@ class Codex(SessionReader):
         """The sessions of a session's subagents. They began later, which the names of the files show."""
         folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
         later = (path for path in _rollouts(folder) if path.name > file.path.name)
-        for each in sessions_of(later, self):
-            if each.session_id.startswith(f"{file.session_id}/subagents/"):
-                yield each
+        for item in sessions_of(later, self):
+            if item.session_id.startswith(f"{file.session_id}/subagents/"):
+                yield item
 
     def file(self, path: Path) -> SessionFile:
         return SessionFile(path, thread_name(path), self.agent, path.stat().st_mtime)

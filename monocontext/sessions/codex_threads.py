@@ -26,8 +26,8 @@ def thread_name(path: Path) -> str:
 
 
 def _own_id(path: Path) -> str:
-    found = _UUID.findall(path.name)
-    return found[-1] if found else path.name.partition(".jsonl")[0]
+    matches = _UUID.findall(path.name)
+    return matches[-1] if matches else path.name.partition(".jsonl")[0]
 
 
 def _main_thread(path: Path, thread: str) -> str:
@@ -40,7 +40,7 @@ def _main_thread(path: Path, thread: str) -> str:
         if isinstance(session, str) and session and session != head.get("id"):
             return session
         thread = parent  # in a version that does not name the session; the parent may be a subagent, too
-        above = next((each for each in path.parent.glob("rollout-*.jsonl*") if _own_id(each) == parent), None)
+        above = next((item for item in path.parent.glob("rollout-*.jsonl*") if _own_id(item) == parent), None)
         if above is None:
             break
         path = above
@@ -49,14 +49,14 @@ def _main_thread(path: Path, thread: str) -> str:
 
 def _head_of(path: Path, thread: str) -> Record:
     """The description of a thread in its file."""
-    found: list[Record] = []
+    results: list[Record] = []
     for line in islice(read_lines(path), _HEAD_RECORDS):
         payload = line.record.get("payload")
         if line.record.get("type") == "session_meta" and isinstance(payload, dict):
             if payload.get("id") == thread:
                 return payload
-            found.append(payload)
-    return found[0] if found else {}
+            results.append(payload)
+    return results[0] if results else {}
 
 
 def _parent_of(head: Record) -> str:
@@ -68,4 +68,4 @@ def _parent_of(head: Record) -> str:
     spawn = subagent.get("thread_spawn") if isinstance(subagent, dict) else None
     named = [head.get("parent_thread_id"), spawn.get("parent_thread_id") if isinstance(spawn, dict) else None]
     session, own = head.get("session_id"), head.get("id")
-    return next((each for each in [*named, session] if isinstance(each, str) and each and each != own), "")
+    return next((item for item in [*named, session] if isinstance(item, str) and item and item != own), "")

@@ -24,18 +24,18 @@ _MOST_CHARACTERS = 8 << 20
 def records_in(data: bytes) -> list[dict[str, Any] | str]:
     """The records in a line in order, and the text between them; NULs around records are left out."""
     text = decode(data)
-    found: list[dict[str, Any] | str] = []
-    at = _skip(text, 0)
-    while at < len(text):
-        end, record = _record_at(text, at)
+    results: list[dict[str, Any] | str] = []
+    offset = _skip(text, 0)
+    while offset < len(text):
+        end, record = _record_at(text, offset)
         if record is None:
-            start = _next_start(text, at)
-            found.append(_without_nuls(text[at:start]))
-            at = start
+            start = _next_start(text, offset)
+            results.append(_without_nuls(text[offset:start]))
+            offset = start
         else:
-            found.append(record)
-            at = _skip(text, end)
-    return found
+            results.append(record)
+            offset = _skip(text, end)
+    return results
 
 
 def decode(data: bytes) -> str:
@@ -51,16 +51,16 @@ def decode(data: bytes) -> str:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _BETWEEN.match(text, at)
-    return found.end() if found else at
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
 
 
 def _record_at(text: str, at: int) -> tuple[int, dict[str, Any] | None]:
     try:
-        found, end = _DECODER.raw_decode(text, at)
+        result, end = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         return at, None
-    return end, found if isinstance(found, dict) else None
+    return end, result if isinstance(result, dict) else None
 
 
 def _next_start(text: str, at: int) -> int:

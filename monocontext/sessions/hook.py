@@ -105,10 +105,10 @@ def _has_input(descriptor: int, seconds: float) -> bool:
 
 
 def _parse(data: bytearray) -> dict[str, object]:
-    found = json.loads(data) if data.strip() else {}
-    if not isinstance(found, dict):
-        raise ValueError(f"expected a JSON object on stdin, found {type(found).__name__}")
-    return found
+    result = json.loads(data) if data.strip() else {}
+    if not isinstance(result, dict):
+        raise ValueError(f"expected a JSON object on stdin, found {type(result).__name__}")
+    return result
 
 
 def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
@@ -118,10 +118,10 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
     options: dict[str, object] = {}
     patterns: list[str] = []
     rest = iter(arguments[1:])
-    for each in rest:
-        name, equals, value = each.removeprefix("--").partition("=")
-        if not each.startswith("--") or name not in OPTIONS + FLAGS:
-            raise ValueError(f"unknown option {each!r}: there are {', '.join('--' + o for o in OPTIONS + FLAGS)}")
+    for item in rest:
+        name, equals, value = item.removeprefix("--").partition("=")
+        if not item.startswith("--") or name not in OPTIONS + FLAGS:
+            raise ValueError(f"unknown option {item!r}: there are {', '.join('--' + o for o in OPTIONS + FLAGS)}")
         if name in FLAGS:
             options[name.replace("-", "_")] = True
             continue

@@ -71,7 +71,7 @@ def _find_sessions(folder: Path) -> list[SessionFile]:
     """The sessions in an agent's folder; empty for any other folder."""
     if any(folder.is_relative_to(root) or (folder == root.parent and folder.name[:1] == ".") for root in _roots()):
         return [file for file in discover_sessions() if file.path.resolve().is_relative_to(folder)]
-    found = []
+    results = []
     for path in _session_paths(folder):
         try:
             file = recognize_session(path)
@@ -79,8 +79,8 @@ def _find_sessions(folder: Path) -> list[SessionFile]:
             return []
         if file.agent == _PLAIN or (file.agent == "claude-code" and not _is_claude(file)):
             return []
-        found.append(file)
-    return found
+        results.append(file)
+    return results
 
 
 def _roots() -> list[Path]:
@@ -88,27 +88,27 @@ def _roots() -> list[Path]:
     home = Path.home()
     codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
     claude = [Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude"), home / ".config" / "claude"]
-    found = [
-        *(each / "projects" for each in claude),
+    results = [
+        *(item / "projects" for item in claude),
         *(codex / name for name in ("sessions", "archived_sessions")),
     ]
-    return [each.resolve() for each in found]
+    return [item.resolve() for item in results]
 
 
 def _session_paths(folder: Path) -> list[Path]:
     """The files of a copied folder that may be sessions; empty if there are more than `_MOST_FILES`, or any file that
     agents do not keep next to sessions."""
-    found: list[Path] = []
-    for at, folders, files in os.walk(folder):
-        folders[:] = [each for each in folders if each not in _OTHER_FOLDERS]
+    results: list[Path] = []
+    for node, folders, files in os.walk(folder):
+        folders[:] = [item for item in folders if item not in _OTHER_FOLDERS]
         for name in files:
             if name.endswith((".jsonl", ".jsonl.zst")):
-                found.append(Path(at, name))
+                results.append(Path(node, name))
             elif not name.endswith(_OTHER_ENDINGS):
                 return []
-        if len(found) > _MOST_FILES:
+        if len(results) > _MOST_FILES:
             return []
-    return sorted(found)
+    return sorted(results)
 
 
 def _is_claude(file: SessionFile) -> bool:
@@ -147,16 +147,16 @@ def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOp
 def _state_of(file: SessionFile) -> list[float]:
     """A value that changes when a session grows."""
     try:
-        found = file.path.stat()
-        return [found.st_size, found.st_mtime]
+        result = file.path.stat()
+        return [result.st_size, result.st_mtime]
     except OSError:
         return [0, file.modified_seconds]
 
 
 def _read_states(folder: Path) -> dict[str, list[float]]:
     try:
-        found = json.loads((folder / _STATES_FILE).read_bytes())
-        return found if isinstance(found, dict) else {}
+        result = json.loads((folder / _STATES_FILE).read_bytes())
+        return result if isinstance(result, dict) else {}
     except (OSError, ValueError):  # no file yet, or a damaged one: all sessions count as new
         return {}
 

@@ -77,23 +77,23 @@ def _find_here(folder: str) -> str:
 def _last_part(path: str) -> str:
     separators = "/\\" if _is_of_windows(path) else "/"
     path = path.rstrip(separators)
-    return path[max(path.rfind(each) for each in separators) + 1 :]
+    return path[max(path.rfind(separator) for separator in separators) + 1 :]
 
 
 def find_repository(folder: str) -> tuple[str, str]:
     """The top of the working tree around a directory, and the directory with its git configuration; else two empty
     strings."""
-    at = os.path.abspath(folder) if os.path.isabs(folder) else ""  # a path of another system does not exist here
-    while at:
-        git = os.path.join(at, ".git")
+    offset = os.path.abspath(folder) if os.path.isabs(folder) else ""  # a path of another system does not exist here
+    while offset:
+        git = os.path.join(offset, ".git")
         if os.path.isdir(git):
-            return at, git
+            return offset, git
         if os.path.isfile(git):
-            return at, _follow_link(git)
-        parent = os.path.dirname(at)
-        if parent == at:
+            return offset, _follow_link(git)
+        parent = os.path.dirname(offset)
+        if parent == offset:
             break
-        at = parent
+        offset = parent
     return "", ""
 
 
@@ -107,15 +107,15 @@ def _follow_link(file: str) -> str:
 
 def _remote_url(git: str) -> str | None:
     """The URL of `origin`, else of the first remote."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     name = ""
     for line in _read_file(os.path.join(git, "config")).splitlines():
         if line.lstrip().startswith("["):
             head = _REMOTE.match(line)
             name = head[1] if head else ""
         elif name and (url := _URL.match(line)):
-            found.setdefault(name, url[1])
-    return found.get("origin") or next(iter(found.values()), None)
+            results.setdefault(name, url[1])
+    return results.get("origin") or next(iter(results.values()), None)
 
 
 def _strip_credentials(url: str) -> str:

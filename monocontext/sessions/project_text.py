@@ -84,9 +84,9 @@ def open_text(
     """
     is_done = False
     for _ in range(_ATTEMPTS):
-        place = _Place(store, prefix)
+        location = _Place(store, prefix)
         try:
-            text = cast(ProjectText, ProjectText.open(place, **options))
+            text = cast(ProjectText, ProjectText.open(location, **options))
         except NotFound:
             if is_done:
                 raise
@@ -95,15 +95,15 @@ def open_text(
         if text is not None:
             if is_done or known == versions:
                 return _with_helpers(text, helpers)
-            place.generation = text.generation
+            location.generation = text.generation
             text.close()
         try:
-            _bring_up_to_date(place, known, versions, load)
+            _bring_up_to_date(location, known, versions, load)
             is_done = True
         except (_Overtaken, AlreadyExists, NotFound):
             continue  # another reader has just changed something: look again
         except AccessDenied:
-            return text_of((each for name in versions for each in _loaded(name, load)), helpers, options)
+            return text_of((item for name in versions for item in _loaded(name, load)), helpers, options)
     raise StoreFailure(f"{store.url}/{prefix}: others kept adding sessions, {_ATTEMPTS} times in a row")
 
 
@@ -130,14 +130,14 @@ def _turn_around(text: Monocontext, offset: int) -> tuple[int, int]:
     start = 0
     while stop > len(_HEAD):
         begin = max(0, stop - _STEP)
-        if (at := str(text[begin:stop]).rfind(_HEAD)) >= 0:
-            start = begin + at + 1
+        if (position := str(text[begin:stop]).rfind(_HEAD)) >= 0:
+            start = begin + position + 1
             break
         stop = begin + len(_HEAD) - 1
     end = offset
     while end < len(text):
-        if (at := str(text[end : end + _STEP]).find(_HEAD)) >= 0:
-            return start, end + at + 1
+        if (position := str(text[end : end + _STEP]).find(_HEAD)) >= 0:
+            return start, end + position + 1
         end += _STEP - len(_HEAD)
     return start, len(text)
 
@@ -175,7 +175,7 @@ def _bring_up_to_date(place: _Place, known: Mapping[str, str], versions: Mapping
 def _batches(names: list[str], versions: Mapping[str, str], load: Load) -> Iterator[list[Any]]:
     batch: list[Any] = []
     size = 0
-    for info, turns in (each for name in names for each in _loaded(name, load)):
+    for info, turns in (item for name in names for item in _loaded(name, load)):
         batch.append(_document(info, turns, versions[info.session_id]))
         size += len(batch[-1][1])
         if size > _BATCH_CHARACTERS:

@@ -69,15 +69,15 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     into = into.expanduser().resolve()
     own = project or project_of(str(into))
     if session_id is None:
-        found, name = archive.project(own), _latest(archive.project(own))
+        result, name = archive.project(own), _latest(archive.project(own))
     else:
-        found, name = archive.find(session_id, project)
-        if found.name != own:
+        result, name = archive.find(session_id, project)
+        if result.name != own:
             raise MonocontextError(
-                f"session {name} is of project {found.name}, and {into} of {own}: go to a clone of {found.name}, or "
-                f"give it with --into, or allow this directory with --project {found.name}"
+                f"session {name} is of project {result.name}, and {into} of {own}: go to a clone of {result.name}, or "
+                f"give it with --into, or allow this directory with --project {result.name}"
             )
-    info, records = found.records(name)
+    info, records = result.records(name)
     if info.agent not in ("claude-code", "codex"):
         raise MonocontextError(
             f"session {name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume one"
@@ -95,11 +95,11 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
         change = _both(change, _mapped(outputs, str(path.with_suffix("") / "tool-results")))
     is_new = _write(path, [_change(record, change) for record in records])
     marks = sum(len(_MARK.findall(json.dumps(record))) for record in records)
-    for below in found.list_sessions():
+    for below in result.list_sessions():
         if below.startswith(f"{name}/subagents/"):
-            info_below, records_below = found.records(below)
-            place = _path_below(info_below, path, below.removeprefix(f"{name}/"), folder)
-            _write(place, [_change(record, change) for record in records_below])
+            info_below, records_below = result.records(below)
+            location = _path_below(info_below, path, below.removeprefix(f"{name}/"), folder)
+            _write(location, [_change(record, change) for record in records_below])
             marks += sum(len(_MARK.findall(json.dumps(record))) for record in records_below)
     return Pulled(name, info.agent, path, folder, len(records), marks, is_new)
 
@@ -181,9 +181,9 @@ def _outputs_folder(records: list[Record]) -> str:
     """The folder in which the agent of the other machine kept long outputs; empty if there were none."""
     for record in records:
         result = record.get("toolUseResult")
-        place = result.get("persistedOutputPath") if isinstance(result, dict) else None
-        if isinstance(place, str) and place:
-            return place[: max(place.rfind("/"), place.rfind("\\"))]
+        location = result.get("persistedOutputPath") if isinstance(result, dict) else None
+        if isinstance(location, str) and location:
+            return location[: max(location.rfind("/"), location.rfind("\\"))]
     return ""
 
 
@@ -191,12 +191,12 @@ def _change(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_change(each, change) for each in value]
+        return [_change(item, change) for item in value]
     if not isinstance(value, dict) or (
         value.get("signature") and value.get("type") in ("thinking", "redacted_thinking")
     ):
         return value
-    return {name: _change(each, change) for name, each in value.items()}
+    return {name: _change(item, change) for name, item in value.items()}
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

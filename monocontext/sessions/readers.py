@@ -13,7 +13,7 @@ from monocontext.sessions.codex import Codex
 from monocontext.sessions.reader import SessionFile, SessionReader
 from monocontext.sessions.records import Record, read_lines
 
-AGENTS: dict[str, SessionReader] = {each.agent: each for each in (ClaudeCode(), Codex(), Chat())}
+AGENTS: dict[str, SessionReader] = {item.agent: item for item in (ClaudeCode(), Codex(), Chat())}
 _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
 _SAMPLE_LINES = 50
 """The lines by which the agent of a transcript is recognised."""
@@ -29,8 +29,8 @@ def discover_sessions(agent: str | None = None) -> list[SessionFile]:
     if agent is not None and agent not in AGENTS:
         raise NotFound(f"no agent {agent!r}: there are {', '.join(AGENTS)}")
     readers = [AGENTS[agent]] if agent else AGENTS.values()
-    found = [file for reader in readers for file in reader.discover()]
-    return sorted(found, key=lambda file: (-file.modified_seconds, str(file.path)))
+    results = [file for reader in readers for file in reader.discover()]
+    return sorted(results, key=lambda file: (-file.modified_seconds, str(file.path)))
 
 
 def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
@@ -43,13 +43,13 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
         return [recognize_session(Path(name), agent)]
     if os.sep in name or name.endswith((".jsonl", ".jsonl.zst")):
         raise NotFound(f"no file {name}")
-    found = [file for file in discover_sessions(agent) if file.session_id.startswith(name)]
-    mains = {file.session_id.partition("/")[0] for file in found}
-    if not found:
+    results = [file for file in discover_sessions(agent) if file.session_id.startswith(name)]
+    mains = {file.session_id.partition("/")[0] for file in results}
+    if not results:
         raise NotFound(f"no session {name!r} on this machine")
     if len(mains) > 1:
         raise NotFound(f"{name!r} begins the ids of {len(mains)} sessions: {', '.join(sorted(mains)[:3])}...")
-    return found
+    return results
 
 
 def recognize_session(path: Path, agent: str | None = None) -> SessionFile:

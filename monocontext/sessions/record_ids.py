@@ -16,14 +16,14 @@ def ids_of(records: Iterable[Record]) -> list[str]:
     It is the `uuid`, else the time and the type; a message of a chat has a digest. Settings of the agent without either
     have no id, and lines that were no records: nothing hangs on them.
     """
-    found: list[str] = []
+    results: list[str] = []
     seen: Counter[str] = Counter()
     for record in records:
         name = _id_of(record)
         if name:
             seen[name] += 1
-            found.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return found
+            results.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return results
 
 
 def digest_of_ids(ids: Iterable[str]) -> str:

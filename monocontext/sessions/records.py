@@ -88,28 +88,28 @@ def make_unreadable(text: str, problem: str, **more: Any) -> Record:
 def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
     """The record of a line; several for a damaged one."""
     try:
-        found = json.loads(data)
-        problem = "" if isinstance(found, dict) else f"JSON, but a {type(found).__name__} and no object"
-        if not problem and _is_too_deep(found):
+        result = json.loads(data)
+        problem = "" if isinstance(result, dict) else f"JSON, but a {type(result).__name__} and no object"
+        if not problem and _is_too_deep(result):
             problem = f"nested deeper than {_MOST_LEVELS} levels"
     except (ValueError, RecursionError) as error:
         yield from _parse_damaged(number, data, f"not JSON: {str(error).split(':')[0][:80]}")
         return
-    yield RecordLine(number, make_unreadable(decode(data), problem) if problem else found, problem)
+    yield RecordLine(number, make_unreadable(decode(data), problem) if problem else result, problem)
 
 
 def _parse_damaged(number: int, data: bytes, problem: str) -> Iterator[RecordLine]:
     """The records in a damaged line, and the text between them as `unreadable` ones; all have its number."""
-    found = records_in(data)
-    for at, each in enumerate(found):
-        if isinstance(each, str):
-            is_tail = at == len(found) - 1 and not data.endswith(b"\n")
-            yield RecordLine(number, make_unreadable(each, problem), problem, is_tail)
-        elif _is_too_deep(each):
-            text, why = dumps(each).decode(), f"nested deeper than {_MOST_LEVELS} levels"
+    result = records_in(data)
+    for index, item in enumerate(result):
+        if isinstance(item, str):
+            is_tail = index == len(result) - 1 and not data.endswith(b"\n")
+            yield RecordLine(number, make_unreadable(item, problem), problem, is_tail)
+        elif _is_too_deep(item):
+            text, why = dumps(item).decode(), f"nested deeper than {_MOST_LEVELS} levels"
             yield RecordLine(number, make_unreadable(text, why), why)
         else:
-            yield RecordLine(number, each)
+            yield RecordLine(number, item)
 
 
 def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
@@ -129,8 +129,8 @@ def _is_too_deep(value: Any) -> bool:
     for _ in range(_MOST_LEVELS):
         level = [
             child
-            for each in level
-            for child in (each.values() if isinstance(each, dict) else each)
+            for item in level
+            for child in (item.values() if isinstance(item, dict) else item)
             if isinstance(child, dict | list)
         ]
         if not level:

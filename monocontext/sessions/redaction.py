@@ -77,17 +77,17 @@ class Redactor:
         """A copy of a record without its secrets and pictures, or the record itself if redaction is off."""
         if not self.enabled:
             return record
-        found: Record = {}
+        results: Record = {}
         for name, value in record.items():
             if name in _ENVELOPE and not isinstance(value, dict | list):
-                found[name] = value
+                results[name] = value
             elif name == "message" and isinstance(value, dict):
-                found[name] = self._clean_message(value, line)
+                results[name] = self._clean_message(value, line)
             elif name == "payload" and isinstance(value, dict):
-                found[name] = self._clean_fields(value, _PAYLOAD, line, name)
+                results[name] = self._clean_fields(value, _PAYLOAD, line, name)
             else:
-                self._put_field(found, name, value, line, name)
-        return found
+                self._put_field(results, name, value, line, name)
+        return results
 
     def text(self, text: str, line: int = 0, where: str = "text") -> str:
         """Text without its secrets."""
@@ -101,14 +101,14 @@ class Redactor:
         return "".join([*parts, text[done:]])
 
     def _clean_message(self, message: Record, line: int) -> Record:
-        found = self._clean_fields({k: v for k, v in message.items() if k != "content"}, _MESSAGE, line, "message")
+        result = self._clean_fields({k: v for k, v in message.items() if k != "content"}, _MESSAGE, line, "message")
         if "content" in message:
             content = message["content"]
             if isinstance(content, list):
-                found["content"] = [self._clean_block(b, line, f"message.content.{i}") for i, b in enumerate(content)]
+                result["content"] = [self._clean_block(b, line, f"message.content.{i}") for i, b in enumerate(content)]
             else:
-                found["content"] = self._clean_value(content, line, "message.content")
-        return found
+                result["content"] = self._clean_value(content, line, "message.content")
+        return result
 
     def _clean_block(self, block: Any, line: int, where: str) -> Any:
         if not isinstance(block, dict):
@@ -124,17 +124,17 @@ class Redactor:
     def _clean_fields(self, value: Record, unchanged: frozenset[str], line: int, where: str) -> Record:
         if (picture := self._replace_picture(value)) is not None:
             return picture
-        found: Record = {}
+        results: Record = {}
         name_field = value.get("name") or value.get("key")  # {"name": "x-api-key", "value": ...}
         name_field = name_field if isinstance(name_field, str) else ""
-        for name, each in value.items():
-            if name in unchanged and isinstance(each, str):
-                found[name] = each
-            elif name == "value" and isinstance(each, str) and _is_value(name_field, each):
-                found[name] = self._remove(each, line, f"{where}.{name}")
+        for name, item in value.items():
+            if name in unchanged and isinstance(item, str):
+                results[name] = item
+            elif name == "value" and isinstance(item, str) and _is_value(name_field, item):
+                results[name] = self._remove(item, line, f"{where}.{name}")
             else:
-                self._put_field(found, name, each, line, f"{where}.{name}")
-        return found
+                self._put_field(results, name, item, line, f"{where}.{name}")
+        return results
 
     def _put_field(self, found: Record, name: str, value: Any, line: int, where: str) -> None:
         """Clean a field: its name may be a secret, and may say that its value is one."""
@@ -146,7 +146,7 @@ class Redactor:
         elif isinstance(value, str) and "cookie" in name.lower():
             found[clean] = self.text(f"cookie: {value}", line, where).removeprefix("cookie: ")
         elif isinstance(value, list) and names_a_secret(name):
-            found[clean] = [self._clean_item(name, each, line, f"{where}.{i}") for i, each in enumerate(value)]
+            found[clean] = [self._clean_item(name, item, line, f"{where}.{i}") for i, item in enumerate(value)]
         else:
             found[clean] = self._clean_value(value, line, where)
 
@@ -165,7 +165,7 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value, line, where)
         if isinstance(value, list):
-            return [self._clean_value(each, line, f"{where}.{i}") for i, each in enumerate(value)]
+            return [self._clean_value(item, line, f"{where}.{i}") for i, item in enumerate(value)]
         if isinstance(value, dict):
             return self._clean_fields(value, frozenset(), line, where)
         return value

@@ -112,8 +112,8 @@ def _find_encoded(text: str, long: View) -> Iterator[Span]:
         most = len(plain) * 9 // 10  # the word after a wrapped text may look like its last line
         if _CONTROL.search(plain, 0, most) or "\ufffd" in plain[: most if "\n" in match[0] else len(plain)]:
             continue
-        if found := next(_find_spans(plain, (), 1), None):
-            yield *match.span(), found[2]
+        if result := next(_find_spans(plain, (), 1), None):
+            yield *match.span(), result[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class _Shape:
         pattern = _compile(self.pattern)
         if self.lead:  # a search that fails goes on to the end, so the end is near
             near = pattern.finditer(text, max(0, offset - self.lead), offset + _AFTER)
-            match = next((each for each in near if each.end() > offset), None)  # the line before may match as well
+            match = next((item for item in near if item.end() > offset), None)  # the line before may match as well
         else:
             match = pattern.match(text, offset)
         if match is None or match.start() > offset:
@@ -179,7 +179,7 @@ class WordFinder(Generic[_T]):
             tail = re.escape(word[rarest + 1 :])
             by_first[word[rarest]].add(f"{tail}(?<={before}{re.escape(word)})" if rarest or before else tail)
         self._ends = {
-            tail: [one for part in (tail[:n] for n in range(1, len(tail) + 1)) for one in ends.get(part, ())]
+            tail: [item for part in (tail[:n] for n in range(1, len(tail) + 1)) for item in ends.get(part, ())]
             for tail in ends
         }
         """The words that may be around a match, by its text: each with the offset of the match in the word."""
@@ -213,7 +213,7 @@ def _token_shapes() -> Iterator[tuple[str, _Shape]]:
         shape = _Shape(kind, f"(?:{_any(beginnings)})(?P<rest>{rest})")
         yield from ((beginning, shape) for beginning in beginnings.split())
     for kind, beginnings, rest in STRUCTURES:
-        yield from ((each, _Shape(kind, f"(?:{_any(beginnings)})(?:{rest})")) for each in beginnings.split())
+        yield from ((part, _Shape(kind, f"(?:{_any(beginnings)})(?:{rest})")) for part in beginnings.split())
     yield from ((beginning, _BareKey("private-key", "")) for beginning in KEY_BEGINNINGS)
 
 
@@ -233,7 +233,7 @@ def _any(words: str) -> str:
 
 _TOKENS = WordFinder(_token_shapes(), r"(?<![A-Za-z0-9])")
 _PIECES = WordFinder(
-    (piece, _Shape(kind, each, lead)) for kind, pieces, lead, each, _ in PIECES for piece in pieces.split()
+    (piece, _Shape(kind, item, lead)) for kind, pieces, lead, item, _ in PIECES for piece in pieces.split()
 )
 _SHAPELESS = [(kind, re.compile(pattern)) for kind, pattern, _ in SHAPELESS]
 _WORDS = WordFinder(_word_shapes())

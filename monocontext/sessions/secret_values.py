@@ -400,16 +400,18 @@ def _read_name(text: str, start: int, stop: int) -> _Field | None:
     if after is None:
         return None
     head = text[max(0, start - 60) : start]
-    left = head[len(head.rstrip(_NAME_CHARACTERS)) :] if not text[start:stop].isascii() or head[-1:].isascii() else ""
-    begin = start - len(left)
-    name = left + text[start:stop] + after["rest"]
+    remaining = (
+        head[len(head.rstrip(_NAME_CHARACTERS)) :] if not text[start:stop].isascii() or head[-1:].isascii() else ""
+    )
+    begin = start - len(remaining)
+    name = remaining + text[start:stop] + after["rest"]
     if qualifier := _QUALIFIER.search(text, max(0, begin - 20), begin):
         name = qualifier[0].replace(" ", "_") + name
     strength = strength_of(name)
     if strength is Strength.NONE or (name == "PASS" and after["sep"] != "="):  # `PASS` in the report of a test
         return None
     return _Field(
-        text, begin, name, left.startswith("-"), strength, after.end("rest"), after["close"], after["sep"], after.end(),
+        text, begin, name, remaining.startswith("-"), strength, after.end("rest"), after["close"], after["sep"], after.end(),
         has_space_before=after.start("sep") != after.end("prompt" if after["prompt"] else "close"),
         has_space_after=after.end() != after.end("sep"),
     )  # fmt: skip
@@ -444,9 +446,9 @@ def _find_listed(field: _Field) -> list[Span] | None:
     listed = _LIST.match(field.text, field.value_at) if field.separator in (":", "=", ":=", "=>") else None
     if not listed:
         return None
-    spans, at = [], listed.end()
+    spans, offset = [], listed.end()
     for _ in range(_MOST_ITEMS):
-        item = _ITEM.match(field.text, at)
+        item = _ITEM.match(field.text, offset)
         if not item:
             break
         group = "quoted" if item["quoted"] else "bare"
@@ -455,7 +457,7 @@ def _find_listed(field: _Field) -> list[Span] | None:
             is_mixed(value) and is_secret(value, field.strength, is_quoted=is_quoted, is_sure=False)
         ):
             spans.append(item.span(group))
-        at = item.end()
+        offset = item.end()
     return spans
 
 
@@ -490,15 +492,15 @@ def _find_phrase(field: _Field) -> list[Span] | None:
 
 def _find_bare(field: _Field) -> list[Span]:
     """A value without quotes: in a file of settings, a command, a URL or prose."""
-    found = _BARE.match(field.text, field.value_at)
-    if not found:
+    match = _BARE.match(field.text, field.value_at)
+    if not match:
         return []
     text, begin, before, strength = field.text, field.begin, field.before, field.strength
     line = text.rfind("\n", max(0, begin - 200), begin) + 1
     starts_line = _LINE_START.match(text[max(line, begin - 100) : begin]) is not None
-    following = text[found.end() : found.end() + 2]
+    following = text[match.end() : match.end() + 2]
     ends_line = following[:1] in ("", "\n", "\r") or following in (" \n", "  ", " #")
-    value = found["value"]
+    value = match["value"]
     if before in ("?", "&", ";", "#"):  # a parameter of a URL, or of a connection string
         if before != ";" or "://" in text[max(0, begin - 300) : begin]:
             strength = max(strength, Strength.TOKEN)
@@ -506,7 +508,7 @@ def _find_bare(field: _Field) -> list[Span]:
     elif not (starts_line and ends_line):
         value = re.split(r"[;|<>&]", value)[0]
     value = value.rstrip(",;.\\)}]").removesuffix("**")
-    span = found.start(), found.start() + len(value)
+    span = match.start(), match.start() + len(value)
     if value.lower() == field.name.lower() or value.lower() in _TYPE_WORDS or is_code(value.partition(",")[0]):
         return []
     if strength is Strength.PASSWORD and field.separator == ":" and value.isdecimal() and len(value) >= 6:

@@ -16,10 +16,10 @@ import zstandard
 
 from monocontext.errors import DamagedData, UnsupportedFormat
 
-FORMAT = 2
+_FORMAT = 2
 HEAD_BYTES = 4096
 """As much of an object as is read for its description; only a very long one needs the whole object."""
-MOST_BYTES = 1 << 30
+_MOST_BYTES = 1 << 30
 """No more is inflated of one session."""
 _PIECE_BYTES = 1 << 20
 _LEVEL = 9
@@ -73,7 +73,7 @@ class SessionInfo:
 def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
     """The object of a session. `lines`: its records as JSON, without newlines."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL)
-    head = json.dumps({"type": "monocontext", "format": FORMAT, **asdict(info)}).encode()
+    head = json.dumps({"type": "monocontext", "format": _FORMAT, **asdict(info)}).encode()
     return compressor.compress(head + b"\n") + compressor.compress(b"".join(line + b"\n" for line in lines))
 
 
@@ -97,8 +97,8 @@ def unpack(data: bytes, where: str) -> tuple[SessionInfo, list[bytes]]:
     try:
         while piece := reader.read(_PIECE_BYTES):
             text += piece
-            if len(text) > MOST_BYTES:
-                raise DamagedData(f"{where} inflates to more than {MOST_BYTES:,} bytes")
+            if len(text) > _MOST_BYTES:
+                raise DamagedData(f"{where} inflates to more than {_MOST_BYTES:,} bytes")
     except zstandard.ZstdError as error:
         raise DamagedData(f"{where} does not inflate: {error}") from None
     head, *lines = bytes(text).split(b"\n")
@@ -117,10 +117,10 @@ def digest_of(lines: Sequence[bytes]) -> str:
 
 def _parse(line: bytes, where: str) -> SessionInfo:
     try:
-        found = json.loads(line)
-        if found["format"] > FORMAT:
-            raise UnsupportedFormat(f"{where}: format {found['format']}, this version reads {FORMAT}")
-        known: dict[str, Any] = {name: found[name] for name in SessionInfo.__slots__ if name in found}
+        result = json.loads(line)
+        if result["format"] > _FORMAT:
+            raise UnsupportedFormat(f"{where}: format {result['format']}, this version reads {_FORMAT}")
+        known: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
         known |= {name: tuple(known[name]) for name in ("users", "tools")}
         return SessionInfo(**known)
     except (ValueError, TypeError, KeyError, RecursionError) as error:

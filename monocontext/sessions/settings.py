@@ -61,8 +61,8 @@ class AgentSettings:
 
     def home(self) -> Path:
         """The agent's folder of this user."""
-        given = os.environ.get(self.home_variable)
-        return Path(given) if given else Path.home() / self.folder
+        value = os.environ.get(self.home_variable)
+        return Path(value) if value else Path.home() / self.folder
 
 
 AGENTS = {
@@ -102,9 +102,9 @@ def describe_clean_up(agent: AgentSettings, repository: Path) -> str:
         return ""
     days, where = KEPT_DAYS, "its default"
     for path in (agent.settings_path(repository, True), agent.settings_path(repository, False)):
-        found = read_settings(path).get("cleanupPeriodDays")
-        if isinstance(found, int | float) and not isinstance(found, bool):
-            days, where = int(found), str(path)
+        result = read_settings(path).get("cleanupPeriodDays")
+        if isinstance(result, int | float) and not isinstance(result, bool):
+            days, where = int(result), str(path)
     return (
         f"Claude Code deletes its own copy of a session after {days} days (cleanupPeriodDays, {where}): what is "
         f"uploaded stays"
@@ -170,23 +170,23 @@ def hook_program() -> list[str]:
     script = Path(sys.executable).parent / _MARK
     if os.access(script, os.X_OK):
         return [str(script)]
-    found = shutil.which(_MARK)
-    return [found] if found else [sys.executable, "-P", "-m", _MODULE]
+    result = shutil.which(_MARK)
+    return [result] if result else [sys.executable, "-P", "-m", _MODULE]
 
 
 def read_settings(path: Path) -> Settings:
     """The settings in a file, empty if there is none. Raises `MonocontextError` for a file that is no JSON object."""
     try:
         text = path.read_text("utf-8")
-        found = json.loads(text) if text.strip() else {}
-        json.dumps(found, allow_nan=False)  # refuses numbers that JSON has no form for
+        result = json.loads(text) if text.strip() else {}
+        json.dumps(result, allow_nan=False)  # refuses numbers that JSON has no form for
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:
         raise MonocontextError(f"{path} is not JSON, and is left as it is: {error}") from None
-    if not isinstance(found, dict):
-        raise MonocontextError(f"{path}: expected a JSON object, found a {type(found).__name__}")
-    return found
+    if not isinstance(result, dict):
+        raise MonocontextError(f"{path}: expected a JSON object, found a {type(result).__name__}")
+    return result
 
 
 def as_text(settings: Settings) -> str:

@@ -61,10 +61,10 @@ def inside(started: str, ended: str, span: Span) -> bool:
 
 def turns_within(turns: list[Turn], span: Span) -> list[Turn]:
     """The turns in a span. A turn without a time counts at the time of the turn before it."""
-    found, last = [], None
+    result, last = [], None
     for turn in turns:
         seconds = seconds_of(turn.ts)
         last = last if seconds is None else seconds
         if span == ALWAYS or (last is not None and span[0] <= last <= span[1]):
-            found.append(turn)
-    return found
+            result.append(turn)
+    return result

@@ -79,9 +79,9 @@ def render(turns: Iterable[Turn]) -> str:
 
 def parse(text: str, session_id: str) -> Iterator[Turn]:
     """The turns of a rendered text."""
-    found = list(_HEAD.finditer(text))
-    ends = [head.start() for head in found[1:]] + [len(text)]
-    for head, end in zip(found, ends, strict=True):
+    result = list(_HEAD.finditer(text))
+    ends = [head.start() for head in result[1:]] + [len(text)]
+    for head, end in zip(result, ends, strict=True):
         n, role, ts, kind, tool, marks = head.groups()
         body = text[head.end() + 1 : end].removesuffix("\n\n")
         yield Turn(

@@ -99,16 +99,16 @@ def upload_session(
     name = project or project_of_session(file)
     redactor = Redactor(patterns, enabled=redact)
     records, problems, unreadable, is_partial = _read(file, is_open)
-    made: list[tuple[SessionInfo, list[bytes]]] = []
+    created: list[tuple[SessionInfo, list[bytes]]] = []
 
     def make() -> tuple[SessionInfo, list[bytes]]:
         clean = [redactor.record(record, line) for line, record in records]
-        made.append(_describe(file, name, clean, redactor, user, unreadable))
-        return made[-1]
+        created.append(_describe(file, name, clean, redactor, user, unreadable))
+        return created[-1]
 
     def report(new: int, turns: int, size: int) -> Uploaded:
-        told = tuple(redactor.findings) if new else ()
-        return Uploaded(file.session_id, name, new, turns, size, told, tuple(problems), dry_run, is_partial)
+        reported = tuple(redactor.findings) if new else ()
+        return Uploaded(file.session_id, name, new, turns, size, reported, tuple(problems), dry_run, is_partial)
 
     if not records:
         return report(0, 0, 0)
@@ -135,9 +135,9 @@ def project_of_session(file: SessionFile) -> str:
         maker.feed(line.record)
         if maker.began_in or line.number > _HEAD_LINES:
             break
-    place = maker.began_in or maker.cwd
-    if place or maker.remote:
-        return project_of(place, maker.remote)
+    location = maker.began_in or maker.cwd
+    if location or maker.remote:
+        return project_of(location, maker.remote)
     return project_of(file.folder) if is_absolute(file.folder) else slug(file.folder or file.path.parent.name)
 
 
@@ -147,13 +147,13 @@ def project_of_session(file: SessionFile) -> str:
 def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], int, bool]:
     """The records of a file with their lines, each uuid once; remarks; the number of lines that are no records; and
     whether an incomplete last line is left for later."""
-    found: list[tuple[int, Record]] = []
+    results: list[tuple[int, Record]] = []
     problems: list[str] = []
     uuids, unreadable = set[str](), 0
     for line in reader_of(file).lines(file.path):
         if line.is_tail and is_open:
             problems.append(f"line {line.number}: incomplete; left for the next upload")
-            return found, problems, unreadable, True
+            return results, problems, unreadable, True
         uuid = line.record.get("uuid")
         if isinstance(uuid, str):
             if uuid in uuids:
@@ -162,8 +162,8 @@ def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], l
         if line.problem:
             unreadable += 1
             problems.append(f"line {line.number}: {line.problem}; kept as unknown")
-        found.append((line.number, line.record))
-    return found, problems, unreadable, False
+        results.append((line.number, line.record))
+    return results, problems, unreadable, False
 
 
 def _describe(
@@ -260,16 +260,16 @@ def _move(store: Store, project: str, name: str, moved: _Copy, own: set[str]) ->
 def _drop_parts(store: Store, project: str, session_id: str) -> None:
     """Remove copies of a session that are parts of another copy, left by an upload that was killed or overtaken."""
     stem = names.session_key(project, session_id).removesuffix(names.ENDING)
-    found: list[tuple[str, str, set[str]]] = []
+    results: list[tuple[str, str, set[str]]] = []
     for number in range(1, _MOST_COPIES + 1):
         key = names.session_key(project, session_id if number == 1 else f"{session_id}.{number}")
         with suppress(NotFound):
             blob = store.get(key)
             lines = unpack(blob.data, f"{store.url}/{key}")[1]
-            found.append((key, blob.etag, set(ids_of(parse_lines(lines)))))
-    for key, etag, ids in found:
+            results.append((key, blob.etag, set(ids_of(parse_lines(lines)))))
+    for key, etag, ids in results:
         # An equal copy stays: another upload may be moving the session to it.
-        if key != f"{stem}{names.ENDING}" and any(ids < other for _, _, other in found):
+        if key != f"{stem}{names.ENDING}" and any(ids < other for _, _, other in results):
             with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
                 store.delete(key, if_match=etag)
 

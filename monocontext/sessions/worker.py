@@ -122,12 +122,12 @@ def _upload_once(store: Store, job: dict[str, Any], state_path: Path) -> set[str
 def _files_of(job: dict[str, Any]) -> Iterator[SessionFile]:
     """The files that the agent of a hook has: first the session itself, then all others."""
     agent, path = str(job.get("agent", "")), str(job.get("transcript_path") or "")
-    given: set[Path] = set()
+    value: set[Path] = set()
     if path:
         try:
             own = recognize_session(Path(path).expanduser().absolute(), agent if agent in AGENTS else None)
             for file in (own, *AGENTS[own.agent].below(own)):
-                given.add(file.path)
+                value.add(file.path)
                 if not AGENTS[own.agent].is_stub(file.path):
                     yield file
         except (MonocontextError, OSError) as error:
@@ -135,11 +135,11 @@ def _files_of(job: dict[str, Any]) -> Iterator[SessionFile]:
     for name, reader in AGENTS.items():
         if agent in ("", name):
             try:
-                found = sorted(reader.discover(), key=lambda file: -file.modified_seconds)
+                result = sorted(reader.discover(), key=lambda file: -file.modified_seconds)
             except (MonocontextError, OSError) as error:
                 _log(f"{name}: {error}")
                 continue
-            yield from (file for file in found if file.path not in given)
+            yield from (file for file in result if file.path not in value)
 
 
 def _is_wanted(file: SessionFile, job: dict[str, Any]) -> bool:
@@ -166,14 +166,14 @@ def _upload(store: Store, file: SessionFile, job: dict[str, Any]) -> Uploaded:
         project=str(job["project"]) if job.get("project") else _main_project(file),
         user=user_at_machine(),
         redact=not job.get("no_redact"),
-        patterns=[str(each) for each in patterns] if isinstance(patterns, list) else (),
+        patterns=[str(pattern) for pattern in patterns] if isinstance(patterns, list) else (),
         is_open=not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS,
     )
 
 
 def _main_project(file: SessionFile) -> str | None:
     """The project of the session that a subagent belongs to, if its file tells; None for a session itself."""
-    above = next((each.parent for each in file.path.parents if each.name == "subagents"), None)
+    above = next((parent.parent for parent in file.path.parents if parent.name == "subagents"), None)
     main = above.with_suffix(".jsonl") if above is not None else None
     return project_of_session(AGENTS[file.agent].file(main)) if main is not None and main.is_file() else None
 
@@ -232,16 +232,16 @@ def _wait_seconds(state_path: Path) -> float:
 
 def _state_of(path: Path) -> list[int] | None:
     try:
-        found = path.stat()
-        return [found.st_size, found.st_mtime_ns]
+        result = path.stat()
+        return [result.st_size, result.st_mtime_ns]
     except OSError:
         return None
 
 
 def _read_state(path: Path) -> State:
     try:
-        found = json.loads(path.read_bytes())
-        return found if isinstance(found, dict) else {}
+        result = json.loads(path.read_bytes())
+        return result if isinstance(result, dict) else {}
     except (OSError, ValueError):
         return {}
 

@@ -74,16 +74,16 @@ def parse(url: str | os.PathLike[str]) -> Address:
         raise InvalidUrl(f"not a URL or a path: {without_secrets(str(text))!r}; expected {_FORMS}")
     if _WINDOWS.match(text):
         return _windows_directory(text, text)
-    found = None if isinstance(url, os.PathLike) else _SCHEME.match(text)  # a path object is never a URL
-    if found is None:
+    result = None if isinstance(url, os.PathLike) else _SCHEME.match(text)  # a path object is never a URL
+    if result is None:
         if isinstance(url, str) and (mistake := _MISTAKE.match(text)):
             meant = f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}"
-            shown, meant = without_secrets(text), without_secrets(meant)
-            raise InvalidUrl(f"not a URL or a path: {shown!r}; did you mean {meant}?")
+            display, meant = without_secrets(text), without_secrets(meant)
+            raise InvalidUrl(f"not a URL or a path: {display!r}; did you mean {meant}?")
         if isinstance(url, str) and _CHAINED.match(text):
             raise InvalidUrl(f"not a URL: {without_secrets(text)!r}; expected {_FORMS}")
         return _directory(os.path.expanduser(text))
-    scheme, rest = found[1].lower(), text[found.end() - 1 :]
+    scheme, rest = result[1].lower(), text[result.end() - 1 :]
     if scheme == "file":
         return _file_url(text, rest)
     name = _ALIASES.get(scheme, scheme)
@@ -91,26 +91,26 @@ def parse(url: str | os.PathLike[str]) -> Address:
     if not is_fsspec and name not in _PLACES:
         raise InvalidUrl(f"unknown scheme in the URL {without_secrets(text)!r}; expected {_FORMS}")
     if not rest.startswith("//"):
-        shown, meant = without_secrets(text), without_secrets(f"{scheme}:/{rest}")
-        raise InvalidUrl(f"not a URL or a path: {shown!r}; did you mean {meant}?")
-    place, _, path = rest[2:].partition("/")
+        display, meant = without_secrets(text), without_secrets(f"{scheme}:/{rest}")
+        raise InvalidUrl(f"not a URL or a path: {display!r}; did you mean {meant}?")
+    location, _, path = rest[2:].partition("/")
     what, valid = ("place", _FSSPEC_PLACE) if is_fsspec else _PLACES[name]
-    if not place and not is_fsspec:
+    if not location and not is_fsspec:
         raise InvalidUrl(f"no {what} in {without_secrets(text)!r}; expected {_FORMS}")
-    if not re.fullmatch(valid, place):
-        shown = without_secrets(text)
-        if is_fsspec and shown != text:
+    if not re.fullmatch(valid, location):
+        display = without_secrets(text)
+        if is_fsspec and display != text:
             raise InvalidUrl("the URL must not contain a password: give it to fsspec in its own configuration")
-        if "@" in place and name in ("http", "https"):
+        if "@" in location and name in ("http", "https"):
             raise InvalidUrl("the URL must not contain a user or a password")
-        raise InvalidUrl(f"not a {what} name: " + (repr(shown) if shown != text else f"{place!r} in {text!r}"))
+        raise InvalidUrl(f"not a {what} name: " + (repr(display) if display != text else f"{location!r} in {text!r}"))
     query = re.search("[?#]", rest) if name != "memory" else None
     if query and (secret := _SECRET_PARAMETER.search(rest, query.start())):
         raise InvalidUrl(f"the URL must not contain credentials ({secret[1]}***): give them in options")
     path = path.removesuffix("/")
     if path:
         check_key(path)
-    return Address(name, place, path)
+    return Address(name, location, path)
 
 
 def without_secrets(url: str) -> str:

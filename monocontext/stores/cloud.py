@@ -93,10 +93,10 @@ class CloudStore:
         # With a range, a server without support for ranges raises an error: it would send the whole object each time.
         options: Any = {"range": {"offset": 0}} if self._is_web else None
         with self._translated(name):
-            found = obstore.get(self._store, path, options=options)
-            check_size(name, most_bytes, found.meta["size"])
-            data = bytes(found.bytes())
-        return self._blob(found.meta, data)
+            result = obstore.get(self._store, path, options=options)
+            check_size(name, most_bytes, result.meta["size"])
+            data = bytes(result.bytes())
+        return self._blob(result.meta, data)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
@@ -107,17 +107,17 @@ class CloudStore:
                 check_part(name, etag, self._etag(meta), start, length, meta["size"])
                 return self._blob(meta, b"")
             try:
-                found = obstore.get(self._store, path, options={"range": (start, start + length)})
+                result = obstore.get(self._store, path, options={"range": (start, start + length)})
             except failures.BaseError as error:
                 if _RANGE_ERROR.search(str(error)):
                     meta = obstore.head(self._store, path)
                     check_part(name, etag, self._etag(meta), start, length, meta["size"])
                 raise
-            check_part(name, etag, self._etag(found.meta), start, length, found.meta["size"])
-            data = bytes(found.bytes())
+            check_part(name, etag, self._etag(result.meta), start, length, result.meta["size"])
+            data = bytes(result.bytes())
         if len(data) != length:
             raise StoreFailure(f"{name}: expected {length:,} bytes, found {len(data):,}")
-        return self._blob(found.meta, data)
+        return self._blob(result.meta, data)
 
     def head(self, key: str) -> ObjectInfo:
         path = check_key(key)
@@ -131,10 +131,10 @@ class CloudStore:
         if folder and any(part in ("", ".", "..") for part in folder.split("/")):
             return
         with self._translated(f"{self.url}/{prefix}"):
-            found = (each for batch in obstore.list(self._store, prefix=folder or None) for each in batch)
+            result = (item for batch in obstore.list(self._store, prefix=folder or None) for item in batch)
             # Clouds list in key order; their emulators may list folder by folder.
-            rows = sorted(found, key=lambda each: each["path"]) if self._options.get("endpoint") else found
-            yield from (self._info(each["path"], each) for each in rows if each["path"].startswith(prefix))
+            rows = sorted(result, key=lambda each: each["path"]) if self._options.get("endpoint") else result
+            yield from (self._info(row["path"], row) for row in rows if row["path"].startswith(prefix))
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -155,8 +155,8 @@ class CloudStore:
                     use_multipart=not is_whole,
                 )
             except (failures.PreconditionError, failures.AlreadyExistsError):
-                found = self._etag(obstore.head(self._store, path))  # raises `NotFound` if the object is gone
-                raise conflict_error(name, if_match, found) from None
+                result = self._etag(obstore.head(self._store, path))  # raises `NotFound` if the object is gone
+                raise conflict_error(name, if_match, result) from None
             return self._etag({**done, "size": len(data)})
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
@@ -188,8 +188,8 @@ class CloudStore:
     def _etag(self, meta: Any) -> str:
         """The ETag without quotes, which Azure sends in answers but not in lists."""
         # Without an ETag, as from some web servers, the time of the last change and the size name the version.
-        found = meta.get("e_tag") or f"{meta['last_modified'].timestamp():.0f}-{meta['size']}"
-        return str(found).strip('"')
+        result = meta.get("e_tag") or f"{meta['last_modified'].timestamp():.0f}-{meta['size']}"
+        return str(result).strip('"')
 
     def _condition(self, path: str, etag: str) -> dict[str, str]:
         """The condition for replacing this version, in the form of obstore."""

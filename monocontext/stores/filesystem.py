@@ -106,15 +106,15 @@ class FilesystemStore:
             except FileNotFoundError:
                 raise
             except Exception:
-                found = self.head(key)  # each filesystem has an error of its own for a range beyond the end
-                check_part(url, etag, found.etag, start, length, found.size_bytes)
+                result = self.head(key)  # each filesystem has an error of its own for a range beyond the end
+                check_part(url, etag, result.etag, start, length, result.size_bytes)
                 raise
-        found = self.head(key)
+        result = self.head(key)
         # The bytes are of this version only if it has not changed since.
-        check_part(url, etag, found.etag, start, length, found.size_bytes)
+        check_part(url, etag, result.etag, start, length, result.size_bytes)
         if len(data) != length:
             raise StoreFailure(f"{url}: expected {length:,} bytes, found {len(data):,}")
-        return Blob(data, found.etag, found.size_bytes, modified_seconds=found.modified_seconds)
+        return Blob(data, result.etag, result.size_bytes, modified_seconds=result.modified_seconds)
 
     def head(self, key: str) -> ObjectInfo:
         url, path = self._url_of(key), self._path(key)
@@ -130,10 +130,10 @@ class FilesystemStore:
         with self._translating_errors(f"{self.url}/{prefix}"):
             self._fs.invalidate_cache()
             try:
-                found = self._fs.find(below or "/", detail=True)
+                offset = self._fs.find(below or "/", detail=True)
             except (FileNotFoundError, NotADirectoryError):
                 return
-            rows = sorted((str(path)[len(self._root) :].lstrip("/"), info) for path, info in found.items())
+            rows = sorted((str(path)[len(self._root) :].lstrip("/"), info) for path, info in offset.items())
         for key, info in rows:
             if key.startswith(prefix) and not key.rpartition("/")[2].startswith(_HIDDEN):
                 yield self._info(key, info, self._url_of(key))
@@ -144,8 +144,8 @@ class FilesystemStore:
         check_write(if_absent, if_match)
         url, path = self._url_of(key), self._path(key)
         with self._locked(url, path):
-            if if_match is not None and (found := self.head(key).etag) != if_match:
-                raise conflict_error(url, if_match, found)
+            if if_match is not None and (result := self.head(key).etag) != if_match:
+                raise conflict_error(url, if_match, result)
             if if_absent and self._fs.exists(path):
                 raise conflict_error(url, None, self.head(key).etag)
             if self._is_memory:
@@ -167,8 +167,8 @@ class FilesystemStore:
         url, path = self._url_of(key), self._path(key)
         missing = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
         with self._locked(url, path), suppress(*missing):
-            if if_match is not None and self._fs.exists(path) and (found := self.head(key).etag) != if_match:
-                raise conflict_error(url, if_match, found)
+            if if_match is not None and self._fs.exists(path) and (result := self.head(key).etag) != if_match:
+                raise conflict_error(url, if_match, result)
             self._fs.rm_file(path)
 
     def close(self) -> None:
@@ -229,10 +229,10 @@ class FilesystemStore:
 
 def _seconds(info: Any) -> float:
     """Time of the last write, in seconds since 1970; 0 if the filesystem does not report it."""
-    found = next((info[name] for name in _TIMES if info.get(name) is not None), 0.0)
-    if isinstance(found, str):
+    result = next((info[name] for name in _TIMES if info.get(name) is not None), 0.0)
+    if isinstance(result, str):
         try:
-            found = datetime.fromisoformat(found)
+            result = datetime.fromisoformat(result)
         except ValueError:
             return 0.0
-    return float(found.timestamp() if isinstance(found, datetime) else found)
+    return float(result.timestamp() if isinstance(result, datetime) else result)

@@ -148,14 +148,14 @@ class LocalStore:
         try:
             with os.scandir(folder) as entries:
                 # A folder sorts like its keys, with a slash after its name: `a-b`, `a.b`, `a/b`.
-                found = sorted(
+                result = sorted(
                     (base + entry.name + "/" * entry.is_dir(follow_symlinks=False), entry.path)
                     for entry in entries
                     if not entry.name.startswith(_HIDDEN)
                 )
         except (FileNotFoundError, NotADirectoryError):
             return
-        for key, path in found:
+        for key, path in result:
             if key.endswith("/"):
                 if key.startswith(prefix) or prefix.startswith(key):
                     yield from self._walk(path, key, prefix)
@@ -175,9 +175,9 @@ class LocalStore:
         with _translate_errors(name, writing=True), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
             check_regular(name, os.stat(path, follow_symlinks=False))
             with _lock_folder(os.path.dirname(path)):
-                found = _current_etag(path, name)
-                if found and if_match not in (None, found):
-                    raise conflict_error(name, if_match, found)
+                result = _current_etag(path, name)
+                if result and if_match not in (None, result):
+                    raise conflict_error(name, if_match, result)
                 os.unlink(path)
 
     def now(self) -> float:
@@ -279,11 +279,11 @@ def _place(temporary: str, path: str, name: str, if_absent: bool, if_match: str 
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
                 raise
     with _lock_folder(os.path.dirname(path)):
-        found = _current_etag(path, name)
-        if if_match is not None and not found:
+        result = _current_etag(path, name)
+        if if_match is not None and not result:
             raise not_found_error(name)
-        if (if_absent and found) or (if_match is not None and if_match != found):
-            raise conflict_error(name, if_match, found)
+        if (if_absent and result) or (if_match is not None and if_match != result):
+            raise conflict_error(name, if_match, result)
         os.replace(temporary, path)
 
 

@@ -62,21 +62,21 @@ class MemoryStore:
         raise NotPicklable(f"{self.url} exists in this process only: publish to file:// or s3:// to share it")
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        found = self._find(key)
-        check_size(self._name(key), most_bytes, len(found.data))
+        result = self._find(key)
+        check_size(self._name(key), most_bytes, len(result.data))
         return Blob(
-            found.data,
-            found.etag,
-            len(found.data),
-            modified_seconds=found.modified_seconds,
+            result.data,
+            result.etag,
+            len(result.data),
+            modified_seconds=result.modified_seconds,
             now_seconds=time.time(),
         )
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
-        found = self._find(key)
-        check_part(self._name(key), etag, found.etag, start, length, len(found.data))
-        return Blob(found.data[start : start + length], found.etag, len(found.data))
+        result = self._find(key)
+        check_part(self._name(key), etag, result.etag, start, length, len(result.data))
+        return Blob(result.data[start : start + length], result.etag, len(result.data))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
@@ -92,14 +92,14 @@ class MemoryStore:
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         with self._namespace.lock:
-            found = [item for item in self._namespace.objects.items() if item[0].startswith(self._root + prefix)]
+            results = [item for item in self._namespace.objects.items() if item[0].startswith(self._root + prefix)]
         now = time.time()
-        for path, each in sorted(found):
-            yield ObjectInfo(path.removeprefix(self._root), len(each.data), each.etag, each.modified_seconds, now)
+        for path, entry in sorted(results):
+            yield ObjectInfo(path.removeprefix(self._root), len(entry.data), entry.etag, entry.modified_seconds, now)
 
     def head(self, key: str) -> ObjectInfo:
-        found = self._find(key)
-        return ObjectInfo(key, len(found.data), found.etag, found.modified_seconds, time.time())
+        result = self._find(key)
+        return ObjectInfo(key, len(result.data), result.etag, result.modified_seconds, time.time())
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         path = self._root + check_key(key)
@@ -113,10 +113,10 @@ class MemoryStore:
         """Do nothing: the objects stay available under the name."""
 
     def _find(self, key: str) -> _StoredObject:
-        found = self._namespace.objects.get(self._root + check_key(key))
-        if found is None:
+        result = self._namespace.objects.get(self._root + check_key(key))
+        if result is None:
             raise not_found_error(self._name(key))
-        return found
+        return result
 
     def _name(self, key: str) -> str:
         return f"{self.url}/{key}"

@@ -66,12 +66,12 @@ def describe_left_out(keys: list[str], *, markers: bool) -> str:
 
     `markers` includes keys such as `folder/`, which web consoles create to show a folder.
     """
-    found = [key for key in keys if markers or not _MARKER.fullmatch(key)]
-    if not found:
+    results = [key for key in keys if markers or not _MARKER.fullmatch(key)]
+    if not results:
         return ""
-    some = ", ".join(map(repr, found[:10])) + (", ..." if len(found) > 10 else "")
-    what = "object whose key has" if len(found) == 1 else "objects whose keys have"
-    return f"left out {len(found):,} {what} an empty part, '.' or '..': {some}"
+    some = ", ".join(map(repr, results[:10])) + (", ..." if len(results) > 10 else "")
+    what = "object whose key has" if len(results) == 1 else "objects whose keys have"
+    return f"left out {len(results):,} {what} an empty part, '.' or '..': {some}"
 
 
 class RangeReader(Protocol):

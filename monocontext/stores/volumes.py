@@ -41,13 +41,13 @@ class Volumes:
 
     def names(self) -> list[str]:
         """The names of all volumes, sorted (1 LIST for each 1000 files)."""
-        found = set()
+        result = set()
         for info in self._store.list():
             first, _, below = info.key.partition("/")
             name = below if first == _MARKS else first
             if below and is_volume_name(name):
-                found.add(name)
-        return sorted(found)
+                result.add(name)
+        return sorted(result)
 
     def exists(self, name: str) -> bool:
         """Whether there is such a volume (1 or 2 LISTs)."""

@@ -168,13 +168,13 @@ def _object_headers(info: ObjectInfo) -> dict[str, str]:
 
 def _span(wanted: str, size: int) -> tuple[int, int] | None:
     """The bytes [start, stop) in a Range header; `None` if the object has none of them."""
-    found = _RANGE.fullmatch(wanted)
-    if not found or found[0] == "bytes=-":
+    match = _RANGE.fullmatch(wanted)
+    if not match or match[0] == "bytes=-":
         return 0, size
-    if not found[1]:  # the last bytes
-        start, stop = max(0, size - int(found[2])), size
+    if not match[1]:  # the last bytes
+        start, stop = max(0, size - int(match[2])), size
     else:
-        start, stop = int(found[1]), min(size, int(found[2]) + 1 if found[2] else size)
+        start, stop = int(match[1]), min(size, int(match[2]) + 1 if match[2] else size)
     return (start, stop) if start < stop else None
 
 
@@ -185,9 +185,9 @@ def _folder(key: str, prefix: str, delimiter: str) -> str:
 
 
 def _list_entry(info: ObjectInfo) -> str:
-    at = datetime.fromtimestamp(info.modified_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    offset = datetime.fromtimestamp(info.modified_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     fields = (
-        f"<Key>{_name(info.key)}</Key><LastModified>{at}</LastModified><ETag>&quot;{escape(info.etag)}&quot;</ETag>"
+        f"<Key>{_name(info.key)}</Key><LastModified>{offset}</LastModified><ETag>&quot;{escape(info.etag)}&quot;</ETag>"
     )
     return f"<Contents>{fields}<Size>{info.size_bytes}</Size><StorageClass>STANDARD</StorageClass></Contents>"
 

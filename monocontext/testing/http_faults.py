@@ -102,10 +102,10 @@ def short(missing_bytes: int = 1) -> HttpFault:
 
     def change(reply: HttpReply) -> HttpReply:
         body = reply.body[: max(0, len(reply.body) - missing_bytes)]
-        found = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
+        match = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
         headers = dict(reply.headers)
-        if found:
-            headers["Content-Range"] = f"bytes {found[1]}-{int(found[1]) + len(body) - 1}/{found[3]}"
+        if match:
+            headers["Content-Range"] = f"bytes {match[1]}-{int(match[1]) + len(body) - 1}/{match[3]}"
         return replace(reply, body=body, headers=headers)
 
     return HttpFault("short range", change=change)
@@ -115,8 +115,8 @@ def shifted(by_bytes: int = 1) -> HttpFault:
     """The right head, and a body whose bytes are rotated."""
 
     def change(reply: HttpReply) -> HttpReply:
-        at = by_bytes % max(1, len(reply.body))
-        return replace(reply, body=reply.body[at:] + reply.body[:at])
+        offset = by_bytes % max(1, len(reply.body))
+        return replace(reply, body=reply.body[offset:] + reply.body[:offset])
 
     return HttpFault("shifted body", change=change)
 
@@ -137,10 +137,10 @@ def wrong_range(by_bytes: int = 1) -> HttpFault:
     """A Content-Range that differs from the requested range."""
 
     def change(reply: HttpReply) -> HttpReply:
-        found = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
-        if not found:
+        match = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
+        if not match:
             return reply
-        wrong = f"bytes {int(found[1]) + by_bytes}-{int(found[2]) + by_bytes}/{int(found[3]) + by_bytes}"
+        wrong = f"bytes {int(match[1]) + by_bytes}-{int(match[2]) + by_bytes}/{int(match[3]) + by_bytes}"
         return replace(reply, headers=dict(reply.headers) | {"Content-Range": wrong})
 
     return HttpFault("wrong Content-Range", change=change)

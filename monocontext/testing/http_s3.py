@@ -146,9 +146,9 @@ class S3StandIn:
         """Close all connections, as servers do with idle ones; returns the threads that served them."""
         with self._lock:
             serving = dict(self._connections)
-        for each in serving:
+        for item in serving:
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                item.shutdown(socket.SHUT_RDWR)
         return list(serving.values())
 
     def _accept(self) -> None:
@@ -214,15 +214,15 @@ class S3StandIn:
             self.in_flight += 1
             self.most_in_flight = max(self.most_in_flight, self.in_flight)
             seconds = self._latency.seconds(self._random) if self._latency else 0.0
-        begun = time.monotonic() + seconds
+        started = time.monotonic() + seconds
         try:
             verb, key = self._bucket.place(request)
             fault = self.faults.pick(verb, key) or _NONE
             reply = self._reply(request, key, fault)
-            self._wait_until(begun)
+            self._wait_until(started)
             if request.method == "HEAD":
                 reply = replace(reply, body=b"", headers={"Content-Length": str(len(reply.body))} | dict(reply.headers))
-            self._send(sock, reply, fault, begun)
+            self._send(sock, reply, fault, started)
             if fault.stops:
                 self._end(sock, fault)
             return not fault.stops and request.headers.get("connection", "").lower() != "close"
@@ -243,8 +243,8 @@ class S3StandIn:
     def _send(self, sock: socket.socket, reply: HttpReply, fault: HttpFault, begun: float) -> None:
         head, body = reply.head(), memoryview(reply.body)
         if fault.stops:
-            part, at = fault.stops
-            head, body = (head[:at], body[:0]) if part == "head" else (head, body[:at])
+            part, offset = fault.stops
+            head, body = (head[:offset], body[:0]) if part == "head" else (head, body[:offset])
         if fault.bytes_per_second:
             sock.sendall(head)
             self._drip(sock, body, fault.bytes_per_second)

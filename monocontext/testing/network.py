@@ -40,10 +40,10 @@ class Profile:
 
     def seconds(self, random: Random) -> float:
         """One draw: two or three numbers from `random`, so equal seeds give equal waits."""
-        left = random.random()
+        remaining = random.random()
         for part in self.parts:
-            left -= part.weight
-            if left < 0:
+            remaining -= part.weight
+            if remaining < 0:
                 break
         return (
             part.median_seconds * math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else part.median_seconds
@@ -56,8 +56,8 @@ def _make_profile(name: str, *parts: tuple[float, float, float]) -> Profile:
 
 
 PROFILES = {
-    each.name: each
-    for each in (
+    item.name: item
+    for item in (
         # From a machine in the same zone, connections warm: p50 22, p99 130 ms.
         _make_profile("s3_standard_hot", (0.965, 22, 0.38), (0.033, 95, 0.45), (0.002, 600, 0.6)),
         # Cold objects, random ranges: p50 56, p99 272 ms.
@@ -142,12 +142,12 @@ class ThrottledStore(WrappedStore):
         return f"<ThrottledStore {self._profile.name} before {self.store!r}>"
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        begun = self._first_byte()
-        return self._deliver(super().get(key, most_bytes=most_bytes), begun)
+        started = self._first_byte()
+        return self._deliver(super().get(key, most_bytes=most_bytes), started)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        begun = self._first_byte()
-        return self._deliver(super().get_range(key, start, length, etag=etag), begun)
+        started = self._first_byte()
+        return self._deliver(super().get_range(key, start, length, etag=etag), started)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         self._wait_until(self._link.arrival(len(data), self._clock.now()))

@@ -198,14 +198,14 @@ def _free_ports(count: int) -> list[int]:
     All of them are below the range in which the system chooses ports for connections.
     """
     taken: set[int] = set()
-    found: list[int] = []
+    results: list[int] = []
     for port in random.sample(_PORTS, len(_PORTS)):
         pair = {port, port + _GRPC}
-        if not pair & taken and all(_is_free(each) for each in pair):
+        if not pair & taken and all(_is_free(item) for item in pair):
             taken |= pair
-            found.append(port)
-            if len(found) == count:
-                return found
+            results.append(port)
+            if len(results) == count:
+                return results
     raise StoreFailure("no free ports on 127.0.0.1")
 
 

@@ -135,10 +135,10 @@ class CountingStore(WrappedStore):
         return etag
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        for number, found in enumerate(super().list(prefix)):
+        for number, result in enumerate(super().list(prefix)):
             if number and number % _LISTED_PER_REQUEST == 0:
                 self._before(Request("list", prefix))
-            yield found
+            yield result
 
     def _before(self, request: Request) -> None:
         with self._lock:

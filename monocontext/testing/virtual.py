@@ -127,9 +127,10 @@ def _one_each(
     store = MemoryStore(f"virtual-{uuid.uuid4().hex}")
     try:
         rows = DocumentRows(store)
-        each = (special.get(number, record) for number in range(frames))
+        entry = (special.get(number, record) for number in range(frames))
         rows.add_documents(
-            (b"frame %d" % number, b"", one.characters, one.bytes, one.newlines, 0) for number, one in enumerate(each)
+            (b"frame %d" % number, b"", item.characters, item.bytes, item.newlines, 0)
+            for number, item in enumerate(entry)
         )
         rows.finish()
         ref = join_documents(store, None, rows)
@@ -149,9 +150,9 @@ class _SegmentBytes:
         self.size = sum(map(len, pieces))
 
     def __call__(self, start: int, stop: int) -> bytes:
-        taken, at = [], 0
+        taken, offset = [], 0
         for piece in self._pieces:
-            if at + len(piece) > start and at < stop:
-                taken.append(piece[max(start - at, 0) : stop - at])
-            at += len(piece)
+            if offset + len(piece) > start and offset < stop:
+                taken.append(piece[max(start - offset, 0) : stop - offset])
+            offset += len(piece)
         return b"".join(taken)

@@ -61,7 +61,7 @@ def _add(
 
     def block(number: int) -> bytes:
         rows = b"".join(
-            _row(layout, int(usual[row]), {at: int(bits[row]) for at, bits in special.items()})
+            _row(layout, int(usual[row]), {offset: int(bits[row]) for offset, bits in special.items()})
             for row in range(number * layout.rows_per_block, (number + 1) * layout.rows_per_block)
         )
         return rows + layout.checksum(rows, number).to_bytes(CHECKSUM_BYTES, "little")
@@ -82,8 +82,8 @@ def _add(
 def _row(layout: FilterLayout, usual: int, special: Mapping[int, int]) -> bytes:
     """One row of a filter: the bit `usual` in all columns except those of `special`."""
     row = ((1 << layout.columns) - 1) * usual
-    for at, bit in special.items():
-        row = row | 1 << at if bit else row & ~(1 << at)
+    for key, bit in special.items():
+        row = row | 1 << key if bit else row & ~(1 << key)
     return row.to_bytes(layout.row_bytes, "little")
 
 

@@ -83,9 +83,9 @@ def assemble(
     `pieces` reads the objects below `url`, the URL of the text. A search calls `may_hold`, in place of search filters.
     `options` are those options of `Monocontext.open` that need no place.
     """
-    given: dict[str, Any] = {**options}
-    limit = given.pop("materialize_limit", MATERIALIZE_LIMIT)
-    opened = _PieceStore(url, pieces, given.pop("cache_bytes", CACHE_BYTES), given)
+    value: dict[str, Any] = {**options}
+    limit = value.pop("materialize_limit", MATERIALIZE_LIMIT)
+    opened = _PieceStore(url, pieces, value.pop("cache_bytes", CACHE_BYTES), value)
     runs, records = list[FrameRun](), list[FrameRecord]()
     documents = list[tuple[DocumentStart, list[FrameRecord]]]()
     frame_counts: list[int] = []

@@ -123,12 +123,12 @@ class Thinking:
 def check_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The ranges as a list. Raises `ValueError` for anything but a pair of 0 <= start <= stop."""
     pairs: list[tuple[int, int]] = []
-    for one in ranges:
-        match one:
+    for item in ranges:
+        match item:
             case (int(start), int(stop)) if 0 <= start <= stop:
                 pairs.append((start, stop))
             case _:
-                raise ValueError(f"prefetch takes pairs of characters (start, stop), 0 <= start <= stop, not {one!r}")
+                raise ValueError(f"prefetch takes pairs of characters (start, stop), 0 <= start <= stop, not {item!r}")
     return pairs
 
 

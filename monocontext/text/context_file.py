@@ -38,18 +38,18 @@ class ContextFile(io.TextIOBase):
 
     def read(self, size: int | None = -1, /) -> str:
         """The next `size` characters. A negative size or None gives the rest."""
-        left = len(self._text) - self.tell()
-        return self._take(left if size is None or size < 0 else min(size.__index__(), left))
+        remaining = len(self._text) - self.tell()
+        return self._take(remaining if size is None or size < 0 else min(size.__index__(), remaining))
 
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
         """The next line with its end, at most `size` characters of it; empty at the end of the text."""
         most = sys.maxsize if size is None or size < 0 else size.__index__()
-        left = len(self._text) - self.tell()
+        remaining = len(self._text) - self.tell()
         searched = self._offset
         while (newline := self._buffer.find("\n", searched)) < 0:
             ahead = len(self._buffer) - self._offset
-            if ahead >= min(most, left):
-                return self._take(min(most, left))
+            if ahead >= min(most, remaining):
+                return self._take(min(most, remaining))
             self._fill(ahead + 1)
             searched = ahead
         return self._take(min(newline + 1 - self._offset, most))

@@ -30,9 +30,9 @@ from monocontext.stores import open_store
 from monocontext.stores.protocol import Store, get_bounded
 from monocontext.text.lines import LineView
 
-AHEAD = 16
+_AHEAD = 16
 """The segments that are loaded ahead of a pass over more than a million lines."""
-THREADS = 64
+_THREADS = 64
 """The threads that load segments, and the segments that are loaded ahead of a shorter pass."""
 
 
@@ -48,8 +48,8 @@ def open_deeprecurse(
     options: OriginalOptions,
 ) -> Any:
     """Open a context by the arguments of DeepRecurse's constructor: lines of its format, or a context of ours."""
-    place = {"region": region, "client": client}
-    store_options: dict[str, Any] = {name: value for name, value in place.items() if value is not None}
+    location = {"region": region, "client": client}
+    store_options: dict[str, Any] = {name: value for name, value in location.items() if value is not None}
     if manifest_name == ROOT_KEY:
         url = f"s3://{bucket}/{prefix.rstrip('/')}".rstrip("/")
         try:
@@ -60,8 +60,8 @@ def open_deeprecurse(
             if not prefix or prefix.endswith("/"):
                 raise
             # Without a slash, DeepRecurse's manifest is at another key: the prefix, directly followed by the name.
-    given: dict[str, Any] = {**options}
-    store_options |= {name: given[name] for name in StoreOptions.__annotations__ if name in given}
+    argument: dict[str, Any] = {**options}
+    store_options |= {name: argument[name] for name in StoreOptions.__annotations__ if name in argument}
     store = open_store(f"s3://{bucket}", **store_options)
     check_prefetch(options.get("prefetch", "all"))
     lines = open_deeprecurse_lines(
@@ -70,7 +70,7 @@ def open_deeprecurse(
         lambda name: name if name.startswith(prefix) else prefix + name,
         encoding=encoding,
         errors=errors,
-        **{name: given[name] for name in ("cache_bytes", "threads", "cache_dir") if name in given},
+        **{name: argument[name] for name in ("cache_bytes", "threads", "cache_dir") if name in argument},
     )
     return DeepRecurseLines(lines, bucket, prefix, manifest_name)
 
@@ -175,7 +175,7 @@ class DeepRecurseContext:
         numbers = self._segments_between(start, stop)
         pending: deque[tuple[DeepRecurseSegment, Outcome[_SegmentLines]]] = deque()
         ahead = iter(reversed(numbers) if reverse else numbers)
-        eager = 1 if not self._threads else THREADS if stop - start <= 1_000_000 else AHEAD
+        eager = 1 if not self._threads else _THREADS if stop - start <= 1_000_000 else _AHEAD
         while True:
             while len(pending) < eager and (number := next(ahead, None)) is not None:
                 pending.append((self._segments[number], self._load(number)))
@@ -210,7 +210,7 @@ class DeepRecurseContext:
             self._pool, self._pid = None, os.getpid()
             self._loading.clear()
         if number not in self._loading:
-            self._pool = self._pool or DaemonThreads(THREADS, "monocontext")
+            self._pool = self._pool or DaemonThreads(_THREADS, "monocontext")
             self._loading[number] = self._pool.call(lambda: self._fetch(number))
         return self._loading[number]
 

@@ -61,8 +61,8 @@ class Derived:
                 high = min(low + stop - first, high)
                 low += max(start - first, 0)
                 for window in base.windows(low, high, reverse=reverse, eager=eager, only=only):
-                    at = window.start - base.start
-                    yield Window(first + at - self._bases[number], self._map(window.text, at))
+                    offset = window.start - base.start
+                    yield Window(first + offset - self._bases[number], self._map(window.text, offset))
                 continue
             text = "".join(window.text for window in base.windows(low, high, eager=True, only=only))
             if text:
@@ -81,13 +81,13 @@ class Derived:
     def line_start(self, line: int) -> int:
         if self.knows_lines:
             return self._to_output(self.base.line_start(line))
-        at = 0
+        offset = 0
         for window in self.windows(0, self.characters) if line > 0 else ():
             newlines = window.data.count("\n")
             if newlines >= line:
                 for _ in range(line):
-                    at = window.data.find("\n", at) + 1
-                return window.start + at
+                    offset = window.data.find("\n", offset) + 1
+                return window.start + offset
             line -= newlines
         return self.characters if line > 0 else 0
 
@@ -144,9 +144,9 @@ class CaseChanged(Derived):
         # skip case-ignorable characters. So the text is mapped with the deciding neighbours, which are then cut off.
         if not self._sees_neighbours or "\u03a3" not in text:
             return self._method(text)  # type: ignore[no-any-return]
-        left, right = self._left_context(start), self._right_context(start + len(text))
-        mapped: str = self._method(left + text + right)
-        return mapped[len(self._method(left)) : len(mapped) - len(self._method(right))]
+        remaining, right = self._left_context(start), self._right_context(start + len(text))
+        mapped: str = self._method(remaining + text + right)
+        return mapped[len(self._method(remaining)) : len(mapped) - len(self._method(right))]
 
     def _left_context(self, start: int) -> str:
         """The characters before `start`, back to the last one that is not case-ignorable."""
@@ -169,14 +169,14 @@ class CaseChanged(Derived):
         stop = min(stop, self.characters)
         if stop <= start:
             return None
-        found = self.base.candidates(query, self._to_base(start), self._to_base(stop - 1) + 1, within_line)
-        if found is None or not found.runs:
-            return found
-        found = found.moved(self.base.start)
+        result = self.base.candidates(query, self._to_base(start), self._to_base(stop - 1) + 1, within_line)
+        if result is None or not result.runs:
+            return result
+        result = result.moved(self.base.start)
         if len(self._bases) > 1:
-            found = found.through(self._to_output, self._to_base)
-        found.start, found.stop = start, stop
-        return found
+            result = result.through(self._to_output, self._to_base)
+        result.start, result.stop = start, stop
+        return result
 
 
 def _is_case_ignorable(character: str) -> bool:
@@ -197,13 +197,13 @@ class Replaced(Derived):
             return
         begin = last = shift = 0  # of the segment that is not plain; the end of the last occurrence
         is_plain = True
-        for at in base.occurrences(old):
-            if is_plain or at - last > SEGMENT_CHARACTERS or last - begin > SEGMENT_CHARACTERS:
+        for occurrence in base.occurrences(old):
+            if is_plain or occurrence - last > SEGMENT_CHARACTERS or last - begin > SEGMENT_CHARACTERS:
                 if not is_plain:
                     self._add_segment(last, last + shift, True)
-                self._add_segment(at, at + shift, False)
-                begin, is_plain = at, False
-            last = at + len(old)
+                self._add_segment(occurrence, occurrence + shift, False)
+                begin, is_plain = occurrence, False
+            last = occurrence + len(old)
             shift += len(new) - len(old)
         if not is_plain:
             self._add_segment(last, last + shift, True)

@@ -74,14 +74,14 @@ class LazyList(LazyItems, Sequence[str]):
     def _blocks_from(self, item: int) -> Iterator[_Block]:
         """The blocks from the one with this item on."""
         first, begin = self._checkpoint(item)
-        place = begin
+        location = begin
         for items, after in self._split(self._span.texts(begin)):
             if items:
-                self._remember(first, place)  # only now is it known that an item begins there
+                self._remember(first, location)  # only now is it known that an item begins there
                 if first + len(items) > item:
-                    yield first, items, place, begin + after
+                    yield first, items, location, begin + after
                 first += len(items)
-            place = begin + after
+            location = begin + after
         self._length = first
 
     def _find(self, item: int) -> str:

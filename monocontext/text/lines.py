@@ -84,8 +84,8 @@ class LineView(Sequence[str]):
         """The number of the first line that equals `line`, line end included; streams. `ValueError` if there is
         none."""
         first, last, _ = slice(start, stop).indices(len(self))
-        for number, found in enumerate(self._reader.iterate(first, max(first, last)), first):
-            if found == line:
+        for number, result in enumerate(self._reader.iterate(first, max(first, last)), first):
+            if result == line:
                 return number
         raise ValueError(f"no line is {line!r}")
 

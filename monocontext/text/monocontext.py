@@ -294,7 +294,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
             rising = positions if step > 0 else positions[::-1]
             only = reader.holding_characters(range(rising[0] + self._start, rising[-1] + self._start + 1, abs(step)))
         elif abs(step) >= 8 * SPARSE_STEP:
-            return "".join(self._read(at, at + 1) for at in positions)
+            return "".join(self._read(position, position + 1) for position in positions)
         windows = self.span.windows(low, high, reverse=step < 0, eager=True, only=only)
         return _pick_characters(windows, positions, self._start)
 
@@ -399,8 +399,8 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         """The documents of a whole text that has documents."""
         if self._reader is None or not self._is_whole:
             return None
-        found = self.documents
-        return found if found.count else None
+        result = self.documents
+        return result if result.count else None
 
     def _in_unit_and_shape(self, unit: str, shape: str) -> Monocontext | LineView | DocumentList | DocumentDict:
         if shape != "text":
@@ -507,12 +507,12 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         if max_bytes is not None:
             max_bytes = check_int("max_bytes", max_bytes, 0)
         check_seconds("max_seconds", max_seconds)
-        found = search(
+        match = search(
             self.span, query, k, max_bytes, max_seconds, documents=self._own_documents, per_document=per_document
         )
-        for passage in found:
+        for passage in match:
             self.span.log_received(passage.start, passage.stop)
-        return found
+        return match
 
     def outline(self) -> Outline:
         """Describe this text: its size, its documents, and headings, definitions, turns or log lines from its head, its
@@ -539,12 +539,12 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
     def __repr__(self) -> str:
         """The kind, size and URL of the text (no GET)."""
         size = f"{len(self):,}"
-        place = f" of {self.url}" if self.url else ""
+        location = f" of {self.url}" if self.url else ""
         if self._recipe:
-            place = f" by {self._recipe[1]}()"
+            location = f" by {self._recipe[1]}()"
         elif not self._is_whole:
-            place = f" [{self._start:,}:{self._stop:,}]{place}"
-        return f"<Monocontext {size} characters{place}; a lazy str: slice, find, split, iterate it>"
+            location = f" [{self._start:,}:{self._stop:,}]{location}"
+        return f"<Monocontext {size} characters{location}; a lazy str: slice, find, split, iterate it>"
 
     def _repr_html_(self) -> str:
         """For notebooks: size, URL and documents (no GET)."""

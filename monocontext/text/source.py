@@ -133,7 +133,7 @@ class Span:
         reader = self.source.reader if isinstance(self.source, StoredSource) else None
         borders = getattr(reader, "filter_borders", None)  # a ServedReader has no such method
         end = self.stop if stop is None else self.start + stop
-        return [at - self.start for at in borders(self.start + start, end)] if borders else []
+        return [border - self.start for border in borders(self.start + start, end)] if borders else []
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
         """The number of frames of the stored text, and of those in which a match may begin; None if no search filter
@@ -154,25 +154,25 @@ class Span:
 
     def find(self, needle: str, start: int = 0, stop: int | None = None) -> int:
         """The first occurrence, or -1; reads candidates up to it."""
-        found, only = self._candidate_windows(needle, start, stop, ends_at_first=True)
-        return self._report_match(windows.find(found, needle), only)
+        result, only = self._candidate_windows(needle, start, stop, ends_at_first=True)
+        return self._report_match(windows.find(result, needle), only)
 
     def rfind(self, needle: str, start: int = 0, stop: int | None = None) -> int:
         """The last occurrence, or -1; reads candidates from the end down to it."""
-        found, only = self._candidate_windows(needle, start, stop, reverse=True, ends_at_first=True)
-        return self._report_match(windows.rfind(found, needle), only)
+        result, only = self._candidate_windows(needle, start, stop, reverse=True, ends_at_first=True)
+        return self._report_match(windows.rfind(result, needle), only)
 
     def count(self, needle: str, start: int = 0, stop: int | None = None) -> int:
         """The number of occurrences that do not overlap; reads all candidates."""
-        found, only = self._candidate_windows(needle, start, stop, eager=True)
+        result, only = self._candidate_windows(needle, start, stop, eager=True)
         if only is None:
-            return windows.count(found, needle)
-        return sum(self._report_match(at, only) >= 0 for at in windows.occurrences(found, needle))
+            return windows.count(result, needle)
+        return sum(self._report_match(occurrence, only) >= 0 for occurrence in windows.occurrences(result, needle))
 
     def occurrences(self, needle: str, start: int = 0, stop: int | None = None) -> Iterator[int]:
         """The first characters of occurrences, left to right, without overlaps; reads as the caller iterates."""
-        found, only = self._candidate_windows(needle, start, stop)
-        return (self._report_match(at, only) for at in windows.occurrences(found, needle))
+        result, only = self._candidate_windows(needle, start, stop)
+        return (self._report_match(occurrence, only) for occurrence in windows.occurrences(result, needle))
 
     def _candidate_windows(
         self,
@@ -189,10 +189,10 @@ class Span:
             only.ends_at_first = ends_at_first
         # () is a search too, so it begins with as much as one wave carries; the last occurrence is not scanned for.
         scanned = () if reverse else (needle,)
-        found = self.windows(start, stop, reverse=reverse, eager=eager, only=only, needles=scanned)
+        result = self.windows(start, stop, reverse=reverse, eager=eager, only=only, needles=scanned)
         if only is not None:
-            found = windows.fill_gaps(found, needle, self.source.read, only.stop, reverse)
-        return windows.join_windows(found, needle, reverse), only
+            result = windows.fill_gaps(result, needle, self.source.read, only.stop, reverse)
+        return windows.join_windows(result, needle, reverse), only
 
     def _report_match(self, at: int, only: Candidates | None) -> int:
         """Count a match in the statistics, and convert its offset to this span's; -1 stays -1."""
@@ -201,9 +201,9 @@ class Span:
         if only is not None:
             only.found(at)
         elif isinstance(self.source, StoredSource):
-            found = getattr(self.source.reader, "found", None)  # a ServedReader has no such method
-            if found:
-                found(at)
+            result = getattr(self.source.reader, "found", None)  # a ServedReader has no such method
+            if result:
+                result(at)
         return at - self.start
 
     def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
@@ -269,9 +269,9 @@ class StoredSource:
         text = self.reader.peek(start) if start < stop else None
         if text is None:
             return -1
-        at = text.data.find(needle.encode("utf-8", "surrogatepass"), text.to_byte(start - text.frame.start))
-        found = text.frame.start + text.to_character(at) if at >= 0 else stop
-        return found if found + len(needle) <= stop else -1
+        offset = text.data.find(needle.encode("utf-8", "surrogatepass"), text.to_byte(start - text.frame.start))
+        result = text.frame.start + text.to_character(offset) if offset >= 0 else stop
+        return result if result + len(needle) <= stop else -1
 
     def windows(
         self,

@@ -116,14 +116,14 @@ class StrLike(LazyText):
 
     def _compare(self, other: str | StrLike) -> int:
         """-1 if this text sorts first, 0 if both are equal, else 1; streams up to the first difference."""
-        at = 0
+        offset = 0
         for mine in self.span.texts():
-            stop = min(at + len(mine), len(other))
-            theirs = other[at:stop] if isinstance(other, str) else other.span.read(min(at, stop), stop)
+            stop = min(offset + len(mine), len(other))
+            theirs = other[offset:stop] if isinstance(other, str) else other.span.read(min(offset, stop), stop)
             if mine != theirs:
                 return -1 if mine < theirs else 1
-            at = stop
-        return -1 if at < len(other) else 0
+            offset = stop
+        return -1 if offset < len(other) else 0
 
     def __hash__(self) -> int:
         """The hash of the equal `str`, up to the limit; reads the whole text."""
@@ -164,9 +164,9 @@ class StrLike(LazyText):
         if reverse:
             return span.rfind(sub, low, high)
         if isinstance(span.source, StoredSource):
-            at = span.source.find_cached(sub, span.start + low, span.start + high)
-            if at >= 0:
-                return at - span.start
+            offset = span.source.find_cached(sub, span.start + low, span.start + high)
+            if offset >= 0:
+                return offset - span.start
         return span.find(sub, low, high)
 
     def _bounds(self, start: Bound, end: Bound, size: int) -> tuple[int, int] | None:
@@ -199,7 +199,7 @@ class StrLike(LazyText):
         slice(start, end).indices(0)  # raises for bounds that are not numbers, also with an empty tuple
         if isinstance(affix, tuple):
             complaint = f"tuple for {name} must only contain str"
-            return any(self._has_one_affix(name, _argument(one, complaint), start, end) for one in affix)
+            return any(self._has_one_affix(name, _argument(item, complaint), start, end) for item in affix)
         return self._has_one_affix(
             name, _argument(affix, f"{name} first arg must be str or a tuple of str"), start, end
         )
@@ -208,8 +208,8 @@ class StrLike(LazyText):
         bounds = self._bounds(start, end, len(affix))
         if bounds is None:
             return False
-        at = bounds[0] if name == "startswith" else bounds[1] - len(affix)
-        return self.span.read(at, at + len(affix)) == affix
+        offset = bounds[0] if name == "startswith" else bounds[1] - len(affix)
+        return self.span.read(offset, offset + len(affix)) == affix
 
     # -- case and words --------------------------------------------------------------------------------------------
 
@@ -256,15 +256,15 @@ class StrLike(LazyText):
         return self._strip("rstrip", chars, False, True)
 
     def _strip(self, name: str, chars: object, left: bool, right: bool) -> str | Self:
-        given = None if chars is None else _argument(chars, f"{name} arg must be None or str")
+        value = None if chars is None else _argument(chars, f"{name} arg must be None or str")
         start, stop = 0, len(self)
         for text in self.span.texts() if left else ():
-            kept = text.lstrip(given)
+            kept = text.lstrip(value)
             start += len(text) - len(kept)
             if kept:
                 break
         for text in self.span.texts(start, stop, reverse=True) if right else ():
-            kept = text.rstrip(given)
+            kept = text.rstrip(value)
             stop -= len(text) - len(kept)
             if kept:
                 break
@@ -284,18 +284,18 @@ class StrLike(LazyText):
 
     def partition(self, sep: str, /) -> tuple[str | Self, str, str | Self]:
         """The text before the first occurrence, the separator, and the text after it; streams up to the occurrence."""
-        at = self._find(sep := _separator(sep), None, None)
-        if at < 0:
+        offset = self._find(sep := _separator(sep), None, None)
+        if offset < 0:
             return self._part(0, len(self)), "", ""
-        return self._part(0, at), sep, self._part(at + len(sep), len(self))
+        return self._part(0, offset), sep, self._part(offset + len(sep), len(self))
 
     def rpartition(self, sep: str, /) -> tuple[str | Self, str, str | Self]:
         """The text before the last occurrence, the separator, and the text after it; streams from the end down to the
         occurrence."""
-        at = self._find(sep := _separator(sep), None, None, reverse=True)
-        if at < 0:
+        offset = self._find(sep := _separator(sep), None, None, reverse=True)
+        if offset < 0:
             return "", "", self._part(0, len(self))
-        return self._part(0, at), sep, self._part(at + len(sep), len(self))
+        return self._part(0, offset), sep, self._part(offset + len(sep), len(self))
 
     @overload
     def split(self, sep: str | None = None) -> list[str] | LazyList: ...
@@ -308,20 +308,20 @@ class StrLike(LazyText):
         Items of `split("\n")` cost at most 2 GETs; items of other splits cost a read of the text before them, once.
         """
         "".split(None, maxsplit)  # raises the errors of `str` for a number that is none, or too large
-        given = None if sep is None else _separator(sep)
-        if not self.is_large or (given is None and operator.index(maxsplit) >= 0):
-            return self._whole("context.split(...)").split(given, maxsplit)
-        most, span, recipe = operator.index(maxsplit), self.span, (self._snapshot, "split", given)
-        if given is None:
+        value = None if sep is None else _separator(sep)
+        if not self.is_large or (value is None and operator.index(maxsplit) >= 0):
+            return self._whole("context.split(...)").split(value, maxsplit)
+        most, span, recipe = operator.index(maxsplit), self.span, (self._snapshot, "split", value)
+        if value is None:
             return LazyList(span, split_words, recipe)
         if most < 0:
-            is_lines = given == "\n" and span.source.knows_lines
-            return LineSplit(span, recipe) if is_lines else SeparatorSplit(span, given, recipe)
+            is_lines = value == "\n" and span.source.knows_lines
+            return LineSplit(span, recipe) if is_lines else SeparatorSplit(span, value, recipe)
         parts: list[str | Self] = []
         start = 0
-        for at in span.occurrences(given) if most else ():
-            parts.append(self._part(start, at))
-            start = at + len(given)
+        for occurrence in span.occurrences(value) if most else ():
+            parts.append(self._part(start, occurrence))
+            start = occurrence + len(value)
             if len(parts) == most:
                 break
         return [*parts, self._part(start, len(self))]
@@ -417,10 +417,10 @@ def _real_argument(value: Any) -> Any:
 
 
 def _separator(sep: object) -> str:
-    given = _argument(sep, "must be str")
-    if not given:
+    value = _argument(sep, "must be str")
+    if not value:
         raise ValueError("empty separator")
-    return given
+    return value
 
 
 def _check_found(at: int) -> int:

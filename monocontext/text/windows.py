@@ -162,16 +162,16 @@ def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
         position = 0  # in data: nothing before it may be used again
         while carry:
             seam = carry + data[: size - 1]
-            at = seam.find(units)
-            if at < 0:
+            offset = seam.find(units)
+            if offset < 0:
                 break
-            yield window.start - length(carry[at:])
-            end = at + size
+            yield window.start - length(carry[offset:])
+            end = offset + size
             position = max(end - len(carry), 0)
             carry = carry[end:]
-        while (at := window.find(units, position)) >= 0:
-            yield window.character(at)
-            position = at + size
+        while (offset := window.find(units, position)) >= 0:
+            yield window.character(offset)
+            position = offset + size
             carry = units[:0]
         rest, reach = data[position:], size - 1
         carry = (rest if len(rest) >= reach else carry + rest)[-reach:] if reach else carry
@@ -186,13 +186,13 @@ def occurrences_from_right(windows: Iterable[Window], needle: str) -> Iterator[i
         data, reach = window.data, len(units) - 1
         position = len(data)  # nothing from it on may be used again
         head = data[-reach:] if reach else data[:0]
-        if carry and (at := (head + carry).rfind(units)) >= 0:
-            position = len(data) - len(head) + at
+        if carry and (offset := (head + carry).rfind(units)) >= 0:
+            position = len(data) - len(head) + offset
             yield window.character(position)
             carry = units[:0]
-        while (at := data.rfind(units, 0, position)) >= 0:
-            yield window.character(at)
-            position = at
+        while (offset := data.rfind(units, 0, position)) >= 0:
+            yield window.character(offset)
+            position = offset
             carry = units[:0]
         carry = (data[: min(position, reach)] + carry)[:reach]
 
@@ -287,12 +287,12 @@ def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], l
 def overlap(data: Any, units: Any) -> int:
     """The length of the longest proper prefix of a needle at the end of the data: an occurrence may begin there."""
     tail = data[-(len(units) - 1) :] if len(units) > 1 else data[:0]
-    at = tail.find(units[:1])
+    offset = tail.find(units[:1])
     for _ in range(FEW):
-        if at < 0 or units.startswith(tail[at:]):
-            return len(tail) - at if at >= 0 else 0
-        at = tail.find(units[:1], at + 1)
-    tail = tail[at:] if at >= 0 else tail[:0]
+        if offset < 0 or units.startswith(tail[offset:]):
+            return len(tail) - offset if offset >= 0 else 0
+        offset = tail.find(units[:1], offset + 1)
+    tail = tail[offset:] if offset >= 0 else tail[:0]
     return _longest_prefix(tail, units) if tail else 0
 
 

@@ -52,9 +52,9 @@ def _convert(name: str, value: Any, annotation: Any) -> Any:
     if int in kinds and isinstance(value, float) and value.is_integer():
         return int(value)
     if bool in kinds and isinstance(value, str | int | float):
-        found = _BOOLEANS.get(value.lower() if isinstance(value, str) else value)
-        if found is not None:
-            return found
+        result = _BOOLEANS.get(value.lower() if isinstance(value, str) else value)
+        if result is not None:
+            return result
     takes = " or ".join(word for kind, word in _KINDS.items() if kind in kinds)
     raise ToolRefusal(f"{name} must be {takes}, not {json.dumps(value)}")
 

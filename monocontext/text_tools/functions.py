@@ -147,9 +147,9 @@ class TextTools:
         except ValueError as error:
             raise ToolRefusal(str(error)) from None
         end = time.monotonic() + SEARCH_SECONDS
-        records = (documents.table.document(each) for each in range(number + 1, documents.count))
+        records = (documents.table.document(index) for index in range(number + 1, documents.count))
         return documents_reply(
-            ((each, select(each.name)) for each in records),
+            ((record, select(record.name)) for record in records),
             nothing=f"[no document matches {glob!r}]" if glob else "[no documents]",
             is_late=lambda: time.monotonic() >= end,
         )
@@ -229,7 +229,9 @@ def _as_function(method: Callable[..., Reply[Any]], name: str) -> Callable[..., 
 
     tool.__name__ = tool.__qualname__ = name
     tool.__doc__ = inspect.getdoc(method)
-    tool.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()} | {"return": str}
+    tool.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()} | {
+        "return": str
+    }
     tool.__signature__ = signature  # type: ignore[attr-defined]
     return tool
 

@@ -62,10 +62,10 @@ def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[L
     continues after the last name."""
     lines: list[str] = []
     names: list[str] = []
-    left = MAX_REPLY_BYTES - _NOTE_BYTES
+    remaining = MAX_REPLY_BYTES - _NOTE_BYTES
     for row in rows:
-        left -= len(row.encode()) + 1
-        if lines and (left < 0 or len(lines) == most):
+        remaining -= len(row.encode()) + 1
+        if lines and (remaining < 0 or len(lines) == most):
             note = f"[cut after {len(lines)}; next range: after={names[-1]}]"
             return Reply("\n".join([*lines, note]), Listed(names, names[-1]))
         lines.append(row.encode()[: MAX_REPLY_BYTES - _NOTE_BYTES].decode(errors="ignore"))
@@ -80,14 +80,14 @@ def documents_reply(
     continues after the last document taken from `found`."""
     lines: list[str] = []
     rows: list[DocumentRow] = []
-    left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
+    remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     before: str | None = None
     for document, is_listed in found:
         if is_listed:
             row = DocumentRow(document.name, document.start, document.stop)
             line = f"{row.name}  characters {row.start} to {row.stop}"
-            left -= len(line.encode()) + 1
-            if rows and (left < 0 or len(rows) == most):
+            remaining -= len(line.encode()) + 1
+            if rows and (remaining < 0 or len(rows) == most):
                 break
             lines.append(line)
             rows.append(row)
@@ -108,20 +108,20 @@ def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> Reply[Mat
 def passages_reply(found: Passages) -> Reply[Matches]:
     """The reply with passages, each below a line with its place. Passages that do not fit are left out, and counted."""
     rows = [
-        f"[{'line ' if one.document is None else ''}{one.place}, characters {one.start} to {one.stop}]\n"
-        f"{one.text.rstrip()}"
-        for one in found
+        f"[{'line ' if item.document is None else ''}{item.place}, characters {item.start} to {item.stop}]\n"
+        f"{item.text.rstrip()}"
+        for item in found
     ]
-    hits = [Match(one.document, one.document_line or one.line, one.start, one.text) for one in found]
+    hits = [Match(item.document, item.document_line or item.line, item.start, item.text) for item in found]
     return _fit_passages(rows, hits, found.note or f"passages: {len(found)}; none scores more")
 
 
 def _fit_passages(rows: list[str], hits: list[Match], note: str) -> Reply[Matches]:
     """The reply with as many rows as fit, at least one, and the note."""
-    left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
+    remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     for number, row in enumerate(rows):
-        left -= len(row.encode()) + 1
-        if number and left < 0:
+        remaining -= len(row.encode()) + 1
+        if number and remaining < 0:
             cut = f"cut after {number} of {len(rows)} passages: ask for fewer"
             text = "\n".join([*rows[:number], f"[{cut}]", f"[{note}]"])
             return Reply(text, Matches(hits[:number], None, f"{cut}; {note}"))
@@ -149,32 +149,32 @@ def search_replies(
     has_documents = text._own_documents is not None
     rows: list[str] = []
     hits: list[Match] = []
-    left = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
-    size, at, window, end = len(text), start, _WINDOW, clock() + seconds
-    while at < stop:
+    remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
+    size, offset, window, end = len(text), start, _WINDOW, clock() + seconds
+    while offset < stop:
         began = clock()
-        part_stop = min(stop, at + window)
-        for hit in text.grep(pattern, ignore_case=ignore_case, fixed=fixed, start=at, stop=part_stop):
+        part_stop = min(stop, offset + window)
+        for hit in text.grep(pattern, ignore_case=ignore_case, fixed=fixed, start=offset, stop=part_stop):
             document, line = hit.document, hit.document_line
             if has_documents and document is None:
                 if clock() >= end:
                     yield _search_reply(rows, hits, Range(hit.offset + 1, stop), size)
                     return
                 continue
-            found = Match(document, line or hit.line_number, hit.offset, _excerpt(hit, matcher))
-            where = f"{hit.offset}:{found.line}" if document is None else f"{document}:{found.line}:{hit.offset}"
-            row = f"{where}:{found.text}"
-            left -= len(row.encode()) + 1
-            if rows and (left < 0 or len(rows) == max_hits):
-                yield _search_reply(rows, hits, Range(at, stop), size)
+            result = Match(document, line or hit.line_number, hit.offset, _excerpt(hit, matcher))
+            where = f"{hit.offset}:{result.line}" if document is None else f"{document}:{result.line}:{hit.offset}"
+            row = f"{where}:{result.text}"
+            remaining -= len(row.encode()) + 1
+            if rows and (remaining < 0 or len(rows) == max_hits):
+                yield _search_reply(rows, hits, Range(offset, stop), size)
                 return
             rows.append(row)
-            hits.append(found)
-            at = hit.offset + 1
-        at = part_stop
+            hits.append(result)
+            offset = hit.offset + 1
+        offset = part_stop
         now = clock()
-        if at < stop:
-            yield _search_reply(rows, hits, Range(at, stop), size)
+        if offset < stop:
+            yield _search_reply(rows, hits, Range(offset, stop), size)
             if now >= end:
                 return
         window = window * 4 if now - began < seconds / 20 else max(_WINDOW, window // 2)
@@ -199,7 +199,7 @@ def _excerpt(hit: Hit, pattern: re.Pattern[str]) -> str:
     """The line of a hit; of a long line, the part around its first match."""
     if len(hit.line) <= _LINE_CHARACTERS:
         return hit.line
-    found = pattern.search(hit.line)
-    first = max(0, (found.start() if found else 0) - _LINE_CHARACTERS // 3)
+    match = pattern.search(hit.line)
+    first = max(0, (match.start() if match else 0) - _LINE_CHARACTERS // 3)
     part = hit.line[first : first + _LINE_CHARACTERS]
     return ("..." if first else "") + part + ("..." if first + len(part) < len(hit.line) else "")

@@ -94,8 +94,8 @@ def _relay_frames(
         raise ToolRefusal(f"the search process died with exit status {process.wait()}")
     why = f"the search was stopped after {END_SECONDS:g} s: the pattern may backtrack for ever, as (a+)+ does"
     if last_reply:
-        found = _decode(last_reply)
-        return Reply(f"{found}\n[{why}]", replace(found.data, note=f"{found.data.note}; {why}"))
+        result = _decode(last_reply)
+        return Reply(f"{result}\n[{why}]", replace(result.data, note=f"{result.data.note}; {why}"))
     raise ToolRefusal(f"{why}; write a simpler pattern, or search a smaller range with start and stop")
 
 

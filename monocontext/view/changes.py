@@ -17,7 +17,7 @@ MOST_PAGES = 32
 """The most pages to read of each version. A page lists 4,096 documents."""
 MOST_CHARACTERS = 1 << 20
 """The most characters of text to compare, over all documents."""
-MOST_NAMES = 200
+_MOST_NAMES = 200
 """The most names in each list of an answer."""
 _MOST_FRAMES = 64
 """The most frames of a document that are compared."""
@@ -35,7 +35,7 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     """
     refs = old.documents.table.refs, new.documents.table.refs
     shared = {ref.id for ref in refs[0]} & {ref.id for ref in refs[1]}
-    pages = [[i for i, ref in enumerate(each) if ref.id not in shared] for each in refs]
+    pages = [[i for i, ref in enumerate(item) if ref.id not in shared] for item in refs]
     most = max(map(len, pages))
     if most > MOST_PAGES:
         return {"too_many": most}
@@ -97,5 +97,5 @@ def _places(text: Monocontext, document: Document) -> list[tuple[object, ...]] |
 
 
 def _listed(documents: list[Document]) -> dict[str, Any]:
-    names = [document.name[:_NAME_CHARACTERS] for document in documents[:MOST_NAMES]]
+    names = [document.name[:_NAME_CHARACTERS] for document in documents[:_MOST_NAMES]]
     return {"count": len(documents), "names": names}

@@ -40,9 +40,9 @@ LISTED = 100
 """The most documents or actions in one answer."""
 MOST_VERSIONS = 300
 """The most versions in the history."""
-SEARCH_SECONDS = 10.0
+_SEARCH_SECONDS = 10.0
 MOST_HITS = 100
-MOST_PASSAGES = 20
+_MOST_PASSAGES = 20
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -72,7 +72,7 @@ class ContextFeed:
             "piece_bytes": root.frame_bytes,
             "filter_bytes": filters,
             "documents": text.documents.count,
-            "sources": [place[:_NAME_CHARACTERS] for place in root.sources[:10]],
+            "sources": [source[:_NAME_CHARACTERS] for source in root.sources[:10]],
         }
 
     # -- documents -----------------------------------------------------------------------------------------------------
@@ -80,12 +80,12 @@ class ContextFeed:
     def documents(self, asked: Parameters) -> dict[str, Any]:
         """Documents from number `first` on whose names match `glob`, or contain it (1 GET for each 4,096 examined).
 
-        Stops after `LISTED` documents or `SEARCH_SECONDS`; then `next` is the `first` of the next request.
+        Stops after `LISTED` documents or `_SEARCH_SECONDS`; then `next` is the `first` of the next request.
         """
         documents, glob = self._text.documents, asked.text("glob")
         globs = Globs([glob]) if set(glob) & set("*?[{!") else None
         rows: list[dict[str, Any]] = []
-        number, end = asked.number_or_none("first") or 0, time.monotonic() + SEARCH_SECONDS
+        number, end = asked.number_or_none("first") or 0, time.monotonic() + _SEARCH_SECONDS
         while number < documents.count and len(rows) < LISTED and time.monotonic() < end:
             document = documents.table.document(number)
             if globs.select(document.name) if globs else glob in document.name:
@@ -101,12 +101,12 @@ class ContextFeed:
 
     def _metadata(self, document: Document) -> str:
         """The metadata of a document in one line, with the time of its file as a date."""
-        given = dict(self._text.documents.metadata_of(document.number))
-        file = given.get("file")
+        argument = dict(self._text.documents.metadata_of(document.number))
+        file = argument.get("file")
         if isinstance(file, dict) and isinstance(file.get("modified_ns"), int):
             modified = datetime.fromtimestamp(file["modified_ns"] / 1e9, UTC)
-            given["file"] = f"modified {modified:%Y-%m-%d %H:%M} UTC"
-        parts = (f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in given.items())
+            argument["file"] = f"modified {modified:%Y-%m-%d %H:%M} UTC"
+        parts = (f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in argument.items())
         return ", ".join(parts)[:_METADATA_CHARACTERS]
 
     # -- the text ------------------------------------------------------------------------------------------------------
@@ -131,23 +131,23 @@ class ContextFeed:
 
     def _place(self, asked: Parameters) -> tuple[int, int, str]:
         """The first character of a piece, the requested character in it, and a description of the request."""
-        document, name, line, at = self._target(asked)
+        document, name, line, offset = self._target(asked)
         if document is not None and line is None:
             return document.start, document.start, name
         text, span = self._text, self._text.span
-        if at is None:
+        if offset is None:
             if line == 0:
                 raise InvalidRequest("lines are counted from 1")
             number = (line or 1) - 1 + (0 if document is None else document.first_line)
-            at = span.line_start(number) if number < len(text.lines) else len(text)
-            if at >= max(len(text) if document is None else document.stop, 1):
+            offset = span.line_start(number) if number < len(text.lines) else len(text)
+            if offset >= max(len(text) if document is None else document.stop, 1):
                 raise InvalidRequest(f"{name or 'the text'} has no line {line or 1:,}")
-        elif at >= max(len(text), 1):
-            raise InvalidRequest(f"the text ends before character {at:,}: it has {len(text):,}")
-        number = span.source.line_of(at)
+        elif offset >= max(len(text), 1):
+            raise InvalidRequest(f"the text ends before character {offset:,}: it has {len(text):,}")
+        number = span.source.line_of(offset)
         first = span.line_start(max(0, number - _LEAD_LINES))
-        start = first if at - first <= _LEAD_CHARACTERS else max(span.line_start(number), at - _LEAD_CHARACTERS)
-        return start, at, f"{name}:{line}" if name else f"line {line:,}" if line else f"character {at:,}"
+        start = first if offset - first <= _LEAD_CHARACTERS else max(span.line_start(number), offset - _LEAD_CHARACTERS)
+        return start, offset, f"{name}:{line}" if name else f"line {line:,}" if line else f"character {offset:,}"
 
     def _target(self, asked: Parameters) -> tuple[Document | None, str, int | None, int | None]:
         """The requested document, its name, the line and the character, as far as the request has them."""
@@ -164,8 +164,8 @@ class ContextFeed:
                 document = documents.record(name)
             except UnknownDocument as error:
                 raise InvalidRequest(fit_error(str(error))) from None
-        shown = "" if document is None else document.name[:_NAME_CHARACTERS]
-        return document, shown, asked.number_or_none("line"), asked.number_or_none("at")
+        display = "" if document is None else document.name[:_NAME_CHARACTERS]
+        return document, display, asked.number_or_none("line"), asked.number_or_none("at")
 
     def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:
         """Whole lines from `start` on or, if `before` is not None, the last ones between `start` and `before`.
@@ -194,14 +194,14 @@ class ContextFeed:
             return
         table, described = self._text.documents.table, -1
         [number] = table.first_ending_after([start])
-        at = start
+        offset = start
         for line_number, line in enumerate(lines, self._text.span.source.line_of(start) + 1):
-            while number < table.count and table.document(number).stop <= at:
+            while number < table.count and table.document(number).stop <= offset:
                 number += 1
             document = table.document(number) if number < table.count else None
-            if document is not None and document.start > at:  # the line is before it
+            if document is not None and document.start > offset:  # the line is before it
                 document = None
-            row: dict[str, Any] = {"at": at, "line": line_number, "text": line.removesuffix("\n")}
+            row: dict[str, Any] = {"at": offset, "line": line_number, "text": line.removesuffix("\n")}
             if table.count:
                 row["line"] = None if document is None else line_number - document.first_line
             if document is not None and number != described:
@@ -213,14 +213,14 @@ class ContextFeed:
                     "metadata": self._metadata(document),
                 }
             yield row
-            at += len(line)
+            offset += len(line)
 
     # -- searches ------------------------------------------------------------------------------------------------------
 
     def grep(self, asked: Parameters) -> dict[str, Any]:
         """Lines that match `pattern`, from character `start` on (GETs: those of `Monocontext.grep`).
 
-        Stops after `MOST_HITS` lines, 20,000 bytes or `SEARCH_SECONDS`; then `next` is the `start` of the next request.
+        Stops after `MOST_HITS` lines, 20,000 bytes or `_SEARCH_SECONDS`; `next` is then the next `start`.
         A regular expression runs in a separate process, which is killed if it backtracks for ever.
         """
         pattern, fixed = asked.text("pattern"), bool(asked.text("fixed"))
@@ -231,38 +231,38 @@ class ContextFeed:
                 check_query(pattern, MOST_HITS)
                 if start >= size:
                     return {"hits": [], "next": None, "characters": size}
-                found = search_process.search(
+                result = search_process.search(
                     self._text, pattern=pattern, ignore_case=bool(asked.text("ignore_case")), fixed=fixed,
-                    max_hits=MOST_HITS, start=start, stop=size, seconds=SEARCH_SECONDS,
+                    max_hits=MOST_HITS, start=start, stop=size, seconds=_SEARCH_SECONDS,
                 ).data  # fmt: skip
             except ToolRefusal as error:
                 raise InvalidRequest(fit_error(str(error))) from None
             except NOT_A_PATTERN as error:
                 raise InvalidRequest(f"not a regular expression: {fit_error(str(error))}") from None
-        hits = [{"document": hit.document, "line": hit.line, "at": hit.offset, "text": hit.text} for hit in found.hits]
-        return {"hits": hits, "next": found.next.start if found.next else None, "characters": size}
+        hits = [{"document": hit.document, "line": hit.line, "at": hit.offset, "text": hit.text} for hit in result.hits]
+        return {"hits": hits, "next": result.next.start if result.next else None, "characters": size}
 
     def search(self, asked: Parameters) -> dict[str, Any]:
-        """The passages that match `words` best, at most `MOST_PASSAGES` (GETs: those of `Monocontext.search`).
+        """The passages that match `words` best, at most `_MOST_PASSAGES` (GETs: those of `Monocontext.search`).
 
-        Stops after `SEARCH_SECONDS` or `bytes` of text; then `next` is the `bytes` of a longer search.
+        Stops after `_SEARCH_SECONDS` or `bytes` of text; then `next` is the `bytes` of a longer search.
         """
         words, most = asked.text("words"), asked.number_or_none("bytes") or ranked.MOST_BYTES
         with self._session.recording("searched", f"passages about {words[:_NAME_CHARACTERS]}"):
             try:
-                check_query(words, MOST_PASSAGES)
-                found = ranked.search(
-                    self._text.span, words, MOST_PASSAGES, most, SEARCH_SECONDS,
+                check_query(words, _MOST_PASSAGES)
+                match = ranked.search(
+                    self._text.span, words, _MOST_PASSAGES, most, _SEARCH_SECONDS,
                     documents=self._text._own_documents, between=False,
                 )  # fmt: skip
             except (ToolRefusal, ValueError) as error:
                 raise InvalidRequest(fit_error(str(error))) from None
         hits = [
-            {"document": one.document, "line": one.document_line or one.line, "at": one.start, "stop": one.stop,
-             "score": round(one.score, 1), "text": one.text[:_METADATA_CHARACTERS]}
-            for one in found
+            {"document": item.document, "line": item.document_line or item.line, "at": item.start, "stop": item.stop,
+             "score": round(item.score, 1), "text": item.text[:_METADATA_CHARACTERS]}
+            for item in match
         ]  # fmt: skip
-        return {"hits": hits, "next": 4 * most if found.note else None, "note": found.note}
+        return {"hits": hits, "next": 4 * most if match.note else None, "note": match.note}
 
     # -- versions ------------------------------------------------------------------------------------------------------
 

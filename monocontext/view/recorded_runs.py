@@ -41,7 +41,7 @@ def recorded_turns(paths: Iterable[Path], text: Monocontext) -> list[RecordedTur
     left.
     """
     turns, runs = list[RecordedTurn](), 0
-    for path in [file for given in paths for file in _files(given)]:
+    for path in [file for value in paths for file in _files(value)]:
         try:
             with path.open(encoding="utf-8", errors="replace") as lines:
                 metadata = _parse(next(lines, ""))
@@ -89,8 +89,8 @@ def _parse(line: str) -> Mapping[str, Any]:
 
 
 def _ranges(pairs: Iterable[object], characters: int) -> list[Range]:
-    found = [(_count(pair[0]), _count(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
-    inside = [(start, min(stop, characters)) for start, stop in found if start < min(stop, characters)]
+    results = [(_count(pair[0]), _count(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    inside = [(start, min(stop, characters)) for start, stop in results if start < min(stop, characters)]
     return merge(inside, MOST_RANGES)
 
 

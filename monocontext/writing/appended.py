@@ -64,7 +64,7 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
         if new.filters:  # workers could not cover the ends of their shares
             missing = [(max(first, base.frames), stop) for first, stop in gaps(root.filters, root.frames)]
             with text.after(root) as whole:
-                root = covered(whole, [each for each in missing if each[0] < each[1]])
+                root = covered(whole, [item for item in missing if item[0] < item[1]])
     elif new.columns:
         frames = [(base.frames, new.columns.frames)]
         root = replace(root, filters=add_columns(root.filters, new.columns, frames, get, put))
@@ -113,11 +113,11 @@ def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
     pieces: list[list[Frame]] = []
     size = 0
     for name, piece in groupby(reversed(frames), key=lambda frame: frame.object):
-        found = list(piece)[::-1]
-        size += sum(frame.bytes for frame in found)
+        result = list(piece)[::-1]
+        size += sum(frame.bytes for frame in result)
         if size >= most_bytes or "://" in name:
             break
-        pieces.insert(0, found)
+        pieces.insert(0, result)
     return pieces
 
 

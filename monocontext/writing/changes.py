@@ -90,7 +90,7 @@ def places_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], chara
 
     `wanted`: changes by document number; `characters`: the length of the text.
     """
-    found: list[ChangedPlace] = []
+    results: list[ChangedPlace] = []
     previous_stop = 0
     waiting: ChangedPlace | None = None
     for page in pages:
@@ -101,31 +101,31 @@ def places_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], chara
                 waiting = None
             if (change := wanted.get(page.first + i)) is not None and not change.keeps_text:
                 waiting = ChangedPlace(page.first + i, page.raw_name(i), change, previous_stop, start, stop, False)
-                found.append(waiting)
+                results.append(waiting)
             previous_stop = stop
     if waiting:
         waiting.has_text_after = characters > waiting.stop
-    return found
+    return results
 
 
 def grouped(text: StoredText, places: Iterable[ChangedPlace]) -> list[Group]:
     """Group changes; those in the same or neighbouring frames share a group."""
     groups: list[Group] = []
     frames = text.root.frames
-    for place in places:
-        is_inside = place.first_affected < text.root.characters
-        first = text.reader.locate(place.first_affected).number if is_inside else max(frames - 1, 0)
-        is_empty = place.stop_affected == place.first_affected
-        last = first if is_empty else text.reader.locate(place.stop_affected - 1).number
+    for location in places:
+        is_inside = location.first_affected < text.root.characters
+        first = text.reader.locate(location.first_affected).number if is_inside else max(frames - 1, 0)
+        is_empty = location.stop_affected == location.first_affected
+        last = first if is_empty else text.reader.locate(location.stop_affected - 1).number
         stop = min(last + 1, frames)  # a text of empty documents has no frames
         previous = groups[-1] if groups else None
         if previous and (
             first < previous.stop or (first == previous.stop and _bytes_of(text, previous) < _FULL_GROUP_BYTES)
         ):
             previous.stop = max(previous.stop, stop)
-            previous.places.append(place)
+            previous.places.append(location)
         else:
-            groups.append(Group(first, stop, [place]))
+            groups.append(Group(first, stop, [location]))
     return groups
 
 
@@ -164,10 +164,10 @@ def _rewritten(text: StoredText, group: Group) -> list[tuple[bytes, FrameRecord]
 
     done = begin
     parts: list[str] = []
-    for place in group.places:
-        _find_header_and_newline(read, place)
-        parts += [read(done, place.start - place.header_characters), place.new_text]
-        done = place.stop + place.drops_newline
+    for location in group.places:
+        _find_header_and_newline(read, location)
+        parts += [read(done, location.start - location.header_characters), location.new_text]
+        done = location.stop + location.drops_newline
     parts.append(read(done, end))
     data = "".join(parts).encode()
     return [encode(frame, text.root.codec) for frame in _cut(data, text.root.frame_bytes)]

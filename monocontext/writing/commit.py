@@ -70,9 +70,9 @@ class Staged:
         if name in self._made and not again:
             raise self._removed()
         before = set(self.keys)
-        made = make()
-        self._made[name] = made, self.keys - before
-        return made
+        created = make()
+        self._made[name] = created, self.keys - before
+        return created
 
     def pass_fence(self, base: Manifest | None) -> None:
         """Note the newest root: objects that were put before a new fence in it may be gone."""

@@ -64,9 +64,9 @@ def encode_utf8(text: str) -> Utf8:
     try:
         return text.encode(), len(text)
     except UnicodeEncodeError as error:  # encodings such as `unicode_escape` can give half a character
-        found = ord(text[error.start])
+        result = ord(text[error.start])
         raise InvalidText(
-            f"text: the encoding gave a lone surrogate U+{found:04X}, which UTF-8 cannot represent"
+            f"text: the encoding gave a lone surrogate U+{result:04X}, which UTF-8 cannot represent"
         ) from None
 
 
@@ -96,13 +96,13 @@ class Decoder:
         try:
             text = self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
-            at = self._read_bytes - len(pending) + error.start
-            found = error.object[error.start : error.start + 1].hex()
+            offset = self._read_bytes - len(pending) + error.start
+            result = error.object[error.start : error.start + 1].hex()
             raise NotText(
                 self._name,
-                f"not {self._reading.encoding} at byte {at}",
+                f"not {self._reading.encoding} at byte {offset}",
                 "give its encoding, or replace what is not text (errors='replace')",
-                f" (0x{found}): {error.reason}",
+                f" (0x{result}): {error.reason}",
             ) from None
         except UnicodeError as error:  # an error of the whole stream, such as UTF-16 without its byte order mark
             reason = " ".join(str(error).split())

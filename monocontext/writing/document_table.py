@@ -172,7 +172,7 @@ def change_documents(
 
     Returns the documents of the changed text, or None if it has none.
     """
-    places = {place.number: place for place in changed}
+    places = {location.number: location for location in changed}
     numbers = sorted(wanted)
     growth = _Growth()
     refs: list[DocumentPageRef] = []
@@ -245,19 +245,19 @@ def _changed_rows(
     rows: list[DocumentRow] = []
     for i, row in enumerate(page.rows()):
         number = page.first + i
-        place = places.get(number)
-        if place is not None and place.change.text is None:
-            growth.characters -= place.header_characters + row.characters + place.drops_newline
-            growth.newlines -= int(place.header_characters > 0) + row.newlines + place.drops_newline
+        location = places.get(number)
+        if location is not None and location.change.text is None:
+            growth.characters -= location.header_characters + row.characters + location.drops_newline
+            growth.newlines -= int(location.header_characters > 0) + row.newlines + location.drops_newline
             continue
         start, line = page.starts[i] + growth.characters, page[i].first_line + growth.newlines
         if number in wanted:
             row = _changed_row(row, wanted[number])
         rows.append(row._replace(gap=start - end, gap_newlines=line - end_newlines))
         end, end_newlines = start + row.characters, line + row.newlines
-        if place is not None:
-            growth.characters += len(place.new_text) - (place.stop - place.start) - place.drops_newline
-            growth.newlines += place.new_text.count("\n") - page.newlines[i] - place.drops_newline
+        if location is not None:
+            growth.characters += len(location.new_text) - (location.stop - location.start) - location.drops_newline
+            growth.newlines += location.new_text.count("\n") - page.newlines[i] - location.drops_newline
     return rows
 
 

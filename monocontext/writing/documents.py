@@ -148,19 +148,19 @@ class DocumentRows:
 
     def end(self) -> None:
         """The document begun last ends here."""
-        begun, self._begun = self._begun, None
-        assert begun is not None
+        started, self._begun = self._begun, None
+        assert started is not None
         last_character, last_line = self._end
         line = self._count()
         self._add(
             DocumentRow(
-                gap=begun.character - last_character,
-                gap_newlines=begun.line - last_line,
-                characters=self._characters - begun.character,
-                text_bytes=self._bytes - begun.byte,
-                newlines=line - begun.line,
-                name=begun.name,
-                metadata=begun.metadata,
+                gap=started.character - last_character,
+                gap_newlines=started.line - last_line,
+                characters=self._characters - started.character,
+                text_bytes=self._bytes - started.byte,
+                newlines=line - started.line,
+                name=started.name,
+                metadata=started.metadata,
             )
         )
         self._end = self._characters, line
@@ -171,13 +171,13 @@ class DocumentRows:
         Each item is (name, metadata, characters, bytes, newlines, newline_after); `newline_after` is 1 if a newline
         that belongs to no document follows, else 0.
         """
-        at, at_byte, line = self._characters, self._bytes, self._count()
+        offset, at_byte, line = self._characters, self._bytes, self._count()
         last_character, last_line = self._end
         for name, metadata, characters, size_bytes, newlines, newline_after in found:
-            gap, gap_newlines = at - last_character, line - last_line
+            gap, gap_newlines = offset - last_character, line - last_line
             self._add(DocumentRow(gap, gap_newlines, characters, size_bytes, newlines, name, metadata))
-            last_character, last_line = at + characters, line + newlines
-            at, line = last_character + newline_after, last_line + newline_after
+            last_character, last_line = offset + characters, line + newlines
+            offset, line = last_character + newline_after, last_line + newline_after
             at_byte += size_bytes + newline_after
         self._end = last_character, last_line
         self._counted = at_byte, line

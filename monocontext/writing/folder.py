@@ -56,12 +56,12 @@ class Folder:
         while waiting:
             base, above = waiting.pop()
             with os.scandir(os.path.join(self.path, base)) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
-            if base and self._is_context(base, found):
+                result = sorted(entries, key=lambda entry: entry.name)
+            if base and self._is_context(base, result):
                 self.left_out[base.rstrip("/")] = _CONTEXT
                 continue
             folders: list[tuple[str, tuple[str, ...]]] = []
-            for entry in found:
+            for entry in result:
                 name = base + entry.name
                 if entry.is_symlink() and (reason := self._why_left_out(name, above)):
                     self.left_out[name] = reason
@@ -118,14 +118,14 @@ class Folder:
         if os.open not in os.supports_dir_fd:
             return os.open(real, _FILE_FLAGS)
         *folders, last = os.path.relpath(real, self.path).split(os.sep)
-        at = os.open(self.path, _FOLDER_FLAGS)
+        offset = os.open(self.path, _FOLDER_FLAGS)
         try:
             for folder in folders:
-                parent, at = at, os.open(folder, _FOLDER_FLAGS, dir_fd=at)
+                parent, offset = offset, os.open(folder, _FOLDER_FLAGS, dir_fd=offset)
                 os.close(parent)
-            return os.open(last, _FILE_FLAGS | NO_FOLLOW, dir_fd=at)
+            return os.open(last, _FILE_FLAGS | NO_FOLLOW, dir_fd=offset)
         finally:
-            os.close(at)
+            os.close(offset)
 
 
 def describe_left_out(left_out: dict[str, str]) -> str:

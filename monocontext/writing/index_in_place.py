@@ -62,21 +62,21 @@ def index(
     options = store_options or {}
     with open_store_at(url, own_options(url, options)) as store:
         stores: dict[str, Store] = {}
-        found = [
-            each
+        results = [
+            item
             for name in names
-            for each in _objects(name, options, note, stores)
-            if not each.url.startswith(store.url.rstrip("/") + "/")  # the context itself may be below a source
+            for item in _objects(name, options, note, stores)
+            if not item.url.startswith(store.url.rstrip("/") + "/")  # the context itself may be below a source
         ]
         names_of = tuple(dict.fromkeys(_absolute_url(name) for name in names))
 
         def write(_: Store) -> Written:
             if executor is not None:
-                place = portable_place(url)
-                written = index_shares(place, options, found, layout, executor, note, progress)
+                location = portable_place(url)
+                written = index_shares(location, options, results, layout, executor, note, progress)
             else:
                 written = index_objects(
-                    found, stores.__getitem__, frame_bytes, layout.columns(), note, _reporter(progress)
+                    results, stores.__getitem__, frame_bytes, layout.columns(), note, _reporter(progress)
                 )
             written.layout, written.sources = layout, names_of
             return written

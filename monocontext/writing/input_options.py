@@ -59,8 +59,8 @@ class InputOptions:
         except (LookupError, UnicodeError):
             raise ValueError(f"unknown encoding {self.encoding!r}") from None
         for name in ("include", "exclude"):
-            if isinstance(given := getattr(self, name), str):  # each character would be a glob, `*` among them
-                raise TypeError(f"{name} must be a list of globs, not a str: write {name}=[{given!r}]")
+            if isinstance(value := getattr(self, name), str):  # each character would be a glob, `*` among them
+                raise TypeError(f"{name} must be a list of globs, not a str: write {name}=[{value!r}]")
         self.selects("")  # so that a wrong glob is an error here
 
     def selects(self, relative: str) -> bool:

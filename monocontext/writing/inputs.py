@@ -72,7 +72,7 @@ def _read_sources(
     stream: Decoder | None = None
     characters = 0
     if isinstance(sources, list | tuple):
-        prefixes = prefixes_of([each for each in sources if isinstance(each, os.PathLike)], reading)
+        prefixes = prefixes_of([item for item in sources if isinstance(item, os.PathLike)], reading)
     else:
         prefixes = {}
     for number, source in enumerate(sources):
@@ -105,9 +105,9 @@ def _check_surrogates(text: str, before: int, reading: InputOptions, what: str =
     except UnicodeEncodeError as error:
         if reading.errors == "replace":
             return _SURROGATES.sub("\ufffd", text)
-        at, found = before + error.start, ord(text[error.start])
+        offset, result = before + error.start, ord(text[error.start])
     raise InvalidText(
-        f"{what}: a lone surrogate U+{found:04X} at character {at}; errors='replace' stores U+FFFD in its place"
+        f"{what}: a lone surrogate U+{result:04X} at character {offset}; errors='replace' stores U+FFFD in its place"
     )
 
 

@@ -57,12 +57,12 @@ class ObjectRange:
         first = max(self.start - 1, 0)
         stop = min(self.stop - 1 + BORDER_BYTES, self.info.size_bytes)
         room = 0 if self.is_last else BORDER_BYTES  # the bytes around the end are in one read
-        found = []
+        results = []
         while first < stop:
             size = stop - first if stop - first <= READ_BYTES + room else READ_BYTES
-            found.append((self, first, size))
+            results.append((self, first, size))
             first += size
-        return found
+        return results
 
 
 class ObjectText:
@@ -125,7 +125,7 @@ def read_objects(
         return store_of(source.place).get_range(source.info.key, first, size, etag=source.info.etag).data
 
     with ThreadPoolExecutor(READS_AHEAD) as pool:
-        reads = (one for source in ranges for one in source.reads())
+        reads = (item for source in ranges for item in source.reads())
         with closing(in_order(pool, read, reads, READS_AHEAD)) as data:
             for source in ranges:
                 yield ObjectText(source, islice(data, len(source.reads())), note)
@@ -159,10 +159,10 @@ def index_objects(
 
 def border_in(data: bytes) -> int:
     """Where text may be cut: the first byte from 1 on that begins a character and is not the LF of a CR LF."""
-    at = 1
-    while at < len(data) - 1 and (data[at] & 0xC0 == 0x80 or data[at - 1 : at + 1] == b"\r\n"):
-        at += 1
-    return at
+    offset = 1
+    while offset < len(data) - 1 and (data[offset] & 0xC0 == 0x80 or data[offset - 1 : offset + 1] == b"\r\n"):
+        offset += 1
+    return offset
 
 
 def _refuse(source: ObjectRange, head: bytes) -> None:

@@ -90,13 +90,13 @@ def follows(frame: Frame, name: str, end: int) -> bool:
 
 def single_runs(runs: Iterable[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
     """Split runs, whose frames have these records, into one run for each frame."""
-    found: list[FrameRun] = []
+    results: list[FrameRun] = []
     for run in runs:
         offset = run.offset
-        for record in rows[len(found) : len(found) + run.frames]:
-            found.append(replace(run, offset=offset, frames=1))
+        for record in rows[len(results) : len(results) + run.frames]:
+            results.append(replace(run, offset=offset, frames=1))
             offset += record.stored_bytes
-    return found
+    return results
 
 
 def record_of(frame: Frame) -> FrameRecord:

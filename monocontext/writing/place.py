@@ -35,8 +35,8 @@ def portable_place(url: Place) -> str | Store:
     """The place as a worker can open it that has another working directory: a relative path becomes absolute."""
     if not isinstance(url, str | os.PathLike):
         return url
-    place = os.fspath(url)
-    return place if "://" in place else os.path.abspath(os.path.expanduser(place))
+    location = os.fspath(url)
+    return location if "://" in location else os.path.abspath(os.path.expanduser(location))
 
 
 def own_options(url: Place, options: StoreOptions | None) -> StoreOptions:

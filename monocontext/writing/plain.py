@@ -81,24 +81,24 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None,
             _refuse_root(str(url), path.read_bytes())
         return _open_path(path, note)
     try:
-        place, key = split_object(url)
+        location, key = split_object(url)
         address = parse(url)
         if address.scheme in ("file", "memory"):
             return None
-        with closing(open_store(place, **(options or {}))) as store:
-            found = store.head(key)
-            root = store.get(key).data if _is_root_name(key) and found.size_bytes <= SMALL_BYTES else b""
+        with closing(open_store(location, **(options or {}))) as store:
+            result = store.head(key)
+            root = store.get(key).data if _is_root_name(key) and result.size_bytes <= SMALL_BYTES else b""
     except (NotFound, InvalidUrl):
         return None
     _refuse_root(str(url), root)
-    if found.size_bytes > MOST_OBJECT_BYTES:
+    if result.size_bytes > MOST_OBJECT_BYTES:
         raise MonocontextError(
-            f"{url} is a plain object of {found.size_bytes / 1e9:.1f} GB, too large to open directly: "
+            f"{url} is a plain object of {result.size_bytes / 1e9:.1f} GB, too large to open directly: "
             f"`monocontext index {url} PLACE` indexes it without a copy"
         )
     name = f"{(options or {}).get('endpoint') or ''} {url}"
     return _stored(
-        name, repr((found.etag, found.size_bytes)), found.size_bytes, note, partial(_index, str(url), options, note)
+        name, repr((result.etag, result.size_bytes)), result.size_bytes, note, partial(_index, str(url), options, note)
     )
 
 
@@ -129,8 +129,8 @@ def _refuse_root(url: str, data: bytes) -> None:
         Manifest.from_bytes(data, url)
     except MonocontextError:  # a file of another program
         return
-    place = re.sub(rf"/({ROOT_KEY}|generations/\d+\.json)$", "", url)
-    raise NotFound(f"{url} is a part of a stored text, whose URL is {place}")
+    location = re.sub(rf"/({ROOT_KEY}|generations/\d+\.json)$", "", url)
+    raise NotFound(f"{url} is a part of a stored text, whose URL is {location}")
 
 
 def _is_stored_text(path: Path) -> bool:
@@ -141,14 +141,14 @@ def _is_stored_text(path: Path) -> bool:
 def _open_path(path: Path, note: _Note) -> Store:
     folder = Folder(path) if path.is_dir() else None
     files = sorted(_files(path, folder))
-    texts = {name[: found.start()] for name, *_ in files if (found := _ROOT.search(name))}
+    texts = {name[: match.start()] for name, *_ in files if (match := _ROOT.search(name))}
     if folder:
         texts.update(folder.contexts)
     if texts:
         raise NotFound(f"{path} contains stored texts but is not one itself: open one, such as {path / min(texts)}")
     if not files:
         raise NotFound(f"{path} contains no file to read")
-    size = sum(one[1] for one in files)
+    size = sum(file[1] for file in files)
     if size <= SMALL_BYTES:
         store: Store = _PlainStore(path.as_uri())
         _publish(path, note, store)
@@ -170,18 +170,18 @@ def _stored(name: str, state: str, size: int, note: _Note, write: Callable[[Stor
     if not target.is_dir():
         if size > _LARGE_BYTES:
             note(f"reading {name} ({size / 1e6:,.0f} MB) once; `monocontext upload` stores it with search filters")
-        begun = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
+        started = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
         try:
-            begun.mkdir()
-            with closing(open_store(begun)) as store:
+            started.mkdir()
+            with closing(open_store(started)) as store:
                 write(store)
             try:
-                begun.rename(target)
+                started.rename(target)
             except OSError:
                 if not target.is_dir():  # else another process has stored the same
                     raise
         finally:
-            shutil.rmtree(begun, ignore_errors=True)
+            shutil.rmtree(started, ignore_errors=True)
     os.utime(target)
     for old in target.parent.glob(f"{key}-*"):
         if old != target and time.time() - old.stat().st_mtime > _OLD_SECONDS:
@@ -221,14 +221,14 @@ def _explain_no_text(path: Path, error: InvalidText) -> str:
 def _files(path: Path, folder: Folder | None) -> Iterator[tuple[str, int, int]]:
     """Yield name, size in bytes, and time of change in nanoseconds of each file to read."""
     if folder is None:
-        found = path.stat()
-        yield path.name, found.st_size, found.st_mtime_ns
+        result = path.stat()
+        yield path.name, result.st_size, result.st_mtime_ns
         return
     for name in folder.files():
         if not any(part.startswith(".") for part in name.split("/")):
-            found = (path / name).stat()
-            if stat.S_ISREG(found.st_mode):
-                yield name, found.st_size, found.st_mtime_ns
+            result = (path / name).stat()
+            if stat.S_ISREG(result.st_mode):
+                yield name, result.st_size, result.st_mtime_ns
 
 
 def _cache_folder() -> Path:

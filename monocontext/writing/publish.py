@@ -65,14 +65,14 @@ def publish(
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
 
     def write(store: Staged) -> Written:
-        rows, place, options = DocumentRows(store), portable_place(url), store_options or {}
+        rows, location, options = DocumentRows(store), portable_place(url), store_options or {}
         pieces = read_pieces(_as_sources(sources), reads, rows)
         if executor is None:
             written = write_segments(store, pieces, layout, progress, counted=rows.set_newlines)
         elif can_share(sources, reads):
-            written = write_file_shares(place, options, sources, reads, rows, layout, executor, progress)
+            written = write_file_shares(location, options, sources, reads, rows, layout, executor, progress)
         else:
-            written = write_text_shares(place, options, pieces, layout, executor, progress)
+            written = write_text_shares(location, options, pieces, layout, executor, progress)
         rows.finish()
         written.documents, written.layout = rows, layout
         return written
@@ -205,8 +205,8 @@ def _read_or_store(
         new = write_segments(store, chain([text], pieces), layout, progress, frames_before, rows.set_newlines)
     else:
         options = store_options or {}
-        place = portable_place(url)
-        new = write_text_shares(place, options, chain([text], pieces), layout, executor, progress, frames_before)
+        location = portable_place(url)
+        new = write_text_shares(location, options, chain([text], pieces), layout, executor, progress, frames_before)
         _with_keys(store, new)
     rows.finish()
     new.documents, new.layout = rows, layout

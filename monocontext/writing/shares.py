@@ -103,9 +103,9 @@ def write_text_shares(
 
     Holds about 8 shares of text in memory. Workers in threads can use any store; those in other processes need a URL.
     """
-    place = _Place(url, options, layout, frames_before)
+    location = _Place(url, options, layout, frames_before)
     shares = _with_ends(_cut_text(cut_frames(pieces, layout.frame_bytes)))
-    return _join(in_order(executor, partial(_store_text, place), shares, AHEAD), place, executor, progress)
+    return _join(in_order(executor, partial(_store_text, location), shares, AHEAD), location, executor, progress)
 
 
 def _cut_text(frames: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -155,7 +155,7 @@ def can_share(sources: object, reading: InputOptions) -> bool:
     if reading.encoding.lower().replace("_", "-") not in ("utf-8", "utf8") or reading.errors != "strict":
         return False
     if isinstance(sources, list | tuple):
-        return bool(sources) and all(isinstance(each, os.PathLike) for each in sources)
+        return bool(sources) and all(isinstance(source, os.PathLike) for source in sources)
     return isinstance(sources, os.PathLike)
 
 
@@ -173,9 +173,9 @@ def write_file_shares(
 
     Where the last files of a folder are no text, a newline may follow the text before them, outside of any document.
     """
-    place = _Place(url, options, layout)
-    work = partial(_store_files, place, replace(reading, note=_no_note))
-    paths = [Path(each) for each in (sources if isinstance(sources, list | tuple) else [sources])]
+    location = _Place(url, options, layout)
+    work = partial(_store_files, location, replace(reading, note=_no_note))
+    paths = [Path(source) for source in (sources if isinstance(sources, list | tuple) else [sources])]
     left_out: dict[str, list[str]] = {}
 
     def counted() -> Iterator[Result]:
@@ -188,7 +188,7 @@ def write_file_shares(
                 reading.note(note)
             yield result
 
-    written = _join(counted(), place, executor, progress)
+    written = _join(counted(), location, executor, progress)
     note_left_out(left_out, reading)
     return written
 
@@ -275,8 +275,8 @@ def _texts(
     """Yield the text of parts, and append the counts of each to `result`. With `ends_line`, it ends in a newline."""
     is_ended = True
     for part in parts:
-        found = Counts()
-        result.counts.append(found)
+        outcome = Counts()
+        result.counts.append(outcome)
         _check_listed(part, is_driver)
         pieces = read_source(part.source, reading) if part.is_whole else _read_range(part, reading)
         try:
@@ -284,16 +284,16 @@ def _texts(
         except NotText as error:
             if not part.source.where or not part.is_whole:
                 raise
-            found.left_out = describe(part.source, error)
+            outcome.left_out = describe(part.source, error)
             continue
         if part.header and part.start == 0:
             header = ("" if is_ended else "\n") + part.header
-            found.header = len(header), len(header.encode()), header.count("\n")
+            outcome.header = len(header), len(header.encode()), header.count("\n")
             is_ended = header.endswith("\n")
             yield header.encode()
         for data, characters in chain(first, pieces):
-            before = found.text
-            found.text = before[0] + characters, before[1] + len(data), before[2] + data.count(b"\n")
+            before = outcome.text
+            outcome.text = before[0] + characters, before[1] + len(data), before[2] + data.count(b"\n")
             if data:
                 is_ended = data.endswith(b"\n")
                 yield data
@@ -318,12 +318,12 @@ def _read_range(part: Part, reading: InputOptions) -> Iterator[Utf8]:
     decoder = Decoder(part.source.label, reading, part.start)
     with part.source.open() as opened:
         opened.seek(part.start)
-        left = part.stop - part.start
-        while left:
-            data = opened.read(min(PIECE_BYTES, left))
+        remaining = part.stop - part.start
+        while remaining:
+            data = opened.read(min(PIECE_BYTES, remaining))
             if not data:
                 raise _Changed(part.source.label)
-            left -= len(data)
+            remaining -= len(data)
             yield decoder.feed(data)
     yield decoder.finish()
 
@@ -341,16 +341,16 @@ def index_shares(
     progress: Callable[[Progress], None] | None = None,
 ) -> Written:
     """Index objects with the workers of an executor, large ones in ranges, each of which begins a frame."""
-    place = _Place(url, options, layout)
-    shares = _with_ends(_cut_ranges([part for each in ranges for part in _ranges(each)]))
+    location = _Place(url, options, layout)
+    shares = _with_ends(_cut_ranges([part for item in ranges for part in _ranges(item)]))
 
     def noted() -> Iterator[Result]:
-        for _, result in _results(executor, partial(_index, place), shares):
+        for _, result in _results(executor, partial(_index, location), shares):
             for text in result.notes:
                 note(text)
             yield result
 
-    return _join(noted(), place, executor, progress)
+    return _join(noted(), location, executor, progress)
 
 
 def _ranges(whole: ObjectRange) -> Iterator[ObjectRange]:
@@ -365,12 +365,12 @@ def _ranges(whole: ObjectRange) -> Iterator[ObjectRange]:
 def _cut_ranges(ranges: Iterable[ObjectRange]) -> Iterator[list[ObjectRange]]:
     share: list[ObjectRange] = []
     size = 0
-    for each in ranges:
-        length = each.stop - each.start
+    for item in ranges:
+        length = item.stop - item.start
         if share and (size + length > SHARE_BYTES or len(share) == _MOST_OBJECTS):
             yield share
             share, size = [], 0
-        share.append(each)
+        share.append(item)
         size += length
     if share:
         yield share
@@ -396,7 +396,7 @@ def _index(place: _Place, share: tuple[list[ObjectRange], bool, bool], is_driver
             return None
     with open_store_at(place.url, own_options(place.url, place.options)) as own:
         _keep_filters(written, own, place.layout, is_last)
-    return Result(written, notes=notes, objects=sum(each.is_last for each in ranges))
+    return Result(written, notes=notes, objects=sum(item.is_last for item in ranges))
 
 
 # -- shares of any kind ------------------------------------------------------------------------------------------------
@@ -426,9 +426,9 @@ def _results(
 
     for result in in_order(executor, work, noted(), _SHARES_AHEAD):
         share = taken.pop(0)
-        found = result or work(share, is_driver=True)
-        assert found is not None
-        yield share, found
+        outcome = result or work(share, is_driver=True)
+        assert outcome is not None
+        yield share, outcome
 
 
 def _store(place: _Place, pieces: Iterable[bytes], is_first: bool, is_last: bool) -> Written:
@@ -446,10 +446,10 @@ def _keep_filters(written: Written, store: Store, layout: SegmentLayout, is_last
     refs = written.columns.store(store.put) if written.columns and written.columns.frames else ()
     if not is_last:
         stop = stale = len(written.records)
-        left = 3 * Columns(overlap_for(layout.frame_bytes), 1).reach  # folding may shrink a character to a third
-        while stale and left > 0:
+        remaining = 3 * Columns(overlap_for(layout.frame_bytes), 1).reach  # folding may shrink a character to a third
+        while stale and remaining > 0:
             stale -= 1
-            left -= written.records[stale].bytes
+            remaining -= written.records[stale].bytes
         stored, refs = refs, moved(refs, [Moved(stale, stop, stop, 0)])
         drop_filters(store, stored, refs)
     written.columns, written.filters = None, refs
@@ -469,7 +469,9 @@ def _join(
         new = result.written
         frames = len(whole.records)
         for ref in new.filters or ():
-            filters.append(replace(ref, runs=tuple((first + frames, at, count) for first, at, count in ref.runs)))
+            filters.append(
+                replace(ref, runs=tuple((first + frames, offset, count) for first, offset, count in ref.runs))
+            )
         runs = list(new.runs)
         if whole.runs and runs:
             last, run = whole.runs[-1], runs[0]
@@ -501,7 +503,7 @@ def _join_filters(filters: Sequence[FilterRef], place: _Place, executor: Executo
         groups: list[list[FilterRef]] = []
         for ref in refs:
             last = groups[-1] if groups else []
-            is_full = len(last) == _JOINED or sum(each.frames for each in last) + ref.frames > _MOST_JOINED_FRAMES
+            is_full = len(last) == _JOINED or sum(item.frames for item in last) + ref.frames > _MOST_JOINED_FRAMES
             if last and not is_full and can_join([*last, ref]):
                 last.append(ref)
             else:

@@ -139,10 +139,10 @@ def _open_object(store: Store, key: str) -> IO[bytes]:
 
 def _facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
     try:
-        found = os.stat(path)
+        result = os.stat(path)
     except FileNotFoundError:
         raise NotFound(f"{label}: no such file or folder") from None
-    return {"bytes": found.st_size, "modified_ns": found.st_mtime_ns}
+    return {"bytes": result.st_size, "modified_ns": result.st_mtime_ns}
 
 
 def _not_ignored(path: Path) -> set[str] | None:
@@ -151,13 +151,13 @@ def _not_ignored(path: Path) -> set[str] | None:
         return None
     command = [*_GIT, "-C", str(path), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        found = subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
-        reason = os.fsdecode(found.stderr).strip() or "git failed" if found.returncode else ""
+        result = subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
+        reason = os.fsdecode(result.stderr).strip() or "git failed" if result.returncode else ""
     except OSError as error:
         reason = f"git cannot be run: {error}"
     if reason:
         raise NotFound(f"{path}: {reason}; ignored=True (--no-ignore) takes all files without asking git")
-    return {os.fsdecode(name) for name in found.stdout.split(b"\0") if name}
+    return {os.fsdecode(name) for name in result.stdout.split(b"\0") if name}
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -170,15 +170,15 @@ def prefixes_of(paths: Sequence[os.PathLike[str]], reading: InputOptions) -> dic
     names differ from those of all others has no prefix. The prefix of another folder is its name, that of another file
     the folders of its path as given. Raises `InvalidText` if names are equal even then.
     """
-    given = list(dict.fromkeys(map(Path, paths)))
-    if len(given) < 2:
+    value = list(dict.fromkeys(map(Path, paths)))
+    if len(value) < 2:
         return {}
-    named = {path: _names(path, reading) for path in given}
+    named = {path: _names(path, reading) for path in value}
     counts = Counter(name for names in named.values() for name in names)
-    clashing = [path for path in given if any(counts[name] > 1 for name in named[path])]
+    clashing = [path for path in value if any(counts[name] > 1 for name in named[path])]
     prefixes = {path: _prefix(path) for path in clashing}
     owners: dict[str, Path] = {}
-    for path in given:
+    for path in value:
         for name in (prefixes.get(path, "") + name for name in named[path]):
             if name in owners:
                 raise InvalidText(
@@ -312,8 +312,8 @@ def _state(file: IO[bytes]) -> tuple[int, int] | None:
     """The size and time of a file; None for an object, which cannot change while it is read."""
     if isinstance(file, BytesIO):
         return None
-    found = os.fstat(file.fileno())
-    return found.st_size, found.st_mtime_ns
+    result = os.fstat(file.fileno())
+    return result.st_size, result.st_mtime_ns
 
 
 def _was_cut(file: IO[bytes], before: tuple[int, int] | None) -> bool:

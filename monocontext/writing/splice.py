@@ -124,18 +124,18 @@ def _write_index(text: StoredText, stretches: Sequence[Stretch]) -> tuple[tuple[
     """The pages of the changed text, a copy of the last one, and the stored bytes of the frames that are gone."""
     base = text.root
     index = _IndexWriter(text.store.put)
-    left = deque(stretches)
+    remaining = deque(stretches)
     next_frame = dropped_bytes = 0  # the first frame of the old text that is not in the new index yet
     before: PageRef | None = None
     for page in base.pages:
         first = before.frames if before else 0
         is_last = page.frames == base.frames
         takes_more = is_last and page.frames - first < FRAMES_PER_PAGE  # frames added at the end go into a short page
-        if next_frame == first and not (left and left[0].first < page.frames + takes_more):
+        if next_frame == first and not (remaining and remaining[0].first < page.frames + takes_more):
             index.keep(page, before, base.last_page if is_last else None)
             next_frame = page.frames
-        while left and left[0].first < page.frames + takes_more:
-            stretch = left.popleft()
+        while remaining and remaining[0].first < page.frames + takes_more:
+            stretch = remaining.popleft()
             index.add(*as_runs(text.frames(next_frame, stretch.first)))
             if stretch.stop == base.frames:
                 index.split()
@@ -145,7 +145,7 @@ def _write_index(text: StoredText, stretches: Sequence[Stretch]) -> tuple[tuple[
         index.add(*as_runs(text.frames(next_frame, page.frames)))
         next_frame = max(next_frame, page.frames)
         before = page
-    for stretch in left:  # after all old frames
+    for stretch in remaining:  # after all old frames
         index.add(single_runs(stretch.runs, stretch.records), stretch.records)
     index.flush()
     return index.pages, index.last_page, dropped_bytes

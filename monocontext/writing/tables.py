@@ -136,5 +136,5 @@ def _as_json(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, dict):
-        return {str(key): _as_json(each) for key, each in value.items()}
-    return [_as_json(each) for each in value] if isinstance(value, list) else str(value)
+        return {str(key): _as_json(item) for key, item in value.items()}
+    return [_as_json(item) for item in value] if isinstance(value, list) else str(value)

@@ -276,8 +276,8 @@ class Gateway:
                 raise
             raise LLMError(f"model {name!r}: {type(exc).__name__}: {one_line(exc)}") from exc
         if not isinstance(reply, Reply) or not isinstance(reply.text, str) or not isinstance(reply.model, str):
-            given = f"a Reply with {reply.text!r:.80}" if isinstance(reply, Reply) else type(reply).__name__
-            raise LLMError(f"model {name!r}: its `complete` returned {given}, not a Reply with a text and a model")
+            value = f"a Reply with {reply.text!r:.80}" if isinstance(reply, Reply) else type(reply).__name__
+            raise LLMError(f"model {name!r}: its `complete` returned {value}, not a Reply with a text and a model")
         for note in reply.notes or ():
             self.note(note)
         if heard:

@@ -80,10 +80,10 @@ def _by_table(reply: Reply, at: datetime | None) -> float | None:
     tier: dict[str, str] | None = dict.fromkeys(kinds, details.tier) if details.tier else None
     for name, by in _names(reply.model, details.endpoint):
         try:
-            found = genai_prices.calc_price(usage, name, **by, genai_request_timestamp=at, price_context=tier)
+            result = genai_prices.calc_price(usage, name, **by, genai_request_timestamp=at, price_context=tier)
         except (LookupError, ValueError):  # no such model; a price that needs counts that are not reported
             continue
-        return float(found.total_price)
+        return float(result.total_price)
     return None
 
 
@@ -104,14 +104,14 @@ def list_prices() -> Prices:
 
     from genai_prices.data import providers
 
-    now, found = datetime.now(UTC), dict[str, Price]()
+    now, result = datetime.now(UTC), dict[str, Price]()
     makers = (provider for provider in providers if provider.id in ("openai", "anthropic"))
     for model in (model for maker in makers for model in maker.models):
         price = model.get_prices(now)
-        both: list[Any] = [getattr(each, "base", each) for each in (price.input_mtok, price.output_mtok)]
+        both: list[Any] = [getattr(item, "base", item) for item in (price.input_mtok, price.output_mtok)]
         if None not in both:
-            found[model.id] = (float(both[0]), float(both[1]))
-    return found
+            result[model.id] = (float(both[0]), float(both[1]))
+    return result
 
 
 PRICES: Prices

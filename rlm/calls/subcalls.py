@@ -149,12 +149,12 @@ class SubCalls:
         Answers come in the order of the prompts. Failed calls raise or are returned as in llm_query_batched.
         """
         texts = _check_prompts(prompts, "rlm_query_batched")
-        given = [None] * len(texts) if contexts is None else list(contexts)
-        if len(given) != len(texts):
-            raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(given)}")
+        value = [None] * len(texts) if contexts is None else list(contexts)
+        if len(value) != len(texts):
+            raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(value)}")
         orders = self.gate.number_calls(len(texts))
         return self._batch(
-            [lambda i=i: self._child(texts[i], given[i], model, orders[i]) for i in range(len(texts))],  # type: ignore[misc]
+            [lambda i=i: self._child(texts[i], value[i], model, orders[i]) for i in range(len(texts))],  # type: ignore[misc]
             CHILDREN if self._spawn else CONCURRENCY,
             return_exceptions,
         )
@@ -186,9 +186,9 @@ class SubCalls:
     def _ask(self, prompt: str, model: str | None, order: int) -> str:
         name = model or self._model
         self._check_model(model)
-        shown = name or getattr(self._lm, "model", None) or "unknown"
+        display = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
-        key = call_key(shown, messages)
+        key = call_key(display, messages)
         started = self.gate.elapsed()
         try:
             reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
@@ -196,7 +196,7 @@ class SubCalls:
             error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
             error = _say_what_fits(error, prompt, self._lm)
             # A reply that is no answer (cut, empty, refused) was paid for all the same.
-            paid = error.reply or Reply("", 0, 0, shown)
+            paid = error.reply or Reply("", 0, 0, display)
             self._record(
                 model=paid.model,
                 prompt=shorten(prompt, _FAILED_PROMPT_CHARACTERS),
@@ -287,10 +287,10 @@ class SubCalls:
     def _batch(
         self, calls: Sequence[Callable[[], str]], concurrency: int, return_exceptions: bool
     ) -> list[str | LLMError]:
-        begun = self._abandoned
+        started = self._abandoned
 
         def attempt(call: Callable[[], str]) -> str | LLMError:
-            if self._abandoned != begun:
+            if self._abandoned != started:
                 return LLMError("the call was not made: its cell was stopped")
             try:
                 return call()

@@ -23,14 +23,14 @@ def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int) -> list[T]:
     interrupted, no further job begins, and the running ones end by themselves: an exception that is raised in the
     thread of a cell, which has run out of time, never strikes a job.
     """
-    left = deque(enumerate(jobs))
+    remaining = deque(enumerate(jobs))
     ended: SimpleQueue[tuple[int, list[T], BaseException | None]] = SimpleQueue()
     outcomes: dict[int, tuple[list[T], BaseException | None]] = {}
 
     def work() -> None:
-        while left:
+        while remaining:
             try:
-                number, job = left.popleft()
+                number, job = remaining.popleft()
             except IndexError:
                 return
             try:
@@ -49,7 +49,9 @@ def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int) -> list[T]:
                 try:
                     done, result, error = ended.get(timeout=_LOOK_SECONDS)
                 except Empty:
-                    if left and len(jobs) - len(left) - len(outcomes) < most:  # a thread was lost at its start
+                    if (
+                        remaining and len(jobs) - len(remaining) - len(outcomes) < most
+                    ):  # a thread was lost at its start
                         start_new_thread(work, ())
                 else:
                     outcomes[done] = result, error
@@ -59,4 +61,4 @@ def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int) -> list[T]:
             results += result
         return results
     finally:
-        left.clear()
+        remaining.clear()

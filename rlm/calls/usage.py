@@ -81,8 +81,8 @@ class Usage:
         with self._lock:
             old = self._models.get(model, ModelUsage(dollars=0.0))
             both = None if used.dollars is None or old.dollars is None else old.dollars + used.dollars
-            sums = {each.name: getattr(old, each.name) + getattr(used, each.name)
-                    for each in fields(ModelUsage) if each.name != "dollars"}  # fmt: skip
+            sums = {field.name: getattr(old, field.name) + getattr(used, field.name)
+                    for field in fields(ModelUsage) if field.name != "dollars"}  # fmt: skip
             self._models[model] = ModelUsage(**sums, dollars=both)
             self.calls += used.calls
             self.input_tokens += used.input_tokens

@@ -56,5 +56,5 @@ class WaitClock:
         now = time.perf_counter()
         self._counted = seconds + (now - then if self._calls else 0.0), now
         if self._calls:
-            self._calls = [one for one in self._calls if one.locked()]
+            self._calls = [call for call in self._calls if call.locked()]
         return self._counted[0]

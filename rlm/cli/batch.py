@@ -47,12 +47,12 @@ def batch(
 
     remark(describe_rights(limits["runner"]))
     try:
-        found, broken = read_questions(Path(questions))
+        outcome, broken = read_questions(Path(questions))
     except OSError as error:
         raise BadQuestions(f"cannot read the questions in {questions}: {error.strerror}") from None
     for line in broken:
         say(f"rlm: {line}", err=True)
-    if not found:
+    if not outcome:
         raise BadQuestions(f"{questions} contains no question")
     make_rlm, open_context = partial(_make_rlm, model_options, limits), partial(open_argument, context, s3)
     with make_rlm() as first:  # raises for wrong options and missing keys before the first question
@@ -60,7 +60,7 @@ def batch(
     with open_context(), workers(dask) as executor:
         try:
             result = run_batch(
-                found, Path(out), make_rlm, open_context, budget=limits["budget"], at_once=at_once, again=again,
+                outcome, Path(out), make_rlm, open_context, budget=limits["budget"], at_once=at_once, again=again,
                 executor=executor,
             )  # fmt: skip
         except KeyboardInterrupt:
@@ -69,11 +69,11 @@ def batch(
     failed = sum(bool(row.get("error")) for row in rows)
     early = sum(str(row.get("reason", "")).startswith("max_") for row in rows)
     summary = (
-        f"{len(rows) - failed} of {len(found)} questions answered, {early} of them at a limit; {failed} failed, "
-        f"{len(found) - len(rows)} not reached within the budget, {len(broken)} lines broken; {spent['calls']:,} "
+        f"{len(rows) - failed} of {len(outcome)} questions answered, {early} of them at a limit; {failed} failed, "
+        f"{len(outcome) - len(rows)} not reached within the budget, {len(broken)} lines broken; {spent['calls']:,} "
         f"calls, {spent['tokens']:,} tokens, ${spent['dollars']:.4f} known, earlier runs included"
     )
-    if broken or len(rows) < len(found) or not all(row.get("finished") for row in rows):
+    if broken or len(rows) < len(outcome) or not all(row.get("finished") for row in rows):
         say(summary, err=True)
         raise click.exceptions.Exit(1)
     remark(summary)

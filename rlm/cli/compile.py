@@ -61,8 +61,8 @@ def _has_model(flags: ModelOptions, extractive: bool) -> bool:
     """Whether to use a model: one is named, or the environment has a key or an endpoint, which then names it."""
     if extractive:
         return False
-    given = flags["model"], flags["preset"], flags["backend"], flags["base_url"]
-    if any(value is not None for value in given):
+    argument = flags["model"], flags["preset"], flags["backend"], flags["base_url"]
+    if any(value is not None for value in argument):
         return True
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
         flags |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
@@ -79,10 +79,10 @@ def _projects(url: str, options: StoreOptions) -> list[str]:
     from monocontext.sessions.archive import Sessions
 
     with Sessions.open(url, **options) as archive:
-        found = archive.projects()
-    if not found:
+        result = archive.projects()
+    if not result:
         raise RLMError(f"no sessions at {url}")
-    return found
+    return result
 
 
 def _progress(session_id: str, number: int, of: int) -> None:

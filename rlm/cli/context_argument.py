@@ -61,7 +61,9 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
         raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` makes one from {context}")
     if texts := named_texts(context):
         with ExitStack() as stack:
-            yield {name: stack.enter_context(open_argument(place, options, shape)) for name, place in texts.items()}
+            yield {
+                name: stack.enter_context(open_argument(location, options, shape)) for name, location in texts.items()
+            }
     elif context == SESSIONS:
         from monocontext.sessions.local_sessions import open_machine
 
@@ -82,9 +84,9 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
             with sessions as text:
                 yield text
             return
-        given = options_of(context, options or StoreOptions())
+        value = options_of(context, options or StoreOptions())
         try:
-            opened: Any = Monocontext.open(context, shape=shape, **given)  # type: ignore[call-overload]
+            opened: Any = Monocontext.open(context, shape=shape, **value)  # type: ignore[call-overload]
         except ValueError as error:
             if type(error) is not ValueError:
                 raise
@@ -98,5 +100,5 @@ def _decode(data: bytes, source: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        found, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` has no mark
-        raise UsageError(f"{source} is not UTF-8: byte 0x{found:02x} at offset {offset}") from None
+        result, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` has no mark
+        raise UsageError(f"{source} is not UTF-8: byte 0x{result:02x} at offset {offset}") from None

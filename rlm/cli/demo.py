@@ -141,8 +141,8 @@ def _model(model: str | None, base_url: str | None) -> LM:
 def _ask_the_log(console: Console, latency_seconds: float, options: dict[str, Any]) -> bool:
     """Ask the script about a text too large to download."""
     with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=options["runner"]) as rlm:  # `confined` may be wasm
-        place = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"]
-    is_wasm = place.get("confinement") == "wasm"
+        location = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"]
+    is_wasm = location.get("confinement") == "wasm"
     store = demo_large.large_log(demo_large.SIZE_BYTES_OF_32_BITS if is_wasm else demo_large.SIZE_BYTES)
     slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
     console.rule("1. a log of 10 GB, computed as it is read", align="left")

@@ -21,7 +21,7 @@ from rlm.trajectory.completion import Completion
 SIZE_BYTES = 10 * 10**9
 SIZE_BYTES_OF_32_BITS = 2 * 10**9
 """The size for a 32-bit Python, whose `len()` is limited to 2 Gi."""
-FRAME_BYTES = 256 << 10
+_FRAME_BYTES = 256 << 10
 LINE_BYTES = 128
 QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
 DISK = "sdq7"
@@ -55,8 +55,8 @@ class Cost:
 def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
     """Make a log of about this size. A disk fails after a third of it, and its transaction fails in the last line."""
     dice = Random(4711)
-    frames = size_bytes // FRAME_BYTES
-    lines = [_line(dice) for _ in range(FRAME_BYTES // LINE_BYTES)]
+    frames = size_bytes // _FRAME_BYTES
+    lines = [_line(dice) for _ in range(_FRAME_BYTES // LINE_BYTES)]
     failed = _padded("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
     fatal = _padded("2026-11-22T09:26:53 FATAL host-17 giving up on txn=ab12cd34")
     planted = {frames // 3: "".join([*lines[:999], failed, *lines[1000:]]), frames - 1: "".join([*lines[:-1], fatal])}

@@ -48,7 +48,7 @@ def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Call
             raise ToolRefusal(unfinished)
         text_of_answer = f"{answer}\n\n[{unfinished}]" if unfinished else answer
         sources = f"\n\n{format_sources(completion.sources)}" if completion.sources else ""
-        fields = Answer(_cut_to_reply(answer), [each.reference for each in completion.sources], unfinished)
+        fields = Answer(_cut_to_reply(answer), [source.reference for source in completion.sources], unfinished)
         return Reply(_cut_to_reply(text_of_answer + sources), fields)
 
     def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> Reply[Answer]:

@@ -162,10 +162,10 @@ with_limits = with_options("limits", limits)
 def _parse_fields(given: list[str] | None) -> dict[str, Any]:
     """The fields in options NAME=VALUE. A value is JSON, as in `stop=["a"]`, or else text, as in `effort=low`."""
     fields: dict[str, Any] = {}
-    for each in given or ():
-        name, equals, value = each.partition("=")
+    for item in given or ():
+        name, equals, value = item.partition("=")
         if not (name and equals):
-            raise UnknownOption(f"an option must be NAME=VALUE, not {each!r}")
+            raise UnknownOption(f"an option must be NAME=VALUE, not {item!r}")
         try:
             fields[name] = json.loads(value)
         except ValueError:
@@ -175,8 +175,8 @@ def _parse_fields(given: list[str] | None) -> dict[str, Any]:
 
 def _parse_headers(given: list[str] | None) -> dict[str, str] | None:
     headers = {}
-    for each in given or ():
-        name, colon, value = each.partition(":")
+    for item in given or ():
+        name, colon, value = item.partition(":")
         if not (name.strip() and colon):
             raise UnknownOption("a header must be NAME:VALUE")  # it may contain a key, so the message does not show it
         headers[name.strip()] = value.strip()

@@ -90,7 +90,7 @@ def run(
     }  # fmt: skip
     if resume:
         metadata = Recording.load(resume)[0].metadata
-        place = context or recorded_place(metadata, Path(resume))
+        location = context or recorded_place(metadata, Path(resume))
         options |= resumed_options(metadata, given_options(asked), model_options, limits)
     elif context is None or question is None:
         raise UsageError(
@@ -106,7 +106,7 @@ def run(
         check_keys(rlm.lms)
         remark(rights)
         if resume:
-            completion = _resume(rlm, resume, place, s3, shape)
+            completion = _resume(rlm, resume, location, s3, shape)
         else:
             completion = _answer(rlm, display, str(context), str(question), s3, shape)
     if not is_quiet():
@@ -252,9 +252,9 @@ def _answer(rlm: RLM, display: Display, place: str, question: str, s3: StoreOpti
 def _resume(rlm: RLM, trajectory: str, place: str | None, s3: StoreOptions, shape: str) -> Completion:
     """Resume a run. `place`: its context, if that is not in the trajectory."""
     with ExitStack() as stack:
-        given = [] if place is None else [stack.enter_context(open_argument(place, s3, shape))]
+        value = [] if place is None else [stack.enter_context(open_argument(place, s3, shape))]
         stack.enter_context(_saying_how_to_resume(Path(trajectory), s3, shape))
-        return rlm.resume(trajectory, *given)
+        return rlm.resume(trajectory, *value)
 
 
 def _shows_steps() -> bool:

@@ -86,16 +86,16 @@ def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
 
     A file may have moved with the recording. Raises UsageError if it is not found.
     """
-    place: str | None = None if "context_value" in metadata else metadata.get("source")
-    if place is None or place in ("-", SESSIONS) or "://" in place or named_texts(place):
-        return place
-    if Path(place).exists():
-        return place
-    near = path.resolve().parent / place
+    position: str | None = None if "context_value" in metadata else metadata.get("source")
+    if position is None or position in ("-", SESSIONS) or "://" in position or named_texts(position):
+        return position
+    if Path(position).exists():
+        return position
+    near = path.resolve().parent / position
     if near.exists():
         return str(near)
-    where = "" if os.path.isabs(place) else f", nor at {near}"
-    raise UsageError(f"the context of this run is no longer at {place}{where}: give CONTEXT before --resume")
+    where = "" if os.path.isabs(position) else f", nor at {near}"
+    raise UsageError(f"the context of this run is no longer at {position}{where}: give CONTEXT before --resume")
 
 
 def absolute_place(place: str) -> str:

@@ -36,7 +36,7 @@ class FromDSPy:
         self._lm, self.model = lm, str(lm.model)
         options_of_dspy = CLIENT_KEYS | {"rollout_id"}
         self.sampling = {
-            name: each for name, each in lm.kwargs.items() if each is not None and name not in options_of_dspy
+            name: kwarg for name, kwarg in lm.kwargs.items() if kwarg is not None and name not in options_of_dspy
         }
         self.secrets = (key,) if (key := str(lm.kwargs.get("api_key") or "")) else ()
 
@@ -49,7 +49,7 @@ class FromDSPy:
     ) -> Reply:
         """Call the model once. `on_delta` receives the whole text. Raises LLMError."""
         lm = self._lm.copy(model=model or self.model, num_retries=0)  # a copy, whose history holds only this call
-        body = {"model": lm.model, "messages": [dict(each) for each in messages], **self.sampling}
+        body = {"model": lm.model, "messages": [dict(message) for message in messages], **self.sampling}
         try:
             response = lm(lm15.request_from_openai_chat(body), rollout_id=lm.kwargs.get("rollout_id"))
         except dspy.LMError as error:
@@ -96,10 +96,10 @@ class _Engine:
         self._lm = lm
 
     def complete(self, request: lm15.Request) -> lm15.Response:
-        messages = [{"role": each.role, "content": each.text} for each in request.messages]
+        messages = [{"role": message.role, "content": message.text} for message in request.messages]
         if request.system:
             messages.insert(0, {"role": "system", "content": lm15.Message.user(request.system).text})
-        if request.tools or any(each["content"] is None for each in messages):
+        if request.tools or any(message["content"] is None for message in messages):
             raise lm15.UnsupportedFeatureError(f"{request.model} accepts only text here: no tools, images or files")
         try:
             reply = self._with_options(request.config).complete(messages)
@@ -117,8 +117,10 @@ class _Engine:
         )  # fmt: skip
 
     def _with_options(self, config: lm15.Config) -> Any:
-        given = {field.name: getattr(config, field.name) for field in fields(config)}
-        options = {name: value for name, value in given.items() if value not in (None, ())} | (config.extensions or {})
+        argument = {field.name: getattr(config, field.name) for field in fields(config)}
+        options = {name: value for name, value in argument.items() if value not in (None, ())} | (
+            config.extensions or {}
+        )
         options.pop("extensions", None)
         if "max_tokens" in options:
             options["max_completion_tokens"] = options.pop("max_tokens")

@@ -68,8 +68,8 @@ class RLM_REPL:
 
     def completion(self, context: object = None, query: str | None = None, *, context_obj: object = None) -> str:
         """The answer to `query`, by default to the question in the context. Raises LLMError."""
-        given = (value for value in (context_obj, context, self.context_obj) if value is not None)
-        context = next(given, None)
+        argument = (value for value in (context_obj, context, self.context_obj) if value is not None)
+        context = next(argument, None)
         messages = self.setup_context(context, query)
         names = self.repl_env.globals | self.repl_env.locals
         context = names.pop("context", context)

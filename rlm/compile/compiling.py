@@ -126,11 +126,11 @@ class _Compilation:
                 name for name, key in sorted(keys.items())
                 if not any(f"{key}.{maker}.md" in stored for maker in makers)
             ]  # fmt: skip
-            made = [] if self._spent else self._digest_all(new, keys)
-            fresh += made
-            stored = {key for key in stored if key.replace(".rules.md", ".model.md") not in made} | set(made)
+            created = [] if self._spent else self._digest_all(new, keys)
+            fresh += created
+            stored = {key for key in stored if key.replace(".rules.md", ".model.md") not in created} | set(created)
             self._result.sessions = len(versions)
-            if self._keep_brief(fresh, stored, covered, set(versions), waiting=len(new) - len(made)):
+            if self._keep_brief(fresh, stored, covered, set(versions), waiting=len(new) - len(created)):
                 break
         else:
             raise StoreFailure(
@@ -142,16 +142,16 @@ class _Compilation:
 
     def _digest_all(self, new: Sequence[str], keys: Mapping[str, str]) -> list[str]:
         """Digest sessions until a limit is reached; returns the keys of the digests."""
-        made = []
+        created = []
         for number, name in enumerate(new, 1):
             if self._on_session:
                 self._on_session(name, number, len(new))
             try:
-                made.append(self._digest(self._project.info(name), keys[name]))
+                created.append(self._digest(self._project.info(name), keys[name]))
             except BudgetSpent as error:
                 self._spent = error
                 break
-        return made
+        return created
 
     def _drop_old(self, stored: set[str], current: set[str]) -> set[str]:
         """Delete digests of sessions that are gone, or have grown since; returns the others."""
@@ -165,13 +165,13 @@ class _Compilation:
     def _digest(self, info: SessionInfo, key: str) -> str:
         """Digest a session; returns the key of its digest."""
         self._result.read.append(info.session_id)
-        found = self._ask(info) if self._rlm else []
-        if not found:
+        result = self._ask(info) if self._rlm else []
+        if not result:
             if self._rlm:
                 self._result.fell_back.append(info.session_id)
-            found = extract(self._project.turns(info.session_id))
+            result = extract(self._project.turns(info.session_id))
         key = f"{key}.{self._maker}.md"
-        self._store.put(key, f"{info.session_id}\n{info.started}\n\n{render(found)}\n".encode("utf-8", "replace"))
+        self._store.put(key, f"{info.session_id}\n{info.started}\n\n{render(result)}\n".encode("utf-8", "replace"))
         if self._rlm:
             self._store.delete(key.replace(".model.md", ".rules.md"))
         return key
@@ -181,11 +181,11 @@ class _Compilation:
         if reason := self._gate.spent:
             raise _make_budget_spent(reason)
         used = self._gate.usage
-        left = self._gate.budget.less(
+        remaining = self._gate.budget.less(
             calls=used.calls, tokens=used.tokens, dollars=used.known_dollars, seconds=self._gate.elapsed()
         )
         with self._project.context(sessions=[info.session_id]) as context:
-            completion = self._rlm.completion(QUESTION, context, budget=left)
+            completion = self._rlm.completion(QUESTION, context, budget=remaining)
         for model, counts in completion.usage.models.items():
             used.count(model, counts)
         if completion.reason not in ("answer", "max_iterations", "repetition", "refusal", "content_filter"):
@@ -194,10 +194,10 @@ class _Compilation:
 
     def _parse(self, markdown: str, find_turn: Callable[[str], str | None]) -> list[Statement]:
         """The statements of a model that cite turns; the others are counted as dropped."""
-        found = parse_statements(markdown, find_turn)
+        result = parse_statements(markdown, find_turn)
         bullets = sum(line.lstrip().startswith(("- ", "* ")) for line in markdown.splitlines())
-        self._result.dropped += bullets - len(found)
-        return found
+        self._result.dropped += bullets - len(result)
+        return result
 
     # -- the brief -----------------------------------------------------------------------------------------------------
 
@@ -243,18 +243,18 @@ class _Compilation:
         """The brief with these digests merged into it; what only sessions said that are gone goes too."""
         fresh = {digest.partition("\n")[0] for digest in digests}
         summary = [
-            each for each in parse_statements(before, _ids_in(before))
-            if any(turn.rpartition(":")[0] in sessions - fresh for turn in each.turns)
+            statement for statement in parse_statements(before, _ids_in(before))
+            if any(turn.rpartition(":")[0] in sessions - fresh for turn in statement.turns)
         ]  # fmt: skip
         for start in range(0, len(digests), _DIGESTS_AT_ONCE):
             batch = digests[start : start + _DIGESTS_AT_ONCE]
             merged = self._merge(summary, batch) if self._rlm and self._spent is None else []
             summary = merged or _pick(summary, [parse_statements(digest, _ids_in(digest)) for digest in batch])
-        made = _BY_RULES
+        created = _BY_RULES
         if self._rlm:
             lm = self._rlm.lms[0]
-            made = f"Compiled by {getattr(lm, 'model', type(lm).__name__)} from {len(sessions)} sessions."
-        return _format_brief(f"# Brief. {made}\n{self._note(waiting)}", summary)
+            created = f"Compiled by {getattr(lm, 'model', type(lm).__name__)} from {len(sessions)} sessions."
+        return _format_brief(f"# Brief. {created}\n{self._note(waiting)}", summary)
 
     def _merge(self, summary: Sequence[Statement], digests: Sequence[str]) -> list[Statement]:
         """The model's new summary; empty if it gave half of one, or the budget is spent."""
@@ -291,19 +291,19 @@ def _pick(summary: Sequence[Statement], digests: Sequence[Sequence[Statement]]) 
     """The summary by rules: the newest statements of each section, at most four of each new session."""
     kept: list[Statement] = []
     for section in SECTIONS:
-        old = [each for each in summary if each.section == section]
-        fresh = [each for found in digests for each in [s for s in found if s.section == section][:4]]
-        kept += list({each.text: each for each in [*fresh[::-1], *old]}.values())[:20]
+        old = [item for item in summary if item.section == section]
+        fresh = [item for digest in digests for item in [s for s in digest if s.section == section][:4]]
+        kept += list({item.text: item for item in [*fresh[::-1], *old]}.values())[:20]
     return kept
 
 
 def _format_brief(head: str, summary: Sequence[Statement]) -> str:
     """The brief, of at most `BRIEF_CHARACTERS`: statements of each section in turn."""
-    left = BRIEF_CHARACTERS - len(head) - 200
-    queues = [[each for each in summary if each.section == section] for section in SECTIONS]
+    remaining = BRIEF_CHARACTERS - len(head) - 200
+    queues = [[item for item in summary if item.section == section] for section in SECTIONS]
     kept: list[Statement] = []
-    while any(queues) and left > 0:
+    while any(queues) and remaining > 0:
         for queue in queues:
-            if queue and (left := left - len(queue[0].line()) - 1) > 0:
+            if queue and (remaining := remaining - len(queue[0].line()) - 1) > 0:
                 kept.append(queue.pop(0))
     return f"{head}\n{render(kept)}\n"

@@ -57,15 +57,15 @@ def parse_statements(markdown: str, find_turn: Callable[[str], str | None]) -> l
 
     `find_turn` returns the full id of a turn for a citation between brackets, or None if it cites no turn.
     """
-    found, section = [], ""
+    result, section = [], ""
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):
-            section = next((each for each in SECTIONS if each.lower()[:6] == heading[1].lower()[:6]), section)
+            section = next((item for item in SECTIONS if item.lower()[:6] == heading[1].lower()[:6]), section)
         elif section and (bullet := _BULLET.match(line)):
             text, turns = _split_citations(bullet[1], find_turn)
             if text and turns:
-                found.append(Statement(section, text[:_MOST_CHARACTERS], turns))
-    return found
+                result.append(Statement(section, text[:_MOST_CHARACTERS], turns))
+    return result
 
 
 def _split_citations(line: str, find_turn: Callable[[str], str | None]) -> tuple[str, tuple[str, ...]]:
@@ -96,7 +96,7 @@ def render(found: Iterable[Statement]) -> str:
     found = list(found)
     parts = []
     for section in SECTIONS:
-        lines = [each.line() for each in found if each.section == section]
+        lines = [item.line() for item in found if item.section == section]
         if lines:
             parts.append("\n".join([f"## {section}", *lines]))
     return "\n\n".join(parts)
@@ -114,14 +114,14 @@ def extract(turns: Sequence[Turn]) -> list[Statement]:
     ]  # fmt: skip
     changed = {path: turn for turn in calls for path in _changed_paths(turn)}
     commits = [(turn, message) for turn in calls for message in _COMMIT.findall(turn.text)]
-    found = [
+    results = [
         *(("Summary", f"Asked: {turn.text}", turn) for turn in long[:_MOST]),
         *(("Summary", f"Last answer: {turn.text}", turn) for turn in answers[-1:]),
         *(("Summary", f"Committed: {message}", turn) for turn, message in commits[-_MOST:]),
         *(("Patterns", f"Changed: {path}", turn) for path, turn in list(changed.items())[-2 * _MOST :]),
         *(("Open questions", f"Failed ({turn.tool or 'tool'}): {text}", turn) for turn, text in failures[-_MOST:]),
     ]
-    return [Statement(section, " ".join(text.split())[:250], (turn.id,)) for section, text, turn in found]
+    return [Statement(section, " ".join(text.split())[:250], (turn.id,)) for section, text, turn in results]
 
 
 def _changed_paths(turn: Turn) -> list[str]:

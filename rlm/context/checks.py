@@ -16,8 +16,8 @@ def check_query(query: object, window_tokens: int) -> None:
     """Raises TypeError for a question that is not a `str`, and InvalidArgument for one that is empty or longer than the
     window of the root model: both happen where the context comes first."""
     if not isinstance(query, str):
-        found = type(query).__name__
-        raise TypeError(f"the question must be a str, not {found}: the order is completion(query, context)")
+        result = type(query).__name__
+        raise TypeError(f"the question must be a str, not {result}: the order is completion(query, context)")
     if not query.strip():
         raise InvalidArgument("the question is empty")
     if len(query) > window_tokens * _CHARACTERS_PER_TOKEN:

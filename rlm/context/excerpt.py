@@ -99,8 +99,8 @@ def _shorten_literal(value: str | bytes, limit: int) -> str:
     unit = "characters" if isinstance(value, str) else "bytes"
     room = max(1, (limit - len(f" ... [{len(value):,} {unit} omitted] ... ")) // 2)
     head, tail = _fit_end(value, room, head=True), _fit_end(value, room, head=False)
-    left = len(value) - len(head) - len(tail)
-    return f"{head!r} ... [{left:,} {unit} omitted] ... {tail!r}"
+    remaining = len(value) - len(head) - len(tail)
+    return f"{head!r} ... [{remaining:,} {unit} omitted] ... {tail!r}"
 
 
 def _fit_end(value: str | bytes, room: int, *, head: bool) -> str | bytes:

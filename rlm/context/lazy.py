@@ -136,10 +136,10 @@ class ReadMeter:
         if not self.parts:
             return None
         stats = self._stats()
-        waited = round(1000 * sum(each.wait_seconds for each in stats), 3)
+        waited = round(1000 * sum(stat.wait_seconds for stat in stats), 3)
         return {
-            "gets": sum(each.gets for each in stats), "bytes": sum(each.bytes_fetched for each in stats),
-            "hits": sum(each.hits for each in stats), "ms": waited,
+            "gets": sum(stat.gets for stat in stats), "bytes": sum(stat.bytes_fetched for stat in stats),
+            "hits": sum(stat.hits for stat in stats), "ms": waited,
         }  # fmt: skip
 
     def _stats(self) -> list[Stats]:
@@ -150,7 +150,7 @@ class ReadMeter:
         if not self.parts:
             return None
         ahead = [stats.prefetch for stats in self._stats()]
-        return {"gets": sum(each.gets for each in ahead), "bytes": sum(each.bytes_fetched for each in ahead)}
+        return {"gets": sum(item.gets for item in ahead), "bytes": sum(item.bytes_fetched for item in ahead)}
 
 
 def cost_between(before: Cost | None, after: Cost | None) -> Cost | None:

@@ -63,8 +63,8 @@ class FinalOutput:
     def __getattr__(self, name: str) -> Any:
         output = self.__dict__.get("output", {})
         if name not in output:
-            given = ", ".join(map(repr, output)) or "an empty dict"
-            raise AttributeError(f"the code submitted no {name!r}; it submitted {given}")
+            value = ", ".join(map(repr, output)) or "an empty dict"
+            raise AttributeError(f"the code submitted no {name!r}; it submitted {value}")
         return output[name]
 
     def __eq__(self, other: object) -> bool:
@@ -167,18 +167,18 @@ class Interpreter:
         out, err = self._run_code(code, variables)
         if self._submitted is not None:
             return FinalOutput(self._submitted)
-        return "\n".join(each for each in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if each)
+        return "\n".join(item for item in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if item)
 
     def _run_code(self, code: str, variables: Mapping[str, Any] | None) -> tuple[str, str]:
         """Run code; returns what it printed, and its error."""
-        given = {}
+        argument = {}
         for name, value in (variables or {}).items():
             if not name.isidentifier():
                 raise ValueError(f"the name of a variable must be a Python identifier, not {name!r}")
             if is_lazy(value):
                 raise TypeError(f"{name} is a lazy text: Interpreter(names={{{name!r}: text}}) gives it to the code")
-            given[name] = value if is_plain_data(value) else str(value)
-        self._code, self._submitted = (code, given, list(self.tools)), None
+            argument[name] = value if is_plain_data(value) else str(value)
+        self._code, self._submitted = (code, argument, list(self.tools)), None
         return self._run("run")
 
     def reload(self) -> None:

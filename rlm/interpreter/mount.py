@@ -62,7 +62,7 @@ class Mount:
 
     def _patch_globbers(self) -> None:
         """Replace functions in the classes behind `Path.glob`, which store their own references since Python 3.13."""
-        for kind in [each for name, each in vars(glob).items() if name.endswith(("Globber", "GlobberBase"))]:
+        for kind in [var for name, var in vars(glob).items() if name.endswith(("Globber", "GlobberBase"))]:
             for name, work in (("scandir", os.scandir), ("lexists", os.path.lexists)):
                 if name in vars(kind):
                     setattr(kind, name, staticmethod(work))
@@ -108,7 +108,7 @@ class Mount:
 
         `walk`: the original `os.scandir`, taken before `install`. It is called once a folder. Raises `OSError`.
         """
-        found: dict[str, tuple[int, int]] = {}
+        results: dict[str, tuple[int, int]] = {}
         folders = [self.folder]
         while folders:
             for entry in walk(folders.pop()):
@@ -116,8 +116,8 @@ class Mount:
                     folders.append(entry.path)
                 elif entry.is_file(follow_symlinks=False):
                     stat = entry.stat(follow_symlinks=False)
-                    found[entry.path[len(self.folder) + 1 :]] = (stat.st_mtime_ns, stat.st_size)
-        return found
+                    results[entry.path[len(self.folder) + 1 :]] = (stat.st_mtime_ns, stat.st_size)
+        return results
 
 
 class _Entries:

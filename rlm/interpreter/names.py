@@ -12,7 +12,7 @@ def sanitize_key(key: str) -> str:
 
     Two keys may get the same name (`a/b`, `a_b`). `monocontext.memory` keeps keys apart.
     """
-    return "".join(each if each.isalnum() or each in "-_." else "_" for each in key) or "unnamed"
+    return "".join(item if item.isalnum() or item in "-_." else "_" for item in key) or "unnamed"
 
 
 def get_default_volume_name() -> str:

@@ -27,15 +27,16 @@ class AnyLM(SDKModel):
 
     def __init__(self, provider: str, model: str, **options: Unpack[SDKOptions]) -> None:
         known = client_options(options)
-        given = {name: known[name] for name in ("default_headers",) if name in known}
-        connect = partial(_connect, provider, options.get("api_key"), options.get("base_url"), given)
+        value = {name: known[name] for name in ("default_headers",) if name in known}
+        connect = partial(_connect, provider, options.get("api_key"), options.get("base_url"), value)
         super().__init__(model, connect, **options)
         self.backend = self.provider = provider
 
     def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
         body = fields.accepted(self._fields())
         request: dict[str, Any] = {
-            "model": name, "messages": [dict(each) for each in messages], "timeout": self._timeout_seconds, **body,
+            "model": name, "messages": [dict(message) for message in messages],
+            "timeout": self._timeout_seconds, **body,
         }  # fmt: skip
         if extra := fields.accepted(self._extra_body):
             request["extra_body"] = extra
@@ -88,7 +89,7 @@ def knows(provider: str) -> bool:
     """Whether any-llm is installed and has this provider; it is not imported for that."""
     spec = find_spec("any_llm")
     return spec is not None and any(
-        (Path(place) / "providers" / provider).is_dir() for place in spec.submodule_search_locations or ()
+        (Path(location) / "providers" / provider).is_dir() for location in spec.submodule_search_locations or ()
     )
 
 
@@ -121,8 +122,8 @@ def install(provider: str) -> str:
 
 
 def _missing(provider: str, error: ImportError) -> LLMError:
-    found = re.search(r"No module named '([^']+)'", str(error))
-    lacking = error.name or (found[1] if found else one_line(error))
+    match = re.search(r"No module named '([^']+)'", str(error))
+    lacking = error.name or (match[1] if match else one_line(error))
     return LLMError(f"{provider} needs packages that are not installed: {install(provider)} ({lacking} is missing)")
 
 

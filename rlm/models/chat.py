@@ -92,7 +92,7 @@ def _read_choice(choice: dict[str, Any], builder: ReplyBuilder, on_delta: Listen
             thinking = read_thinking(message[name])
     builder.add_thinking(thinking, on_delta)
     builder.add_text(text or choice.get("text"), on_delta)
-    builder.refusal += [found for found in (refusal, message.get("refusal")) if isinstance(found, str) and found]
+    builder.refusal += [result for result in (refusal, message.get("refusal")) if isinstance(result, str) and result]
     calls = message.get("tool_calls")
     if call := calls[0] if isinstance(calls, list) and calls else message.get("function_call"):
         function = get(call, "function") or call

@@ -72,7 +72,7 @@ class ErrorReport:
 def find_error(value: object) -> ErrorReport | None:
     """The failure that a JSON value with status 200 reports; None if it reports none."""
     if isinstance(value, list):
-        return next((found for each in value[:1] if (found := find_error(each))), None)
+        return next((result for item in value[:1] if (result := find_error(item))), None)
     if not isinstance(value, dict):
         return None
     if value.get("error") or value.get("errors") or value.get("Error"):
@@ -95,8 +95,8 @@ def find_error(value: object) -> ErrorReport | None:
 def read_error(value: object, depth: int = 0) -> ErrorReport:
     """The failure in the body of an error: an object under `error`, a text, a list, or anything else."""
     if isinstance(value, list) and value and depth < _DEEPEST:
-        firsts = [read_error(each, depth + 1) for each in value[:3]]
-        message = one_line("; ".join(each.message for each in firsts))
+        firsts = [read_error(item, depth + 1) for item in value[:3]]
+        message = one_line("; ".join(first.message for first in firsts))
         return replace(firsts[0], message=message)
     if not isinstance(value, dict) or depth >= _DEEPEST:
         return ErrorReport(one_line(value if value not in (None, "", [], {}) else "an error without words"))
@@ -114,13 +114,13 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
         _inner(value, "innererror", "code"),
         _inner(value, "metadata", "error_type"),
     )
-    named = [str(each).lower() for each in codes if isinstance(each, (str, int)) and each not in ("", "error")]
-    place = _location(value)
-    field = value.get("param") or value.get("parameter") or place
+    named = [str(code).lower() for code in codes if isinstance(code, (str, int)) and code not in ("", "error")]
+    location = _location(value)
+    field = value.get("param") or value.get("parameter") or location
     return ErrorReport(
-        one_line(f"{place}: {words}" if place else words),
+        one_line(f"{location}: {words}" if location else words),
         " ".join(named),
-        next((status for each in (*codes, *map(value.get, _STATUSES)) if (status := _status(each))), None),
+        next((status for item in (*codes, *map(value.get, _STATUSES)) if (status := _status(item))), None),
         field if isinstance(field, str) else "",
         (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
         _inner(value, "metadata", "retry_after") or value.get("retry_after") or _google_delay(value.get("details")),
@@ -175,7 +175,7 @@ def make_error(
         return LLMError(f"no API at {target.where}: {report.message} ({WRONG_URL})")
     if status == 429:
         line = f"{target.where} is rate limited, or its quota is spent: {report.message}"
-        if any(each in report.code for each in _SPENT):
+        if any(item in report.code for item in _SPENT):
             return LLMError(line)
         wait = retry_after_seconds(headers or {}, report.retry_after, report.message)
         return RateLimited(line, retry_after_seconds=wait)
@@ -230,8 +230,8 @@ def _parsed(text: str) -> Any:
 
 def _location(value: Mapping[str, Any]) -> str:
     """The field that a validator names: `loc` of FastAPI and pydantic."""
-    place = value.get("loc")
-    return ".".join(str(each) for each in place if each != "body") if isinstance(place, list) else ""
+    location = value.get("loc")
+    return ".".join(str(item) for item in location if item != "body") if isinstance(location, list) else ""
 
 
 def _inner(value: Mapping[str, Any], outer: str, name: str) -> Any:
@@ -247,7 +247,11 @@ def _status(code: object) -> int | None:
 
 def _google_delay(details: object) -> object:
     """The `retryDelay` of Google's RetryInfo."""
-    waits = [each.get("retryDelay") for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    waits = (
+        [detail.get("retryDelay") for detail in details if isinstance(detail, dict)]
+        if isinstance(details, list)
+        else []
+    )
     return next(filter(None, waits), None)
 
 

@@ -25,10 +25,10 @@ class Maker:
     @property
     def url(self) -> str:
         """The base URL. A server's own variable may lack the scheme and the path, as `OLLAMA_HOST` does."""
-        given = os.environ.get(self.url_variable, "") if self.url_variable else ""
-        if not given:
+        value = os.environ.get(self.url_variable, "") if self.url_variable else ""
+        if not value:
             return self.base_url
-        url = (given if "://" in given else f"http://{given}").rstrip("/").replace("://0.0.0.0", "://127.0.0.1")
+        url = (value if "://" in value else f"http://{value}").rstrip("/").replace("://0.0.0.0", "://127.0.0.1")
         if self.keys:
             return url
         host = url.partition("://")[2]

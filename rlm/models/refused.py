@@ -52,16 +52,18 @@ def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
     refuses = _REFUSAL.search(report.message) is not None
     if "stream_options" in names and "stream_options" in report.message:
         return "stream_options"
-    if not refuses and not any(each in report.code for each in ("unsupported_parameter", "unsupported_value")):
+    if not refuses and not any(item in report.code for item in ("unsupported_parameter", "unsupported_value")):
         return None
     if _OUT_OF_RANGE.search(report.message) and not re.search("unsupported|not support|only", report.message, re.I):
         return None
     if named in names:
         return named
     # The first one named counts: a later one may be the advised replacement, such as `max_completion_tokens`.
-    found = [(at.start(), name) for name in names if name != "stream" and (at := _word(name).search(report.message))]
-    if found:
-        return min(found)[1]
+    results = [
+        (match.start(), name) for name in names if name != "stream" and (match := _word(name).search(report.message))
+    ]
+    if results:
+        return min(results)[1]
     return "stream" if "stream" in names and _STREAM.search(report.message) else None
 
 

@@ -63,17 +63,17 @@ def choose(
     for keyword, name, instead in (("model", model, "lm"), ("sub_model", sub_model, "sub_lm")):
         if not isinstance(name, str | None):
             raise TypeError(f"{keyword} must be a name, not {bounded_repr(name)}: give {instead}=...")
-    for keyword, given in (("lm", lm), ("sub_lm", sub_lm)):
-        if given is not None and (isinstance(given, type) or not callable(getattr(given, "complete", None))):
-            raise TypeError(f"{keyword} must be an object with complete(messages), not {bounded_repr(given)}")
+    for keyword, value in (("lm", lm), ("sub_lm", sub_lm)):
+        if value is not None and (isinstance(value, type) or not callable(getattr(value, "complete", None))):
+            raise TypeError(f"{keyword} must be an object with complete(messages), not {bounded_repr(value)}")
     preset_backend, preset_model, preset_sub = get_preset(preset) if preset else (None, None, None)
     maker, name = split_maker(model) if model else (None, None)
     maker = maker or backend or preset_backend or "openai"
     if name is None and preset is None and lm is None:  # sub-calls are most of the cost: the default is a cheaper model
         preset_sub = next((sub for of, _, sub in PRESETS.values() if of == maker), None)
-    made: list[LM] = []
+    created: list[LM] = []
     if lm is None:
-        made.append(root := make_lm(maker, name or preset_model or _default(maker), **connection))
+        created.append(root := make_lm(maker, name or preset_model or _default(maker), **connection))
     else:
         root, maker = lm, str(getattr(lm, "backend", maker))
     root = _sampled(root, sampling, "sampling")
@@ -81,11 +81,11 @@ def choose(
     if sub_lm is not None:
         sub, sub_name = sub_lm, sub_model
     elif sub_name and sub_maker not in (None, maker):
-        made.append(sub := make_lm(str(sub_maker), sub_name, base_url=sub_base_url))
+        created.append(sub := make_lm(str(sub_maker), sub_name, base_url=sub_base_url))
         sub_name = None
     else:
         sub, sub_name = root, sub_name or preset_sub
-    return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(made))
+    return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(created))
 
 
 def _default(maker: str) -> str:
@@ -113,27 +113,27 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
 
     Raises UnknownOption for an unknown backend, and for an option that the backend does not take.
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    if backend in ("openai", *MAKERS) or (backend in _WITH_URL and "base_url" in given):
+    argument = {name: value for name, value in options.items() if value is not None}
+    if backend in ("openai", *MAKERS) or (backend in _WITH_URL and "base_url" in argument):
         from rlm.models.openai import OpenAILM
 
-        return OpenAILM(model, maker=backend if backend in MAKERS else None, **given)
+        return OpenAILM(model, maker=backend if backend in MAKERS else None, **argument)
     if backend == "anthropic":
         from rlm.models.anthropic import AnthropicLM
 
-        return AnthropicLM(model, **given)
+        return AnthropicLM(model, **argument)
     if backend in ("claude-agent", "claude_agent"):
         from rlm.models.claude_agent import ClaudeAgentLM
 
-        if refused := [name for name in given if name not in ("window_tokens", "prompt_characters")]:
+        if refused := [name for name in argument if name not in ("window_tokens", "prompt_characters")]:
             raise UnknownOption(
                 f"backend 'claude-agent' uses the login of Claude Code: it takes no {', '.join(refused)}"
             )
-        return ClaudeAgentLM(model, **given)
+        return ClaudeAgentLM(model, **argument)
     from rlm.models.any_llm import AnyLM, install, knows
 
     if knows(backend):
-        return AnyLM(backend, model, **given)
+        return AnyLM(backend, model, **argument)
     if backend in _WITH_URL:
         raise UnknownOption(f"backend {backend!r} works as backend='openai' with its base_url=")
     if backend in BY_ANY_LLM:

@@ -189,7 +189,7 @@ def read_thinking(value: object, depth: int = 0) -> str:
     if depth > 4:
         return ""
     if isinstance(value, list):
-        return "".join(read_thinking(each, depth + 1) for each in value)
+        return "".join(read_thinking(item, depth + 1) for item in value)
     for name in ("thinking", "reasoning", "text", "content", "summary", "value"):
         if inside := get(value, name):
             return read_thinking(inside, depth + 1)

@@ -56,7 +56,7 @@ class Sampled:
         return options
 
     def _set_sampling(self, options: Sampling) -> None:
-        self.sampling = dict(self.check_body({name: each for name, each in options.items() if each is not None}))
+        self.sampling = dict(self.check_body({name: option for name, option in options.items() if option is not None}))
 
     def _fields(self) -> dict[str, Any]:
         """The options as fields of a request."""

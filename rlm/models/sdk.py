@@ -238,13 +238,13 @@ class SDKModel(Sampled):
         """The LLMError for an exception inside the backend: one line without the key."""
         target = CallTarget(model, self._where)
         if isinstance(error, LLMError):
-            made = error
+            created = error
         elif failed:
-            made = make_error(failed.report, target, status=failed.status, headers=failed.headers)
+            created = make_error(failed.report, target, status=failed.status, headers=failed.headers)
         else:
-            made = self._convert_other(error, target)
-        made.args = (conceal(str(made), self.secrets),)
-        return made
+            created = self._convert_other(error, target)
+        created.args = (conceal(str(created), self.secrets),)
+        return created
 
     def _convert_other(self, error: Exception, target: CallTarget) -> LLMError:
         """Convert an error that is no answer: a connection, a missing key, a local fault."""
@@ -303,8 +303,8 @@ def read_failure(error: Exception) -> EndpointError | None:
 def client_options(options: SDKOptions) -> dict[str, Any]:
     """The options of a client of an SDK. The SDK's own retries are off: a run has its own for all backends."""
     known = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
-    given = {name: value for name, value in known.items() if value is not None}
-    return {"timeout": _timeout_seconds(options), "max_retries": 0, **given}
+    argument = {name: value for name, value in known.items() if value is not None}
+    return {"timeout": _timeout_seconds(options), "max_retries": 0, **argument}
 
 
 def _checked_url(url: str | None) -> str | None:

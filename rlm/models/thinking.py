@@ -93,10 +93,10 @@ def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str
     thinking: list[str] = []
     fences = deque[re.Match[str]]()
     opened = None  # the fence of the block around the mark
-    begin = at = 0  # the text before `begin` is sorted
-    while mark := _MARK.search(text, at):
-        fences = fences if at else deque(_FENCE.finditer(text))
-        at = mark.end()
+    begin = offset = 0  # the text before `begin` is sorted
+    while mark := _MARK.search(text, offset):
+        fences = fences if offset else deque(_FENCE.finditer(text))
+        offset = mark.end()
         while fences and fences[0].start() < mark.start():
             fence = fences.popleft()
             opened = None if fence.start() < begin or _closes(fence, opened) else fence
@@ -107,14 +107,14 @@ def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str
         kind = str(mark.lastgroup)
         if kind == "closing":
             if not _is_in_sentence(text, mark, begin):
-                is_answer = (thinking or thought_before) and not text[at:].strip()
+                is_answer = (thinking or thought_before) and not text[offset:].strip()
                 (answer if is_answer else thinking).append(before)
-                begin = at = _skip_gap(text, at)
+                begin = offset = _skip_gap(text, offset)
         elif kind in _ANYWHERE or not before[before.rfind("\n", -_LOOK_CHARACTERS) + 1 :].strip():
-            closing = _find_closing(text, at, kind)
+            closing = _find_closing(text, offset, kind)
             answer.append(before if before[-1:] in ("", "\n") else before + "\n")
-            thinking.append(text[at : closing.start() if closing else len(text)])
-            begin = at = _skip_gap(text, closing.end()) if closing else len(text)
+            thinking.append(text[offset : closing.start() if closing else len(text)])
+            begin = offset = _skip_gap(text, closing.end()) if closing else len(text)
     said = "".join(answer) + text[begin:]
     said = _without_end_tokens(said.lstrip("\n") if thinking else said)
     thinking = [_without_end_tokens(part.strip()) for part in thinking]
@@ -176,8 +176,8 @@ class AnswerStream:
             return False
         mark = _MARK.search(text)
         if mark is None:
-            begun = _BEGUN.search(text, text.rstrip().rfind("\n") + 1)
-            sure = max(begun.start(), len(text) - _LOOK_CHARACTERS) if begun else len(text)
+            match = _BEGUN.search(text, text.rstrip().rfind("\n") + 1)
+            sure = max(match.start(), len(text) - _LOOK_CHARACTERS) if match else len(text)
             self._pass(text[:sure])
             self._waiting = text[sure:]
         elif mark.lastgroup == "closing" or self._passed or text[: mark.start()].strip():
@@ -229,15 +229,15 @@ def _is_in_sentence(text: str, mark: re.Match[str], begin: int) -> bool:
 
 
 def _skip_gap(text: str, at: int) -> int:
-    found = _GAP.match(text, at)
-    return found.end() if found else at
+    match = _GAP.match(text, at)
+    return match.end() if match else at
 
 
 def _without_end_tokens(text: str) -> str:
     kept = text.rstrip()
     if not kept.endswith(_END_TOKENS):
         return text
-    while end := next((each for each in _END_TOKENS if kept.endswith(each)), None):
+    while end := next((item for item in _END_TOKENS if kept.endswith(item)), None):
         rest = kept.removesuffix(end)
         if rest[-1:] in (" ", "\t") or (end == "</s>" and (not rest or "<s>" in rest)):
             break

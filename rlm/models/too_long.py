@@ -59,8 +59,8 @@ def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int 
     """The tokens of the prompt and of the window, each None if not reported; None if the failure has another cause."""
     if not _is_too_long(message, code, status):
         return None
-    window = next((_int(found[1]) for each in _LIMITS if (found := _find(each, message))), None)
-    counts = [_int(found[1]) for found in re.finditer(_COUNT, message)]
+    window = next((_int(result[1]) for item in _LIMITS if (result := _find(item, message))), None)
+    counts = [_int(match[1]) for match in re.finditer(_COUNT, message)]
     if both := re.search(_SUM, message):
         counts.append(_int(both[1]) + _int(both[2]))
     more = [count for count in counts if window is not None and window < count < 10**9]
@@ -68,7 +68,7 @@ def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int 
 
 
 def _is_too_long(message: str, code: str, status: int | None) -> bool:
-    if any(each in code for each in _CODES):
+    if any(item in code for item in _CODES):
         return True
     if _find(_SURELY, message):
         return True

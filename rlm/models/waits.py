@@ -38,8 +38,8 @@ def retry_after_seconds(headers: Mapping[str, str], told: object = None, message
         of = re.fullmatch(r"(?:x-|anthropic-)?ratelimit-(?:(.+)-)?reset(?:-(.+))?", name.lower())
         seconds = read_wait(value) if of else None
         if of and seconds is not None:
-            left = headers.get(name.lower().replace("reset", "remaining"))
-            resets[left is not None and left.strip() in ("0", "0.0")].append(seconds)
+            remaining = headers.get(name.lower().replace("reset", "remaining"))
+            resets[remaining is not None and remaining.strip() in ("0", "0.0")].append(seconds)
     return max(resets[True] or resets[False], default=None)
 
 

@@ -117,12 +117,12 @@ def _parse(body: bytes, target: CallTarget) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
         is_torn = text[0] in "{[" and isinstance(exc, json.JSONDecodeError) and _breaks_off(exc, text)
-    shown = repr(read_text(text)[:_SHOWN_CHARACTERS])
+    display = repr(read_text(text)[:_SHOWN_CHARACTERS])
     if text[0] == "<":
-        raise LLMError(f"{target}: a web page in place of an answer: {shown} ({WRONG_URL})")
+        raise LLMError(f"{target}: a web page in place of an answer: {display} ({WRONG_URL})")
     if is_torn:
-        raise LLMError(f"{target}: the answer ended in the middle: {shown}", transient=True)
-    raise LLMError(f"{target}: an answer that is not JSON: {shown} ({WRONG_URL})")
+        raise LLMError(f"{target}: the answer ended in the middle: {display}", transient=True)
+    raise LLMError(f"{target}: an answer that is not JSON: {display} ({WRONG_URL})")
 
 
 def _breaks_off(exc: json.JSONDecodeError, text: str) -> bool:

@@ -80,10 +80,10 @@ def fit(text: str, window: Window) -> str:
     room = int(OUTPUT * window.tokens)
     limit = len(text)
     while limit > _FEWEST_CHARACTERS:
-        shown = shorten(text, limit)
-        needed = window.scale * estimate_text_tokens(shown)
+        display = shorten(text, limit)
+        needed = window.scale * estimate_text_tokens(display)
         if needed <= room:
-            return shown
+            return display
         limit = max(_FEWEST_CHARACTERS, min(int(limit * room / needed), int(0.95 * limit)))
     return shorten(text, limit)
 

@@ -152,8 +152,8 @@ def is_unrun(text: str) -> bool:
 
 def assigned_names(texts: Iterable[str]) -> set[str]:
     """The names that lines of these texts assign, whether or not the lines ran."""
-    found = (next(filter(None, match.groups())) for text in texts for match in _ASSIGNED.finditer(text))
-    return {name.strip() for names in found for name in names.split(",")}
+    result = (next(filter(None, match.groups())) for text in texts for match in _ASSIGNED.finditer(text))
+    return {name.strip() for names in result for name in names.split(",")}
 
 
 def stands_alone(final: TextFinal, rest: str) -> bool:
@@ -206,7 +206,7 @@ def _is_code(call: str, known: Collection[str]) -> bool:
             case ast.Call(func=ast.Name(id=name), args=[ast.Constant(), *_]) if hasattr(builtins, name):
                 return True
             case ast.Subscript() | ast.Call() | ast.Attribute() if set(known) & {
-                each.id for each in ast.walk(node) if isinstance(each, ast.Name)
+                item.id for item in ast.walk(node) if isinstance(item, ast.Name)
             }:
                 return True
     loaded = _loaded(call)

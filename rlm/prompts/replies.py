@@ -140,14 +140,14 @@ def _parse(text: str, *, drafts: bool) -> ParsedReply:
     hidden = "\n".join(line if part.kind == "prose" else " " * len(line) for part in parts for line in part.lines)
     finals = list(_find_finals(own_text, hidden))
     asked = [part for part in parts if part.kind in ("loose", "other")] or [_Part("other", [], own_text.strip())]
-    found: list[CodeBlock] = []
+    results: list[CodeBlock] = []
     for part in asked:
         if part.kind == "loose" and _is_code(part.code) and not any(part.code in final.text for final in finals):
-            found.append(CodeBlock(part.code))
+            results.append(CodeBlock(part.code))
         elif re.search(r'"(?:arguments|parameters|args|code)"[ \t]*:', part.code):
-            found += map(CodeBlock, _codes_of_json(part.code))
-    if found and not (finals and faults.stands_alone(finals[-1], "\n".join(block.code for block in found))):
-        return ParsedReply(tuple(found), None, words, own_text)
+            results += map(CodeBlock, _codes_of_json(part.code))
+    if results and not (finals and faults.stands_alone(finals[-1], "\n".join(block.code for block in results))):
+        return ParsedReply(tuple(results), None, words, own_text)
     fault = faults.explain(own_text, hidden, finals)
     if not finals:
         return ParsedReply((), None, words, own_text, fault)
@@ -158,16 +158,16 @@ def _parse(text: str, *, drafts: bool) -> ParsedReply:
 
 def _read_parts(lines: list[str], drafts: bool) -> Iterator[_Part]:
     """The parts of a reply, up to a turn that it invents. `drafts`: elements that name a draft are read as such."""
-    at, tries = 0, [_TRIES]
+    offset, tries = 0, [_TRIES]
     has_text = after_code = False
-    while at < len(lines):
-        line = lines[at]
+    while offset < len(lines):
+        line = lines[offset]
         if has_text and (_TURN.match(line) or (after_code and _TURN_AFTER_CODE.match(line))):
             return
         has_text = has_text or line.strip() != ""
-        for part in _read_block(lines, at, tries, drafts):
+        for part in _read_block(lines, offset, tries, drafts):
             yield part
-            at += len(part.lines)
+            offset += len(part.lines)
             after_code = not part.cut and (part.kind in ("python", "loose") or (after_code and not line.strip()))
 
 
@@ -189,9 +189,9 @@ def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> li
             return [_Part("draft", lines[at : end + 1])]
         tries[0] -= 10
     for opens, closes in _MARKS:
-        if tries[0] > 0 and (found := opens.match(line)):
-            body = [line[found.end() :], *lines[at + 1 :]]
-            end = next((i for i, each in enumerate(body) if closes.search(each)), None)
+        if tries[0] > 0 and (match := opens.match(line)):
+            body = [line[match.end() :], *lines[at + 1 :]]
+            end = next((i for i, item in enumerate(body) if closes.search(item)), None)
             if end is None:
                 code = re.sub(r"\n[ \t]*(?:</?\w{0,20}|`{1,2})\Z", "", "\n".join(body))
             else:
@@ -206,8 +206,8 @@ def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> li
 def _read_fence(lines: list[str], at: int, opening: re.Match[str], tries: list[int]) -> _Part:
     """A fenced block. One of Python ends at the first fence before which its code is complete."""
     margin, mark, at = len(opening["margin"]), opening["mark"], at + 1
-    found = re.match(r"[{\s]*\.?([^\s:{},;]*)", opening["info"])
-    tag = found[1].lower() if found else ""
+    match = re.match(r"[{\s]*\.?([^\s:{},;]*)", opening["info"])
+    tag = match[1].lower() if match else ""
     is_python = _PYTHON.fullmatch(tag) is not None
     ends = ((i, last) for i in range(at, len(lines)) if (last := _closing(lines[i], mark, is_python)) is not None)
     if not is_python:
@@ -256,21 +256,21 @@ def _codes_of_calls(text: str) -> Iterator[str]:
     for call in _CALL.split(text):
         parameters = [part for part in _PARAMETER.split(call)[1::2] if part.strip()]
         if "{" in call and not parameters:
-            found = list(_codes_of_json(call[call.index("{") :]))
+            results = list(_codes_of_json(call[call.index("{") :]))
         elif parameters:
-            found = [dedent(part).strip("\n") for part in parameters if len(parameters) == 1]
+            results = [dedent(part).strip("\n") for part in parameters if len(parameters) == 1]
         else:
-            found = [re.split(r"</|<[|｜]", call.partition(">")[2], maxsplit=1)[0].strip()]
-        yield from (code for code in found if _is_code(code))
+            results = [re.split(r"</|<[|｜]", call.partition(">")[2], maxsplit=1)[0].strip()]
+        yield from (code for code in results if _is_code(code))
 
 
 def _codes_of_json(text: str) -> Iterator[str]:
     """The code that is the only argument of each call, in a text of JSON objects."""
     decoder = json.JSONDecoder(strict=False)
-    at = 0 if text.lstrip()[:1] in ("{", "[") else -1
-    while at >= 0 and (at := text.find("{", at)) >= 0:
+    offset = 0 if text.lstrip()[:1] in ("{", "[") else -1
+    while offset >= 0 and (offset := text.find("{", offset)) >= 0:
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, offset = decoder.raw_decode(text, offset)
         except (ValueError, RecursionError):
             return
         yield from _codes_of_value(value)
@@ -284,7 +284,7 @@ def _codes_of_value(value: Any) -> Iterator[str]:
             yield value
     elif isinstance(value, dict):
         inner = next((value[name] for name in _ARGUMENTS if isinstance(value.get(name), (dict, str))), None)
-        own = [each for name, each in value.items() if name not in _NO_ARGUMENTS]
+        own = [item for name, item in value.items() if name not in _NO_ARGUMENTS]
         if inner is not None or len(own) == 1:
             yield from _codes_of_value(own[0] if inner is None else inner)
 
@@ -313,7 +313,7 @@ def _close(text: str, hidden: str, start: int) -> tuple[int, bool]:
             if faults.call_of(text[start : closing.start()]):
                 return closing.start(), True
     smiling = _SMILEY.sub(lambda match: match[0][:-1] + "_", hidden)
-    end = next((end for shown in (smiling, hidden) if (end := _balance(shown, start)) >= 0), -1)
+    end = next((end for display in (smiling, hidden) if (end := _balance(display, start)) >= 0), -1)
     if end < 0:
         return end, False
     ends_line = _LINE_END.match(hidden, end + 1) is not None

@@ -78,8 +78,8 @@ class Answers:
             """End the run with a value, or with several fields by name, as the answer."""
             if bool(values) == bool(fields):
                 raise TypeError("SUBMIT takes the answer either by position or by keyword")
-            given = list(values or fields.values())
-            final(given[0] if len(given) == 1 else fields or given)
+            argument = list(values or fields.values())
+            final(argument[0] if len(argument) == 1 else fields or argument)
 
         calls = {"FINAL": final, "FINAL_VAR": final_var, "SUBMIT": submit}
         for name, call in calls.items():
@@ -107,10 +107,10 @@ class Answers:
 
     def take_claims(self, namespace: Mapping[str, Any]) -> tuple[Claim, ...]:
         """The model's citations for the answer that was just collected."""
-        given, self._claimed = self._claimed, None
-        if given is None and isinstance(slot := namespace.get("answer"), MutableMapping):
-            given = slot.pop("sources", None)
-        return read_claims(given)
+        value, self._claimed = self._claimed, None
+        if value is None and isinstance(slot := namespace.get("answer"), MutableMapping):
+            value = slot.pop("sources", None)
+        return read_claims(value)
 
     def adopt(self, rebound: object) -> None:
         """Copy a value that a cell bound to the name `answer` into the dict, which takes the name again."""

@@ -140,7 +140,7 @@ class Channel:
         self._filled = 0
 
     def _check_lengths(self) -> int:
-        total, head = (int.from_bytes(self._buffer[at : at + 4], "big") for at in (0, 4))
+        total, head = (int.from_bytes(self._buffer[offset : offset + 4], "big") for offset in (0, 4))
         if total > self._message_bytes or head > self._head_bytes or head > total:
             raise ChannelAbuse(
                 f"the worker announced a message of {total:,} bytes with a JSON object of {head:,}: at most "

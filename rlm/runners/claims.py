@@ -26,8 +26,8 @@ def read_claims(sources: object) -> tuple[Claim, ...]:
         return () if sources is None else (None,)
     claims: list[Claim] = []
     try:
-        for each in sources:
-            claims.append(_claim(each))
+        for source in sources:
+            claims.append(_claim(source))
             if len(claims) == MOST_CLAIMS:
                 break
     except Exception:  # the model's own iterator
@@ -60,7 +60,7 @@ def check_claims(value: object) -> tuple[Claim, ...]:
     """The claims that a worker sent. Raises ValueError for anything but a list of claims."""
     if not isinstance(value, list) or len(value) > MOST_CLAIMS:
         raise ValueError(f"expected a list of at most {MOST_CLAIMS} claims")
-    return tuple(_claim(each) for each in value)
+    return tuple(_claim(item) for item in value)
 
 
 def _claim(value: Any) -> Claim:

@@ -31,7 +31,7 @@ class InterpreterState:
             sys.setrecursionlimit(self._recursion_limit)
         vars(builtins).update(self._builtins)
         for paths, before in self._lists:
-            paths.extend([each for each in before if each not in paths])
+            paths.extend([item for item in before if item not in paths])
         sys.settrace(None)
         sys.setprofile(None)
         gc.enable()

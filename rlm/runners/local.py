@@ -176,8 +176,8 @@ class LocalRunner:
                 cell.err.write(_cell_traceback(exc, self._file_prefix))
             try:
                 self._collect(cell)
-                shown = {"context": self._reserved["context"], **self._variables()}
-                cell.variables = {name: _safe_repr(value) for name, value in shown.items()}
+                display = {"context": self._reserved["context"], **self._variables()}
+                cell.variables = {name: _safe_repr(value) for name, value in display.items()}
             except BaseException as exc:  # a timeout, or the cell has damaged the interpreter
                 cell.err.write(_cell_traceback(exc, self._file_prefix))
 

@@ -34,21 +34,21 @@ _ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
 
 def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
     """Raise RunnerUnavailable unless this system can have the runner of this name. `options`: its own."""
-    given = options or {}
+    value = options or {}
     if name == "sandbox":
-        if not callable(given.get("make")):
+        if not callable(value.get("make")):
             raise RunnerUnavailable(
                 "runner 'sandbox' needs runner_options={'make': ...}, a callable; see docs/runners.md"
             )
     elif name not in RUNNERS:
         raise RunnerUnavailable(f"no runner {name!r}; there are {', '.join(map(repr, RUNNERS))}")
     elif name == "wasm":
-        if lacks := what_is_missing(given.get("pyodide")):
+        if lacks := what_is_missing(value.get("pyodide")):
             raise RunnerUnavailable(f"runner 'wasm': {lacks}")
     elif name in ("confined", "subprocess") and (lacks := _missing_of_linux()):
         hint = "use --runner wasm"
         if name == "confined":
-            if not (wasm_lacks := what_is_missing(given.get("pyodide"))):
+            if not (wasm_lacks := what_is_missing(value.get("pyodide"))):
                 return
             hint = f"--runner wasm is not available either: there is {wasm_lacks}"
         raise RunnerUnavailable(

@@ -45,8 +45,8 @@ class LineDecoder:
 
 def encode_lines(mark: str, data: bytes) -> Iterator[str]:
     """The lines for some bytes."""
-    for at in range(0, len(data), CHUNK_BYTES):
-        yield f"{mark}{base64.b64encode(data[at : at + CHUNK_BYTES]).decode()}\n"
+    for offset in range(0, len(data), CHUNK_BYTES):
+        yield f"{mark}{base64.b64encode(data[offset : offset + CHUNK_BYTES]).decode()}\n"
 
 
 def main() -> None:

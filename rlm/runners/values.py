@@ -32,8 +32,8 @@ def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Seque
     A value that the host has in `known` too, in the same order, is sent as its number there; another lazy text as its
     `str`. Raises TypeError for a value that is no plain data, and ValueError for one that is nested too deeply.
     """
-    for number, one in enumerate(known):
-        if value is one and value is not None:
+    for number, entry in enumerate(known):
+        if value is entry and value is not None:
             return {"known": number}
     if depth > _MOST_DEPTH:
         raise ValueError(f"a value nested deeper than {_MOST_DEPTH} levels cannot leave the sandbox: pass parts of it")
@@ -99,10 +99,10 @@ def split_texts(sizes: Any, body: memoryview) -> list[str]:
         raise ChannelAbuse("the worker sent malformed lengths")
     if sum(sizes) != len(body):
         raise ChannelAbuse(f"the worker sent texts of {sum(sizes):,} bytes in a body of {len(body):,}")
-    texts, at, surrogates = [], 0, 0
+    texts, offset, surrogates = [], 0, 0
     for size in sizes:
-        part = body[at : at + size]
-        at += size
+        part = body[offset : offset + size]
+        offset += size
         try:
             texts.append(str(part, "utf-8"))
             continue

@@ -246,15 +246,15 @@ class RemoteCalls:
     def call(self, name: str, *args: Any, **options: Any) -> Any:
         """The result of the host's function of this name. Raises its error."""
         texts: list[bytes] = []
-        given = encode_for_host([list(args), options], texts, known=self.known)
+        argument = encode_for_host([list(args), options], texts, known=self.known)
         if excess := _surrogate_error(texts):
             raise ValueError(excess)
         sizes = [len(text) for text in texts]
         with (call_lock := threading.Lock()), self._waited.running(call_lock):
-            head, body = _call_host(self._link, {"op": "call", "name": name, "given": given, "texts": sizes}, texts)
+            head, body = _call_host(self._link, {"op": "call", "name": name, "given": argument, "texts": sizes}, texts)
         value = unpack_from_host(body)
-        for at, error in head.get("errors", []):
-            value[at] = _make_error(*error)
+        for offset, error in head.get("errors", []):
+            value[offset] = _make_error(*error)
         return value
 
     def set_budget(self, seconds: float | None) -> None:

@@ -71,9 +71,9 @@ class WorkerRequests:
     def _decode_call(
         self, head: dict[str, Any], body: memoryview
     ) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
-        given = decode_from_worker(head.get("given"), split_texts(head.get("texts"), body), self._known)
+        value = decode_from_worker(head.get("given"), split_texts(head.get("texts"), body), self._known)
         name = head.get("name")
-        match given:
+        match value:
             case [[*args], dict(options)] if isinstance(name, str) and name in self.functions:
                 return self.functions[name], args, options
         raise ChannelAbuse(f"the worker called an unknown function: {str(name)[:50]!r}")
@@ -129,7 +129,9 @@ def _answer_call(
     try:
         value = function(*args, **options)
         if isinstance(value, list) and any(isinstance(item, Exception) for item in value):
-            head["errors"] = [(at, _encode_error(item)) for at, item in enumerate(value) if isinstance(item, Exception)]
+            head["errors"] = [
+                (index, _encode_error(item)) for index, item in enumerate(value) if isinstance(item, Exception)
+            ]
             value = [None if isinstance(item, Exception) else item for item in value]
         body = pack_for_worker(value)
     except Exception as exc:

@@ -34,8 +34,8 @@ def number(value: object) -> float | None:
 
 def count(value: object) -> int | None:
     """The whole part of a number from 0 to 2**53, which a browser can hold exactly; None for anything else."""
-    found = number(value)
-    return None if found is None or not 0 <= found < 2**53 else int(found)
+    result = number(value)
+    return None if result is None or not 0 <= result < 2**53 else int(result)
 
 
 def text(value: object) -> str:

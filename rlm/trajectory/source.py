@@ -108,11 +108,11 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
         return [], ["sources of a context that is no text are not checked: none is shown"]
     sources, notes = [], []
     for number, claim in enumerate(claims, 1):
-        place, why = _find(text, claim, read, is_whole=text is context)
-        if place is None:
+        location, why = _find(text, claim, read, is_whole=text is context)
+        if location is None:
             notes.append(f"source {number} of the answer is left out: {why}")
         else:
-            sources.append(_source(text, place))
+            sources.append(_source(text, location))
     return sources, notes
 
 
@@ -160,14 +160,14 @@ def _find(text: Any, claim: Claim, read: Sequence[Range] | None, *, is_whole: bo
 
 def _find_quote(text: Any, quote: str, read: Sequence[Range] | None) -> tuple[Range | None, str]:
     quote = quote.strip()
-    left = _MOST_SEARCHED
+    remaining = _MOST_SEARCHED
     for start, stop in [(0, len(text))] if read is None else read:
-        if left <= 0:
+        if remaining <= 0:
             break
-        left -= stop - start
-        at = text.find(quote, start, min(stop, len(text)))
-        if at >= 0:
-            return (at, at + len(quote)), ""
+        remaining -= stop - start
+        offset = text.find(quote, start, min(stop, len(text)))
+        if offset >= 0:
+            return (offset, offset + len(quote)), ""
     return None, f"{quote[:80]!r} is not {'there' if read is None else 'where the run has read'}"
 
 
@@ -182,9 +182,9 @@ def _place(text: Any, start: int, stop: int) -> Read:
 def _source(text: Any, place: Range) -> Source:
     start, stop = place
     whole, half, read = str(text[start:stop]), _SHOWN // 2, _place(text, start, stop)
-    shown = whole if len(whole) <= _SHOWN else join_ends(whole[:half], whole[-half:], len(whole) - _SHOWN)
+    display = whole if len(whole) <= _SHOWN else join_ends(whole[:half], whole[-half:], len(whole) - _SHOWN)
     return Source(
-        start, stop, read.lines, read.document, shown, None if isinstance(text, str) else text.generation,
+        start, stop, read.lines, read.document, display, None if isinstance(text, str) else text.generation,
         hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest(), lazy.document_url(text, start),
     )  # fmt: skip
 

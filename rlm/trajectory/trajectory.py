@@ -84,7 +84,7 @@ class Trajectory:
         """
         line = iteration(step, usage) | {"timestamp": _now()} | ({"question": question} if question else {})
         for name, places in (("sources", sources), ("reads", reads)):
-            line |= {name: [place.to_dict() for place in places]} if places else {}
+            line |= {name: [location.to_dict() for location in places]} if places else {}
         self._add(line)
         self._ended = step.reason is not None
         self._drop_partial()

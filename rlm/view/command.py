@@ -16,10 +16,10 @@ def trajectory(run: str) -> Path:
     path = Path(run)
     if not path.is_dir():
         return path
-    found = sorted(path.glob("*.jsonl"), key=lambda file: file.stat().st_mtime)
-    if not found:
+    result = sorted(path.glob("*.jsonl"), key=lambda file: file.stat().st_mtime)
+    if not result:
         raise TrajectoryError(f"there is no trajectory in {run}: no file there ends in .jsonl")
-    return found[-1]
+    return result[-1]
 
 
 def write(path: Path, target: str) -> None:

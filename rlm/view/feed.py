@@ -142,15 +142,15 @@ class RowFeed:
             data = partial.read_bytes()
         except FileNotFoundError:
             return []
-        found = []
+        results = []
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
             try:
                 record = self._parse(raw, f"a line of {partial.name}")
             except TrajectoryError:  # it was emptied and written again meanwhile: the next time it is whole
                 break
             if record.get("iteration") == len(self._places) + 1:
-                found.append(record)
-        return found
+                results.append(record)
+        return results
 
     def _status(self) -> dict[str, Any]:
         """The status of the run: `ended`, `running`, or `quiet` when nothing was written for a while."""

@@ -94,9 +94,9 @@ def detail(line: Mapping[str, Any]) -> dict[str, Any]:
 def _source(source: Mapping[str, Any]) -> dict[str, Any]:
     start, lines = count(source.get("start")) or 0, items(source.get("lines"))
     document, line = text(source.get("document")), count(lines[0]) if lines else None
-    place = f"{document or 'character'}:{start}" if line is None else f"{document or 'line'}:{line}"
+    location = f"{document or 'character'}:{start}" if line is None else f"{document or 'line'}:{line}"
     stop = count(source.get("stop")) or start
-    return {"start": start, "stop": stop, "place": place, "text": text(source.get("text"))}
+    return {"start": start, "stop": stop, "place": location, "text": text(source.get("text"))}
 
 
 def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -35,7 +35,7 @@ from monocontext.engine.fetch.scheduler import FetchItem, RangeRequest
 from monocontext.engine.frame import FrameText
 from monocontext.records import NamedTuple, dataclass, field
 
-MOST_BYTES = 4
+_MOST_BYTES = 4
 """Maximum bytes per character of a `str`."""
 
 
@@ -56,9 +56,9 @@ class DecodedTexts:
 
     def drop(self, key: Hashable) -> None:
         """Drop the text of a frame, if it is kept."""
-        found = self._kept.pop(key, None)
-        if found is not None:
-            frame, size_bytes = found
+        result = self._kept.pop(key, None)
+        if result is not None:
+            frame, size_bytes = result
             self.size_bytes -= size_bytes
             frame.decoded, frame.decoding_work = None, 0
 
@@ -155,12 +155,12 @@ class Cache:
         """The entry, which counts as used; None if there is none. 0.1 us on probation, 0.6 us in the main part."""
         if self._is_dirty:
             self._recover()
-        found = self._probation.get(key)
-        if found is not None:
+        result = self._probation.get(key)
+        if result is not None:
             self.hits += 1
-            if self._arrivals - found.first_used >= ONE_USE:
+            if self._arrivals - result.first_used >= ONE_USE:
                 self.hold(key)
-            return found.entry
+            return result.entry
         entry = self._main.get(key)
         if entry is None and key in self._expected:
             entry = self._use_expected(key)
@@ -172,8 +172,8 @@ class Cache:
 
     def peek(self, key: Hashable) -> Sized | None:
         """The entry, which does not count as used."""
-        if (found := self._probation.get(key)) is not None:
-            return found.entry
+        if (result := self._probation.get(key)) is not None:
+            return result.entry
         if (expected := self._expected.get(key)) is not None:
             return expected[0]
         return BaseCache.get(self._main, key) if key in self._main else None
@@ -205,21 +205,21 @@ class Cache:
     def expect(self, key: Hashable) -> bool:
         """Keep an entry on probation as long as a prefetched one, since a use of it is predicted. Returns whether it
         was on probation."""
-        found = self._probation.get(key)
-        if found is None:
+        result = self._probation.get(key)
+        if result is None:
             return False
         self._drop(key)
-        self._expected[key] = found.entry, found.size_bytes
-        self.expected_bytes += found.size_bytes
+        self._expected[key] = result.entry, result.size_bytes
+        self.expected_bytes += result.size_bytes
         return True
 
     @change
     def give_up_first(self, key: Hashable) -> None:
         """Evict a prefetched entry first, since its use is no longer expected."""
-        found = self._expected.get(key)
-        if found is not None:
+        result = self._expected.get(key)
+        if result is not None:
             self._drop(key)
-            entry, size_bytes = found
+            entry, size_bytes = result
             self._probation[key] = _OnProbation(entry, size_bytes, self._arrivals)
             self._probation.move_to_end(key, last=False)
             self._probation_bytes += size_bytes
@@ -227,15 +227,15 @@ class Cache:
     @change
     def hold(self, key: Hashable) -> None:
         """Move an entry from probation to the main part, as a second use does."""
-        found = self._probation.get(key)
-        if found is not None:
+        result = self._probation.get(key)
+        if result is not None:
             self._drop(key)
-            self._main[key] = found.entry
+            self._main[key] = result.entry
 
     def has_room_for_decoded(self, characters: int) -> bool:
         """Whether a decoded text of this many characters fits without an eviction. Otherwise two texts could evict each
         other in turn, or a text too large for the cache would be decoded again and again."""
-        return self.used_bytes + MOST_BYTES * characters + 100 <= self.capacity_bytes
+        return self.used_bytes + _MOST_BYTES * characters + 100 <= self.capacity_bytes
 
     @change
     def keep_decoded(self, key: Hashable, frame: FrameText, decoded: str) -> None:
@@ -305,7 +305,7 @@ class Cache:
         self._probation = OrderedDict((k, v) for k, v in self._probation.items() if k not in main)
         others = [(k, v) for k, v in self._expected.items() if k not in main and k not in self._probation]
         self._expected = OrderedDict(others)
-        self._probation_bytes = sum(found.size_bytes for found in self._probation.values())
+        self._probation_bytes = sum(result.size_bytes for result in self._probation.values())
         self.expected_bytes = sum(size_bytes for _, size_bytes in self._expected.values())
         for key, entry in main.items():
             self._main[key] = entry
@@ -313,9 +313,9 @@ class Cache:
         self._is_dirty = False
 
     def _drop(self, key: Hashable) -> None:
-        found = self._probation.pop(key, None)
-        if found is not None:
-            self._probation_bytes -= found.size_bytes
+        result = self._probation.pop(key, None)
+        if result is not None:
+            self._probation_bytes -= result.size_bytes
         elif (expected := self._expected.pop(key, None)) is not None:
             self.expected_bytes -= expected[1]
         else:
@@ -353,8 +353,8 @@ def keep_warm(cache: Cache) -> None:
     _warm[id(cache)] = ref(cache)
     _warm.move_to_end(id(cache))
     while len(_warm) > MOST_WARM:
-        _, found = _warm.popitem(last=False)
-        oldest = found()
+        _, result = _warm.popitem(last=False)
+        oldest = result()
         if oldest is not None:
             oldest.cool()
 
@@ -394,8 +394,8 @@ class StoredBytes:
             if isinstance(item.key, int) and item.key >= 0 and item.key not in self._kept:
                 if self.used_bytes + item.stored_bytes > self.limit_bytes:
                     return
-                at = item.offset - request.start
-                self._kept[item.key] = bytes(body[at : at + item.stored_bytes])
+                offset = item.offset - request.start
+                self._kept[item.key] = bytes(body[offset : offset + item.stored_bytes])
                 self.used_bytes += item.stored_bytes
 
     def body_of(self, request: RangeRequest) -> bytes | None:
@@ -404,8 +404,8 @@ class StoredBytes:
             return None
         body = bytearray(request.stored_bytes)
         for item in request.items:
-            at = item.offset - request.start
-            body[at : at + item.stored_bytes] = self._kept[item.key]
+            offset = item.offset - request.start
+            body[offset : offset + item.stored_bytes] = self._kept[item.key]
         return bytes(body)
 
     def forget(self, items: Iterable[FetchItem]) -> None:

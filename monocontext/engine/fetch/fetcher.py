@@ -123,8 +123,8 @@ class ObjectReader:
         items, body = request.items, memoryview(blob.data)
         parts = []
         for item in items:
-            at = item.offset - request.start
-            parts.append((item, body[at : at + item.stored_bytes]))
+            offset = item.offset - request.start
+            parts.append((item, body[offset : offset + item.stored_bytes]))
 
         def decode() -> list[Any]:
             return [item.decode(part) for item, part in parts]
@@ -238,11 +238,11 @@ class Fetcher:
             wanted = self.want(items, token, inline=len(items) == 1)
             try:
                 return [
-                    self.wait(item.key, found, token) if isinstance(found, Fetch) else found
-                    for item, found in zip(items, wanted, strict=True)
+                    self.wait(item.key, result, token) if isinstance(result, Fetch) else result
+                    for item, result in zip(items, wanted, strict=True)
                 ]
             finally:
-                if any(isinstance(found, Fetch) and not found.done for found in wanted):  # the wait was interrupted
+                if any(isinstance(result, Fetch) and not result.done for result in wanted):  # the wait was interrupted
                     self.release(wanted)
 
     def fetch_some(self, items: Sequence[FetchItem]) -> list[Any | None]:
@@ -250,7 +250,7 @@ class Fetcher:
         token = Token()
         with token:
             wanted = self.want(items, token)
-            fetches = [found for found in wanted if isinstance(found, Fetch)]
+            fetches = [result for result in wanted if isinstance(result, Fetch)]
 
             def is_one_ready() -> bool:
                 return any(map(self._is_ready, fetches))
@@ -259,11 +259,11 @@ class Fetcher:
                 while fetches and not is_one_ready():
                     self._wait_or_hedge(is_one_ready)
                 values: list[Any | None] = []
-                for item, found in zip(items, wanted, strict=True):
-                    if not isinstance(found, Fetch):
-                        values.append(found)
-                    elif self._is_ready(found):
-                        values.append(self.wait(item.key, found, token))
+                for item, outcome in zip(items, wanted, strict=True):
+                    if not isinstance(outcome, Fetch):
+                        values.append(outcome)
+                    elif self._is_ready(outcome):
+                        values.append(self.wait(item.key, outcome, token))
                     else:
                         values.append(None)
                 return values
@@ -300,10 +300,10 @@ class Fetcher:
                     self._run_in_caller(fetch)
                 elif not self._is_active(fetch):
                     item = next(item for item in fetch.request.items if item.key == key)
-                    [found] = self.want([item], token, inline=True)
-                    if not isinstance(found, Fetch):
-                        return found
-                    fetch = found
+                    [result] = self.want([item], token, inline=True)
+                    if not isinstance(result, Fetch):
+                        return result
+                    fetch = result
                 elif fetch not in self.scheduler.left or not self._claim(fetch, token):
                     self._wait_or_hedge(partial(self._is_ready, fetch))
             with self.lock:
@@ -324,7 +324,7 @@ class Fetcher:
     def release(self, wanted: Iterable[Any]) -> None:
         """Give up the fetches that a call did not wait for to the end. On an event loop, other tasks may run here, as
         wherever the lock is taken."""
-        self.scheduler.release([found for found in wanted if isinstance(found, Fetch) and not found.done])
+        self.scheduler.release([result for result in wanted if isinstance(result, Fetch) and not result.done])
 
     @change
     def use(self, text: FrameText, step: Callable[[], None] | None = None) -> None:

@@ -274,15 +274,15 @@ class Scheduler:
         A caller that does not await one to the end must `release` it. The call that holds the token carries out those
         that are left to callers.
         """
-        found: dict[Hashable, Fetch] = {}
+        results: dict[Hashable, Fetch] = {}
         missing = []
         for item in items:
             fetch = self._by_key.get(item.key)
             if fetch is None or (priority == Priority.DEMAND and self._split_off(fetch, item)):
                 missing.append(item)
             else:
-                found[item.key] = fetch
-        for fetch in dict.fromkeys(found.values()):
+                results[item.key] = fetch
+        for fetch in dict.fromkeys(results.values()):
             if fetch.speculative and fetch.started and priority == Priority.DEMAND:
                 self._stats.adopted += 1
             fetch.waiters += 1
@@ -296,12 +296,12 @@ class Scheduler:
             fetch = Fetch(request, priority, self)
             fetch.waiters = 1
             for item in request.items:
-                self._by_key[item.key] = found[item.key] = fetch
+                self._by_key[item.key] = results[item.key] = fetch
             self._push(fetch, priority)
         if token:
-            for fetch in dict.fromkeys(found.values()):
+            for fetch in dict.fromkeys(results.values()):
                 fetch.wanted_by.append(token)
-        return found
+        return results
 
     def speculate(self, items: Iterable[FetchItem], priority: Priority) -> None:
         """Fetch items that may be wanted later and are not in progress; `cancel` those that are no longer expected."""

@@ -270,15 +270,15 @@ class ThreadPools:
         """The results of pieces of work, done on all cores. Call it in the decoding thread."""
         if not self._helpers or len(works) < 2:
             return [work() for work in works]
-        left = deque(range(len(works)))
+        remaining = deque(range(len(works)))
         results: list[T | None] = [None] * len(works)
 
         def take() -> None:
-            while (number := _pop(left)) is not None:
+            while (number := _pop(remaining)) is not None:
                 try:
                     results[number] = works[number]()
                 except BaseException:
-                    left.clear()
+                    remaining.clear()
                     raise
 
         with LOCK:

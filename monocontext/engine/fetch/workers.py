@@ -84,10 +84,10 @@ class _Notifier:
                 self._bells.append(bell)
             if ready():
                 return True
-            left = seconds_left()
-            if left is not None and left <= 0:
+            remaining = seconds_left()
+            if remaining is not None and remaining <= 0:
                 return False
-            if bell.acquire(timeout=LOOK_SECONDS if left is None else min(left, LOOK_SECONDS)):
+            if bell.acquire(timeout=LOOK_SECONDS if remaining is None else min(remaining, LOOK_SECONDS)):
                 bell = None
 
     def notify(self) -> None:

@@ -35,9 +35,9 @@ class HitWindows:
 
     def windows(self) -> list[tuple[int, int]]:
         """Return and forget the windows of the hits, in the order in which they were found."""
-        found = list(self._windows)
+        result = list(self._windows)
         self._windows.clear()
-        return found
+        return result
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -74,9 +74,9 @@ class Names:
         """Record that a search for this text has begun."""
         self._needle = needle
         if self._expected:
-            found = {name for name in list(self._expected) if name in needle}
-            self._expected -= found
-            self._look_ups_left += LOOK_UPS * len(found)
+            results = {name for name in list(self._expected) if name in needle}
+            self._expected -= results
+            self._look_ups_left += LOOK_UPS * len(results)
 
     def hit(self, character: int, frame: int) -> None:
         """Record that the search has found its text here."""

@@ -146,9 +146,9 @@ class ReadAhead(Listener):
         """Drop the reads that earlier code announced and did not do, since a new reply of the model begins."""
         self._plans = [plan for plan in self._plans if plan.kind is not Kind.KNOWN]
         if self.ledger.outstanding_bytes[Kind.KNOWN]:
-            left = self.ledger.frames(Kind.KNOWN)
-            self._cancel(left)
-            self._give_up(left)
+            remaining = self.ledger.frames(Kind.KNOWN)
+            self._cancel(remaining)
+            self._give_up(remaining)
         self._used.clear()
         if self.follows_reads:
             self._warm_up()
@@ -302,8 +302,8 @@ class ReadAhead(Listener):
             self._plans.remove(plan)
 
     def _waits_for_items(self, plan: PrefetchPlan) -> bool:
-        left = sum(key in self._fetcher.scheduler for key in plan.missing)
-        return left > 0 and (left == len(plan.missing) or not plan.some_will_do)
+        remaining = sum(key in self._fetcher.scheduler for key in plan.missing)
+        return remaining > 0 and (remaining == len(plan.missing) or not plan.some_will_do)
 
     def _pass_frame(self, plan: PrefetchPlan, frame: Frame, limit_bytes: int, wanted: list[FetchItem]) -> bool:
         """Request the next frame of a plan if it has to be fetched; False if there is no room for it now."""
@@ -323,8 +323,8 @@ class ReadAhead(Listener):
         All such plans together may have fetched, unused, no more than callers have used, plus the free bytes of each.
         """
         number, size = frame.number, frame.bytes
-        found = self._cache.peek(number)
-        if number in self._unused or number in self._used or (isinstance(found, FrameText) and found.is_used):
+        result = self._cache.peek(number)
+        if number in self._unused or number in self._used or (isinstance(result, FrameText) and result.is_used):
             return True
         assert plan.free_bytes is not None
         if plan.free_bytes < size and self._unused_bytes + size > self.used_bytes:

@@ -77,13 +77,13 @@ class _Stream:
         """Whether a read continues this stream. If it continues a walk in characters by frames only, the walk is one in
         frames from then on."""
         if not self.in_frames:
-            if read.start == self.last.start + self.step or any(one.start == read.start for one in self.expected):
+            if read.start == self.last.start + self.step or any(item.start == read.start for item in self.expected):
                 return True
             if not self.is_walk:
                 return False
         direction = 1 if self.step > 0 else -1
         edge = read.first if direction > 0 else read.last
-        is_expected = any(one.in_frames and one.start == edge for one in self.expected)
+        is_expected = any(item.in_frames and item.start == edge for item in self.expected)
         if not is_expected and not _continues(self.last, read, direction):
             return False
         if not self.in_frames:
@@ -137,13 +137,13 @@ class Streams:
 
     def think(self, reads: int, room_now: Callable[[], int]) -> list[ExpectedRead]:
         """The next reads of each stream, the one that was read last first, of at most `room_now()` characters."""
-        found: list[ExpectedRead] = []
+        results: list[ExpectedRead] = []
         room = room_now() if self._streams else 0
         for stream in reversed(self._streams.values()):
             more = self._extend(stream, max(reads, stream.reads_ahead), room)
-            room -= sum(self._size(one) for one in more)
-            found += more
-        return found
+            room -= sum(self._size(item) for item in more)
+            results += more
+        return results
 
     def unused(self, streams: set[int]) -> None:
         """Read less far ahead in streams whose predictions were not used in a long time."""
@@ -165,7 +165,7 @@ class Streams:
                         return self._begin(read, direction, True, waited)
                     return self._begin(read, read.start - single.start, False, waited)
                 if _continues(single, read, direction):
-                    earlier = next((one for one in self._single if _continues(one, single, direction)), None)
+                    earlier = next((item for item in self._single if _continues(item, single, direction)), None)
                     if earlier is not None:
                         self._single.remove(single)
                         self._single.remove(earlier)
@@ -175,18 +175,20 @@ class Streams:
     def _stride_of(self, read: Read, waited: bool) -> _Stream | None:
         """The stream in which a read is one step from the one before. Scans that take turns at equal distances look
         like that too, so each read of a stride may still turn out to begin a walk."""
-        found = next((one for one in reversed(self._streams.values()) if not one.is_walk and one.accepts(read)), None)
-        if found is not None:
-            self._record(found, read, waited)
+        result = next(
+            (stream for stream in reversed(self._streams.values()) if not stream.is_walk and stream.accepts(read)), None
+        )
+        if result is not None:
+            self._record(result, read, waited)
         else:
             starts = {single.start for single in self._single}
             steps = (read.start - single.start for single in reversed(self._single))
             step = next((step for step in steps if step and read.start - 2 * step in starts), None)
             if step is not None:
-                found = self._begin(read, step, False, waited)
+                result = self._begin(read, step, False, waited)
         if read not in self._single:
             self._single.append(read)
-        return found
+        return result
 
     def _begin(self, read: Read, step: int, in_frames: bool, waited: bool) -> _Stream:
         """Begin a stream with its second read."""
@@ -211,15 +213,15 @@ class Streams:
 
     def _extend(self, stream: _Stream, reads: int, room: int) -> list[ExpectedRead]:
         """Predict reads until a stream is that many ahead, or has no room for one more; return the new ones."""
-        found: list[ExpectedRead] = []
+        results: list[ExpectedRead] = []
         while len(stream.expected) < min(reads, max(stream.reads // 4, 1)):
-            one = self._following(stream)
-            if one is None or (size := self._size(one)) > room:
+            item = self._following(stream)
+            if item is None or (size := self._size(item)) > room:
                 break
             room -= size
-            stream.expected.append(one)
-            found.append(one)
-        return found
+            stream.expected.append(item)
+            results.append(item)
+        return results
 
     def _following(self, stream: _Stream) -> ExpectedRead | None:
         """The read after all that were predicted; None at an end of the text."""
@@ -234,8 +236,8 @@ class Streams:
 
     def _size(self, one: ExpectedRead) -> int:
         """The approximate characters of the frames of a read."""
-        each = self._frame_characters
-        return each if one.in_frames else -(-(one.stop - one.start) // each) * each
+        item = self._frame_characters
+        return item if one.in_frames else -(-(one.stop - one.start) // item) * item
 
 
 def _continues(one: Read, other: Read, direction: int) -> bool:

@@ -96,9 +96,9 @@ class ServedReader:
         self.log.add(start, stop)
         text = self._cache.at(start)
         if text is None:
-            place = start // _NEIGHBOURHOOD
-            if place not in self._touched and stop - start <= _SMALL_READ:
-                self._touched[place] = None
+            location = start // _NEIGHBOURHOOD
+            if location not in self._touched and stop - start <= _SMALL_READ:
+                self._touched[location] = None
                 if len(self._touched) > _MOST_NEIGHBOURHOODS:
                     self._touched.popitem(last=False)
                 return None

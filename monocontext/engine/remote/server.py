@@ -126,8 +126,8 @@ class ReaderServer:
                 assert text is not None  # a frame holds each character
                 return _batch([text], None)
             case "pass":
-                number, one = self._find_pass(fields)
-                texts, more = one.take(wire.number(fields, "bytes", 1, wire.MAX_BATCH_BYTES))
+                number, item = self._find_pass(fields)
+                texts, more = item.take(wire.number(fields, "bytes", 1, wire.MAX_BATCH_BYTES))
                 if not more:
                     with self._lock:
                         self._passes.pop(number, None)
@@ -142,7 +142,7 @@ class ReaderServer:
                 self._passes.move_to_end(number)
                 return number, self._passes[number]
         start, stop = self._range(fields, _LARGEST)
-        one = _ServedPass(
+        item = _ServedPass(
             self._reader.frames(
                 start, stop, reverse=fields.get("reverse") is True, eager=fields.get("eager") is True,
                 only=self._only(fields.get("runs"), start, stop), logged=False,
@@ -151,10 +151,10 @@ class ReaderServer:
         )  # fmt: skip
         with self._lock:
             self._count += 1
-            self._passes[self._count] = one
+            self._passes[self._count] = item
             number, oldest = self._count, next(iter(self._passes)) if len(self._passes) > _MAX_PASSES else None
         self._end([] if oldest is None else [oldest])
-        return number, one
+        return number, item
 
     def _candidates(self, fields: dict[str, Any]) -> bytes:
         """The frames in which matches of a query may begin, those that lack a flag, or the number of the former."""
@@ -228,7 +228,7 @@ class ReaderServer:
         if runs is None:
             return None
         pairs = wire.ranges(runs, self._reader.manifest.frames, _LARGEST)
-        if any(first == end for first, end in pairs) or any(one[1] > other[0] for one, other in pairwise(pairs)):
+        if any(first == end for first, end in pairs) or any(item[1] > other[0] for item, other in pairwise(pairs)):
             raise BadRequest("runs of frames must rise")
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 
@@ -241,9 +241,9 @@ class ReaderServer:
         """Close passes."""
         with self._lock:
             ended = [self._passes.pop(number, None) for number in numbers]
-        for one in ended:
-            if one:
-                one.close()
+        for item in ended:
+            if item:
+                item.close()
 
 
 class _ServedPass:

@@ -146,9 +146,9 @@ def query_row(query: Query | None) -> Any:
         case FrequencyQuery():
             return ["often", list(query.words), query.level]
         case All(queries):
-            return ["all", [query_row(one) for one in queries]]
+            return ["all", [query_row(item) for item in queries]]
         case AnyOf(queries):
-            return ["any", [query_row(one) for one in queries]]
+            return ["any", [query_row(item) for item in queries]]
 
 
 def query_of(row: Any, depth: int = 0) -> Query | None:

@@ -107,8 +107,8 @@ class Columns:
         `frames`: the frames of the text whose columns these are, in order, as pairs of a first one and a number; by
         default the first ones of the text.
         """
-        left = deque(frames if frames is not None else [(0, self.frames)])
-        return tuple(self._store(put, group, runs_of(_take(left, group.frames))) for group in self._groups)
+        remaining = deque(frames if frames is not None else [(0, self.frames)])
+        return tuple(self._store(put, group, runs_of(_take(remaining, group.frames))) for group in self._groups)
 
     def _store(self, put: Put, group: ColumnFile, runs: tuple[tuple[int, int, int], ...]) -> FilterRef:
         ref = FilterRef(FILTER_KIND, TABLES, group.bits, self.overlap_bytes, group.frames, runs, (), fresh_seed())

@@ -87,10 +87,10 @@ class Checker:
     def _check_first(self, text_after: bytes) -> Iterator[str]:
         number, frame = self._waiting.popleft()
         self._waiting_bytes -= len(frame)
-        at = bisect_right(self._runs, (number, sys.maxsize, 0, 0)) - 1
-        if at < 0 or not self._first <= number < self._stop:
+        offset = bisect_right(self._runs, (number, sys.maxsize, 0, 0)) - 1
+        if offset < 0 or not self._first <= number < self._stop:
             return
-        first, column, frames, which = self._runs[at]
+        first, column, frames, which = self._runs[offset]
         if number >= first + frames:
             return
         stored = self._filter(which)
@@ -161,12 +161,12 @@ class _StoredFilter:
             return True
         import numpy as np
 
-        number, place = divmod(column, 8 * _TILE_BYTES)
+        number, position = divmod(column, 8 * _TILE_BYTES)
         if self._tile is None or self._tile[0] != number:
             rows, width = self._layout.rows, dict(self._tiles())[number]
             self._file.seek(number * _TILE_BYTES * rows)
             self._tile = number, np.frombuffer(self._file.read(rows * width), np.uint8).reshape(rows, width)
-        stored = self._tile[1][:, place // 8] >> place % 8
+        stored = self._tile[1][:, position // 8] >> position % 8
         return not (shrink_rows(computed, self._layout.rows, 0) & ~stored & 1).any()
 
     def close(self) -> None:

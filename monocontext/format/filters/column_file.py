@@ -52,12 +52,12 @@ class ColumnFile:
         import numpy as np
 
         self._grams.append(_estimate_grams(int(np.count_nonzero(column[: 1 << MAX_BITS]))))
-        place = self._tile_frames % 8
-        if place == 0:
+        location = self._tile_frames % 8
+        if location == 0:
             self._tile.append(column.copy())
         else:
             bits = column.view(np.uint64)  # eight rows at once; a 1 stays in its byte
-            bits <<= np.uint64(place)
+            bits <<= np.uint64(location)
             self._tile[-1] |= column
         self._tile_frames += 1
         self.frames += 1

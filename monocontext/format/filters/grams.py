@@ -164,7 +164,7 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
     """
     if ascii_only:
         # Other characters may have been folded to any number of bytes up to `MAX_BYTES`.
-        parts = [(found.start() * MAX_BYTES, found[0]) for found in re.finditer(r"[\0-\x7f]+", literal)]
+        parts = [(match.start() * MAX_BYTES, match[0]) for match in re.finditer(r"[\0-\x7f]+", literal)]
     else:
         parts = [(0, literal)]
     grams: list[bytes] = []
@@ -179,9 +179,9 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
 def grams_of(folded: bytes, within_bytes: int) -> Iterator[bytes]:
     """Yield the grams that begin in the first bytes of a folded text, and that do not depend on the text around it."""
     for pattern in _PATTERNS:
-        for found in pattern.finditer(folded, 0, max(within_bytes, 0) + LONGEST_GRAM - 1):
-            if found.start() < within_bytes:
-                yield found[1]
+        for match in pattern.finditer(folded, 0, max(within_bytes, 0) + LONGEST_GRAM - 1):
+            if match.start() < within_bytes:
+                yield match[1]
 
 
 def _pick_evenly(grams: list[bytes], most: int) -> list[bytes]:

@@ -66,8 +66,8 @@ def moved(refs: Iterable[FilterRef], changes: Sequence[Moved]) -> tuple[FilterRe
                 frame = max(frame, changes[number].stop, kept)
                 number += 1
 
-    found = ((ref, tuple(runs(ref))) for ref in refs)
-    return tuple(ref if new == ref.runs else replace(ref, runs=new) for ref, new in found if new)
+    result = ((ref, tuple(runs(ref))) for ref in refs)
+    return tuple(ref if new == ref.runs else replace(ref, runs=new) for ref, new in result if new)
 
 
 def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:

@@ -63,47 +63,47 @@ class FilterLayout:
 
     def rows_in(self, blocks: Mapping[int, bytes], rows: Iterable[int]) -> dict[tuple[FilterLayout, int], bytes]:
         """The rows in these checked blocks, by filter and number. Bit `i % 8` of byte `i // 8` is column i."""
-        found = {}
+        results = {}
         for row in rows:
-            number, place = divmod(row, self.rows_per_block)
+            number, position = divmod(row, self.rows_per_block)
             if (block := blocks.get(number)) is not None:
-                found[self, row] = block[place * self.row_bytes : (place + 1) * self.row_bytes]
-        return found
+                results[self, row] = block[position * self.row_bytes : (position + 1) * self.row_bytes]
+        return results
 
     def addresses(self, rows: Iterable[int]) -> dict[int, tuple[str, int]]:
         """The blocks with these rows, by number: the key of the object, and the offset of the block in it."""
-        found = {}
+        results = {}
         for row in rows:
             block = row // self.rows_per_block
-            part, place = divmod(block, self.blocks_per_part)
-            found[block] = self.ref.key(part), place * self.block_bytes
-        return found
+            part, position = divmod(block, self.blocks_per_part)
+            results[block] = self.ref.key(part), position * self.block_bytes
+        return results
 
     def check(self, stored: bytes, block: int) -> bytes:
         """The rows of a stored block, without its checksum. Raises `DamagedData`."""
         rows = stored[:-CHECKSUM_BYTES]
-        recorded, found = int.from_bytes(stored[-CHECKSUM_BYTES:], "little"), self.checksum(rows, block)
-        if len(stored) != self.block_bytes or recorded != found:
+        recorded, result = int.from_bytes(stored[-CHECKSUM_BYTES:], "little"), self.checksum(rows, block)
+        if len(stored) != self.block_bytes or recorded != result:
             key = self.ref.key(block // self.blocks_per_part)
             raise DamagedData(
                 f"block {block} of {key}: expected {self.block_bytes} bytes with crc32c {recorded:08x}, "
-                f"found {len(stored)} with {found:08x} (`monocontext index --filters --rebuild` rebuilds them)"
+                f"found {len(stored)} with {result:08x} (`monocontext index --filters --rebuild` rebuilds them)"
             )
         return rows
 
     def checksum(self, rows: bytes, block: int) -> int:
         """The checksum at the end of a block. It also covers the number of the block and the seed of the filter, so
         another block of the same length is refused."""
-        found: int = google_crc32c.value(rows)
-        place = block.to_bytes(4, "little") + self.ref.seed.to_bytes(4, "little")
-        return int(google_crc32c.extend(found, place))
+        result: int = google_crc32c.value(rows)
+        location = block.to_bytes(4, "little") + self.ref.seed.to_bytes(4, "little")
+        return int(google_crc32c.extend(result, location))
 
     def encode(self, rows: NDArray[np.uint8], first_row: int) -> bytes:
         """The stored form of whole blocks of rows, given as an array of shape (rows, row_bytes)."""
         blocks = rows.reshape(-1, self.rows_per_block * self.row_bytes)
         return b"".join(
             block + self.checksum(block, number).to_bytes(CHECKSUM_BYTES, "little")
-            for number, block in enumerate((one.tobytes() for one in blocks), first_row // self.rows_per_block)
+            for number, block in enumerate((item.tobytes() for item in blocks), first_row // self.rows_per_block)
         )
 
     def decode(self, part: int, stored: bytes) -> NDArray[np.uint8]:

@@ -37,7 +37,7 @@ ENOUGH_ROWS = 6
 column of the frame with the literal."""
 SPARSE = 16
 """A literal in more than one frame of this many is not traced back to the frames in which its matches may begin."""
-FEW = 64
+_FEW = 64
 """Up to this many frames are traced back in any text: their records are in a few index pages."""
 MOST_TRACED = 10_000
 """The most frames that are traced back: each takes 2 us, and in a large text loads an index page."""
@@ -80,12 +80,12 @@ class Planner:
 
     def rows_to_read(self, query: Query | None) -> list[tuple[FilterLayout, int]]:
         """The rows that `candidates` reads for a query, in the order of the text."""
-        found: dict[tuple[FilterLayout, int], None] = {}
+        results: dict[tuple[FilterLayout, int], None] = {}
         for leaf in leaves(self._answerable_part(query)):
             by_filter = self._word_rows(leaf) if isinstance(leaf, FrequencyQuery) else self._rows_for(leaf)[0]
             for layout, rows in zip(self.layouts, by_filter, strict=True):
-                found.update(((layout, row), None) for row in rows)
-        return list(found)
+                results.update(((layout, row), None) for row in rows)
+        return list(results)
 
     def _answerable_part(self, query: Query | None) -> Query | None:
         """The part of a query that filters can answer; `None` if there is none.
@@ -129,13 +129,13 @@ class Planner:
             case FrequencyQuery():
                 return self._frequency_candidates(query, rows)
             case All(parts):
-                found = None
+                result = None
                 for part in parts:
                     frames = self._candidates(part, rows, records, within_line)
-                    found = frames if found is None else found if frames is None else found & frames
-                    if found is not None and not found.any():
+                    result = frames if result is None else result if frames is None else result & frames
+                    if result is not None and not result.any():
                         break
-                return found
+                return result
             case Any(parts):
                 either = None
                 for part in parts:
@@ -176,14 +176,14 @@ class Planner:
         """The frames with one of the words as often as the query says."""
         import numpy as np
 
-        found = np.zeros(self.stop - self.first, np.bool_)
+        result = np.zeros(self.stop - self.first, np.bool_)
         for layout, numbers in zip(self.layouts, self._word_rows(query), strict=True):
             for number in numbers:
                 columns = _common_columns(layout, [rows[layout, number]] if (layout, number) in rows else [])
                 if columns is not None:
                     for frames, column in self._clipped(layout.ref):
-                        found[frames] |= columns[column : column + frames.stop - frames.start]
-        return found
+                        result[frames] |= columns[column : column + frames.stop - frames.start]
+        return result
 
     def _word_rows(self, query: FrequencyQuery) -> list[tuple[int, ...]]:
         """The rows of words to read from each filter."""
@@ -236,7 +236,7 @@ class Planner:
         if literal.latest >= INFINITE and not within_line:
             may_contain[: numbers[-1] - self.first] = True
             return may_contain
-        if len(numbers) > min(max(len(may_contain) // SPARSE, FEW), MOST_TRACED):
+        if len(numbers) > min(max(len(may_contain) // SPARSE, _FEW), MOST_TRACED):
             return None
         records.prefetch_pages([max(number - 1, 0) for number in numbers])
         last = self.first - 1

@@ -88,5 +88,5 @@ def requires(query: Query | None, text: str) -> bool:
 def longest_literal(query: Query | None, within: int = 2 * INFINITE) -> Literal | None:
     """The longest required literal that ends at most `within` characters after the start of a match, or `None`."""
     parts = query.queries if isinstance(query, All) else (query,)
-    found = [one for one in parts if isinstance(one, Literal) and one.latest + len(one.text) <= within]
-    return max(found, key=lambda literal: len(literal.text), default=None)
+    results = [part for part in parts if isinstance(part, Literal) and part.latest + len(part.text) <= within]
+    return max(results, key=lambda literal: len(literal.text), default=None)

@@ -71,7 +71,7 @@ def stem_of(word: bytes) -> bytes:
     """A word without `s`, then without the first of `_ENDINGS` that it has, if that leaves 3 bytes."""
     if len(word) > 3 and word.endswith(b"s"):
         word = word[:-1]
-    ending = next((one for one in _ENDINGS if word.endswith(one) and len(word) - len(one) >= 3), b"")
+    ending = next((item for item in _ENDINGS if word.endswith(item) and len(word) - len(item) >= 3), b"")
     return word[: len(word) - len(ending)]
 
 
@@ -120,11 +120,11 @@ def _cuts() -> NDArray[np.int8]:
     """The length of a word's ending by the last two bytes of the word. For 3, the byte before must be an `i`."""
     import numpy as np
 
-    found = np.zeros(1 << 16, np.int8)
-    found[ord("e") << 8 : (ord("e") + 1) << 8] = 1
-    for one in _ENDINGS[:-1]:
-        found[int.from_bytes(one[-2:], "little")] = len(one)
-    return found
+    result = np.zeros(1 << 16, np.int8)
+    result[ord("e") << 8 : (ord("e") + 1) << 8] = 1
+    for item in _ENDINGS[:-1]:
+        result[int.from_bytes(item[-2:], "little")] = len(item)
+    return result
 
 
 @lru_cache(1)
@@ -132,4 +132,4 @@ def _masks() -> NDArray[np.uint64]:
     """The mask of the first 8 bytes of a word, by its length."""
     import numpy as np
 
-    return np.array([(1 << 8 * min(each, EDGE)) - 1 for each in range(_LONGEST + 1)], np.uint64)
+    return np.array([(1 << 8 * min(index, EDGE)) - 1 for index in range(_LONGEST + 1)], np.uint64)

@@ -40,13 +40,13 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
 
     def forward(self, **inputs: Any) -> Any:
         """The prediction of one run. Raises `ValueError` for a `search_depth` below 1."""
-        rlm, given = self._prepare(inputs)
-        return rlm(**given)
+        rlm, value = self._prepare(inputs)
+        return rlm(**value)
 
     async def aforward(self, **inputs: Any) -> Any:
         """The prediction of one run, for `acall`. Texts are opened and cells run in the thread of the event loop."""
-        rlm, given = self._prepare(inputs)
-        return await rlm.acall(**given)
+        rlm, value = self._prepare(inputs)
+        return await rlm.acall(**value)
 
     def _prepare(self, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """A `dspy.RLM` whose code runs in our worker, and its inputs."""
@@ -54,10 +54,10 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         if inputs.get("search_depth") is not None:
             options = run_limits(inputs["search_depth"]) | options
         words = inputs.get("temporal_range") or ""
-        given = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
-        texts = {name: text for name, value in given.items() if (text := _lazy_text(name, value, words)) is not None}
+        argument = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
+        texts = {name: text for name, value in argument.items() if (text := _lazy_text(name, value, words)) is not None}
         lazy = self._interpreter(texts)
-        return dspy.RLM(self.signature, interpreter_factory=lazy, **options), given | lazy.inputs
+        return dspy.RLM(self.signature, interpreter_factory=lazy, **options), argument | lazy.inputs
 
 
 class MemoryAgent(dspy.Module):  # type: ignore[misc]

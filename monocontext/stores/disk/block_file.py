@@ -78,7 +78,7 @@ def write_block(folder: str, object_name: str, offset: int, blob: Blob) -> int:
             "offset": offset,
             "length": len(body),
             "total_bytes": blob.total_bytes,
-            "crc32c": [google_crc32c.value(bytes(body[at : at + _PIECE_BYTES])) for at in _pieces(len(body))],
+            "crc32c": [google_crc32c.value(bytes(body[piece : piece + _PIECE_BYTES])) for piece in _pieces(len(body))],
         }
     ).encode()
     temporary = os.path.join(folder, TEMPORARY + secrets.token_hex(8))
@@ -115,10 +115,10 @@ def read_block(path: str, object_name: str, start: int, stop: int) -> Blob:
         last = min(-(-(stop - offset) // _PIECE_BYTES) * _PIECE_BYTES, length)
         data = read_at(descriptor, body_at + first, last - first)
         view = memoryview(data)
-        for at in range(0, len(data), _PIECE_BYTES):
-            found = google_crc32c.value(bytes(view[at : at + _PIECE_BYTES]))
-            if found != (expected := header["crc32c"][(first + at) // _PIECE_BYTES]):
-                raise NotABlock(f"crc32c differs: expected {expected:08x}, found {found:08x}")
+        for position in range(0, len(data), _PIECE_BYTES):
+            result = google_crc32c.value(bytes(view[position : position + _PIECE_BYTES]))
+            if result != (expected := header["crc32c"][(first + position) // _PIECE_BYTES]):
+                raise NotABlock(f"crc32c differs: expected {expected:08x}, found {result:08x}")
         skipped = start - offset - first
         requested = data if len(data) == stop - start else data[skipped : skipped + stop - start]
         blob = Blob(requested, header["etag"], header["total_bytes"], local=True)

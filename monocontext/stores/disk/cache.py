@@ -95,19 +95,19 @@ class DiskCache:
 
         A scan caches 8 MiB at a time, and a later slice may need one frame of these.
         """
-        parts, at, found = [], requested.offset, None
+        parts, offset, result = [], requested.offset, None
         for cached in _cover(_list_ranges(folder), requested):
             path, stop = os.path.join(folder, cached.name), min(cached.stop, requested.stop)
             try:
-                found = read_block(path, name, at, stop)
+                result = read_block(path, name, offset, stop)
             except NotABlock:
                 self._remove_damaged(path)
                 return None
-            parts.append(found.data)
-            at = stop
-        if found is None or at != requested.stop:
+            parts.append(result.data)
+            offset = stop
+        if result is None or offset != requested.stop:
             return None
-        return found if len(parts) == 1 else Blob(b"".join(parts), found.etag, found.total_bytes, local=True)
+        return result if len(parts) == 1 else Blob(b"".join(parts), result.etag, result.total_bytes, local=True)
 
     def keep(self, name: str, start: int, blob: Blob) -> None:
         """Cache bytes of the object `name` that begin at `start`. Never raises `OSError`."""
@@ -302,12 +302,12 @@ class DiskCachedReader:
         name = self._name(key, etag)
         if name is None or length <= 0 or start < 0:
             return self.store.get_range(key, start, length, etag=etag)
-        found = self._disk.find(name, start, length)
-        if found is None:
-            found = self.store.get_range(key, start, length, etag=etag)
-            if len(found.data) == length and (self._is_own or found.etag == etag):
-                self._disk.keep(name, start, found)
-        return found
+        offset = self._disk.find(name, start, length)
+        if offset is None:
+            offset = self.store.get_range(key, start, length, etag=etag)
+            if len(offset.data) == length and (self._is_own or offset.etag == etag):
+                self._disk.keep(name, start, offset)
+        return offset
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
         """Remove these bytes from the cache, because a reader found them damaged."""
@@ -324,13 +324,15 @@ class DiskCachedReader:
 
 def _cover(cached: list[ByteRange], requested: ByteRange) -> list[ByteRange]:
     """The fewest cached ranges that cover the requested one, in order; none if a part is missing."""
-    chosen, at = [], requested.offset
-    while at < requested.stop:
-        furthest = max((found for found in cached if found.offset <= at), key=lambda found: found.stop, default=None)
-        if furthest is None or furthest.stop <= at:
+    chosen, offset = [], requested.offset
+    while offset < requested.stop:
+        furthest = max(
+            (result for result in cached if result.offset <= offset), key=lambda found: found.stop, default=None
+        )
+        if furthest is None or furthest.stop <= offset:
             return []
         chosen.append(furthest)
-        at = furthest.stop
+        offset = furthest.stop
     return chosen
 
 

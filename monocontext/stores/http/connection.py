@@ -83,8 +83,8 @@ class Connection:
         """Read the head of the response. Interim responses (1xx) are skipped. Raises `BadReply`."""
         data, self._ahead = self._ahead, b""
         while True:
-            while data and (found := split_head(data)):
-                head, data = found
+            while data and (result := split_head(data)):
+                head, data = result
                 if head.status not in _INTERIM:
                     self._ahead = data
                     return head
@@ -201,11 +201,11 @@ class Body:
         return bytes(data)
 
     def _read_plain(self, view: memoryview) -> int:
-        left, before = self.left_bytes, self.read_bytes
-        if left == 0:
+        remaining, before = self.left_bytes, self.read_bytes
+        if remaining == 0:
             return 0
-        with view[:left] as part:
-            if left is None:
+        with view[:remaining] as part:
+            if remaining is None:
                 self.read_bytes += self._connection.read_into(part)
             else:
                 try:
@@ -213,10 +213,10 @@ class Body:
                 finally:
                     self.read_bytes += self._connection.filled
         count = self.read_bytes - before
-        if left is not None:
-            self.left_bytes = left - count
+        if remaining is not None:
+            self.left_bytes = remaining - count
             if not count:
-                raise BodyCut(f"the connection was closed after {before:,} of {before + left:,} bytes")
+                raise BodyCut(f"the connection was closed after {before:,} of {before + remaining:,} bytes")
         return count
 
     def _read_chunked(self, view: memoryview) -> int:
@@ -305,10 +305,10 @@ class ExchangeTimer:
 
     def seconds(self) -> float:
         """The timeout for the next byte. Raises `Overdue`."""
-        left = self._until - self._clock()
-        if left <= 0:
+        remaining = self._until - self._clock()
+        if remaining <= 0:
             raise Overdue("the request was not complete within its time limit")
-        return min(self._seconds, left)
+        return min(self._seconds, remaining)
 
     def extend(self) -> float:
         """Record a silence of `seconds()` and return the next timeout.

@@ -72,7 +72,7 @@ def _body_bytes(status: int, headers: Mapping[str, str], is_chunked: bool) -> in
     if value is None or is_chunked:
         return None
     # With two lengths, a proxy and a client could disagree on the end of a response, and so on the next response.
-    length, *others = {each.strip() for each in value.split(",")}
+    length, *others = {part.strip() for part in value.split(",")}
     if others or not (length.isascii() and length.isdigit() and len(length) < 20):
         raise BadReply(f"expected one Content-Length, found {value[:80]!r}")
     return int(length)
@@ -101,25 +101,25 @@ class ChunkDecoder:
 
     def feed(self, data: bytes) -> bytes:
         """Decode the next bytes; returns the bytes of the body in them. Raises `BadReply`."""
-        found, at = [], 0
-        while at < len(data) and not self.ended:
+        result, offset = [], 0
+        while offset < len(data) and not self.ended:
             if self._expecting == "data":
-                piece = data[at : at + self._left]
-                found.append(piece)
-                at += len(piece)
+                piece = data[offset : offset + self._left]
+                result.append(piece)
+                offset += len(piece)
                 self._left -= len(piece)
                 self._expecting = "data" if self._left else "end of data"
                 continue
-            stop = data.find(b"\n", at) + 1
-            self._line += data[at : stop or len(data)]
-            at = stop or len(data)
+            stop = data.find(b"\n", offset) + 1
+            self._line += data[offset : stop or len(data)]
+            offset = stop or len(data)
             if len(self._line) > _MAX_LINE_BYTES:
                 raise BadReply(f"expected the {self._expecting} of a chunk, found over {_MAX_LINE_BYTES:,} bytes")
             if stop:
                 self._read_line(bytes(self._line).rstrip(b"\r\n"))
                 self._line.clear()
-        self.surplus += data[at:]
-        return b"".join(found)
+        self.surplus += data[offset:]
+        return b"".join(result)
 
     def _read_line(self, line: bytes) -> None:
         if self._expecting == "size":

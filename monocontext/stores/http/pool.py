@@ -84,11 +84,11 @@ class Pool:
         """
         if self._process != os.getpid():
             self._drop_inherited()
-        while not fresh and (found := self._take_idle(endpoint)):
-            if _is_quiet(found):
+        while not fresh and (result := self._take_idle(endpoint)):
+            if _is_quiet(result):
                 self.reused += 1
-                return found
-            self.discard(found)
+                return result
+            self.discard(result)
         connection = self._connector.open(endpoint, timer, avoid)
         with self._lock:
             self._open.add(connection)
@@ -109,8 +109,8 @@ class Pool:
             for waiting in self._idle.values():
                 while waiting and (len(waiting) > self._max_idle or now - waiting[0].idle_since > _IDLE_SECONDS):
                     closing.append(waiting.popleft())
-        for each in closing:
-            self.discard(each)
+        for item in closing:
+            self.discard(item)
 
     def discard(self, connection: Connection) -> None:
         """Close a borrowed connection."""
@@ -128,8 +128,8 @@ class Pool:
                 return waiting.pop()
             expired = list(waiting)
             waiting.clear()
-        for each in expired:
-            self.discard(each)
+        for item in expired:
+            self.discard(item)
         return None
 
     def close(self) -> None:
@@ -137,19 +137,19 @@ class Pool:
         if self._process != os.getpid():
             self._drop_inherited()
         with self._lock:
-            idle = [each for waiting in self._idle.values() for each in waiting]
+            idle = [item for waiting in self._idle.values() for item in waiting]
             self._idle.clear()
             self._open.clear()
-        for each in idle:
-            each.close()
+        for entry in idle:
+            entry.close()
 
     def _drop_inherited(self) -> None:
         """Close the copies of the parent's connections after a fork; nothing is sent on them."""
         inherited = list(self._open)
         self._reset()
         self._connector.reset()
-        for each in inherited:
-            each.close()
+        for item in inherited:
+            item.close()
 
 
 class Connector:
@@ -205,15 +205,15 @@ class Connector:
 
     def _addresses(self, place: Address) -> list[_SocketAddress]:
         now = time.monotonic()
-        resolved, found = self._addresses_by_name.get(place, (-_REMEMBERED_SECONDS, []))
+        resolved, results = self._addresses_by_name.get(place, (-_REMEMBERED_SECONDS, []))
         if now - resolved >= _REMEMBERED_SECONDS:
             host, port = place
             # As bytes, an ASCII name does not import the codec for international names, which takes 1 ms.
             name = host.encode() if host.isascii() else host
             answers = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-            found = [(family, address) for family, _, _, _, address in answers]
-            self._addresses_by_name[place] = now, found
-        return found
+            results = [(family, address) for family, _, _, _, address in answers]
+            self._addresses_by_name[place] = now, results
+        return results
 
     def _tls_context(self) -> SSLContext:
         with self._lock:  # 45 ms of CPU, mostly to read the certificates
@@ -245,7 +245,7 @@ def order_addresses(
     """Addresses in the order to try them: shuffled, the family that the system prefers first, and `avoid` last."""
     order: list[_SocketAddress] = []
     for family in dict.fromkeys(family for family, _ in found):
-        alike = [each for each in found if each[0] == family]
+        alike = [item for item in found if item[0] == family]
         shuffle(alike)
         order += alike
     return sorted(order, key=lambda each: each[1][:2] == avoid)

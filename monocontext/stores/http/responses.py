@@ -82,7 +82,7 @@ def is_throttling(status: int, code: str) -> bool:
 
 def _element(text: str, name: str) -> str:
     """The text of an XML element in one line; empty if there is none."""
-    found = re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
+    match = re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
     from html import unescape  # 1 ms, after a failure
 
-    return " ".join(unescape(found[1]).split()) if found else ""
+    return " ".join(unescape(match[1]).split()) if match else ""

@@ -123,19 +123,19 @@ def find_identity(settings: Settings) -> Identity:
     """The identity of a profile, found without a request. Raises `NoIdentity` if one of the two keys is missing."""
     name, files = settings.profile_name, settings.files
     if not settings.profile_is_explicit:
-        if found := _from_environment(settings):
-            return found
+        if result := _from_environment(settings):
+            return result
         if "AWS_WEB_IDENTITY_TOKEN_FILE" in settings.environment:
             return _by_botocore(settings, "AWS_WEB_IDENTITY_TOKEN_FILE is set")
     for setting in _BEFORE_FILES:
         if setting in settings.profile:
             return _by_botocore(settings, f"the profile {name} has {setting}")
-    if found := _from_section(files.credentials.get(name, {}), files.credentials_path, name):
-        return found
+    if result := _from_section(files.credentials.get(name, {}), files.credentials_path, name):
+        return result
     if "credential_process" in settings.profile:
         return _by_botocore(settings, f"the profile {name} has credential_process")
-    if found := _from_section(files.config_profiles.get(name, {}), files.config_path, name):
-        return found
+    if result := _from_section(files.config_profiles.get(name, {}), files.config_path, name):
+        return result
     return _by_botocore(settings, "the shared files have no keys")
 
 
@@ -246,20 +246,20 @@ def account_of(profile: str | None, refused: Account | None = None) -> Account:
     accounts, environment = _accounts, read_environment()
     key = (profile, tuple(sorted(environment.items())), *map(_file_version, locate(environment)))
     with accounts.lock:
-        found = accounts.by_key.get(key)
-        if found is None or found is refused:
-            found = accounts.by_key[key] = Account(environment, profile)
+        result = accounts.by_key.get(key)
+        if result is None or result is refused:
+            result = accounts.by_key[key] = Account(environment, profile)
             while len(accounts.by_key) > _MOST_ACCOUNTS:
                 del accounts.by_key[next(iter(accounts.by_key))]
-        return found
+        return result
 
 
 def _file_version(path: str) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(path)
+        result = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return result.st_mtime_ns, result.st_size, result.st_ino
 
 
 class S3Origin:
@@ -282,10 +282,10 @@ class S3Origin:
         with self._lock:
             if self.route.region != region:
                 options = replace(self._options, region=region)
-                found = self._account.plan(options, self._bucket, self._learn)
-                if found is None:
+                result = self._account.plan(options, self._bucket, self._learn)
+                if result is None:
                     return None
-                self.plan, self.route, self._options = found, found.route, options
+                self.plan, self.route, self._options = result, result.route, options
             return self.route
 
     def signer(self, route: Route) -> Signer:
@@ -300,8 +300,8 @@ class S3Origin:
         with self._lock:  # only one of many threads with refused credentials looks for newer ones
             if self.plan.identity.get() == refused:
                 self._account = account_of(self._options.profile, refused=self._account)
-                if found := self._account.plan(self._options, self._bucket, self._learn):
-                    self.plan, self.route = found, found.route
+                if result := self._account.plan(self._options, self._bucket, self._learn):
+                    self.plan, self.route = result, result.route
 
 
 def find_origin(options: S3Options, bucket: str, learn: Learn) -> S3Origin | None:
@@ -364,16 +364,16 @@ def _to_aws(bucket: str, region: str, path_style: bool) -> Route:
 
 def _to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
     """The route to a bucket of another server."""
-    found = _ENDPOINT.fullmatch(endpoint_url)
-    if found is None:
+    match = _ENDPOINT.fullmatch(endpoint_url)
+    if match is None:
         raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
-    scheme, path = found["scheme"], found["path"]
-    host = domain = found["host"].strip("[]").lower()
+    scheme, path = match["scheme"], match["path"]
+    host = domain = match["host"].strip("[]").lower()
     if host.endswith(AWS_DOMAINS):
         raise UnsupportedBySigner("the endpoint belongs to AWS")
     if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
         raise UnsupportedBySigner(f"the region {region} is not one that the built-in client knows")
-    port = int(found["port"] or DEFAULT_PORTS[scheme])
+    port = int(match["port"] or DEFAULT_PORTS[scheme])
     if not 0 < port < 65536:
         raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
     if bucket_in_host:

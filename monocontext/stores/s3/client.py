@@ -96,7 +96,7 @@ class S3Connection:
         if self.given is not None or self.options.transport == "boto3":
             return None
         state = self._state()
-        if state.handlers is None or any(getattr(each, "enabled", True) for each in state.handlers):
+        if state.handlers is None or any(getattr(handler, "enabled", True) for handler in state.handlers):
             return None
         if bucket not in state.transports:
             with state.lock:
@@ -146,9 +146,9 @@ def _close_client(client: Any) -> None:
     session = getattr(getattr(client, "_endpoint", None), "http_session", None)
     managers = [getattr(session, "_manager", None), *getattr(session, "_proxy_managers", {}).values()]
     pools = [manager.pools for manager in managers if manager is not None]
-    found = [each.get(key) for each in pools for key in each.keys()]  # noqa: SIM118  (it has no iteration of its own)
+    results = [item.get(key) for item in pools for key in item.keys()]  # noqa: SIM118  (it has no iteration of its own)
     client.close()
-    for pool in found:
+    for pool in results:
         if pool is not None:
             pool.close()
 
@@ -309,8 +309,8 @@ def _proxy_url(url: str, scheme: str, config: Any) -> str | None:
     proxies = config.proxies
     if proxies is None:
         proxies = import_module("botocore.utils").get_environ_proxies(url)
-    found = proxies.get(scheme)
-    return str(found) if found else None
+    result = proxies.get(scheme)
+    return str(result) if result else None
 
 
 def find_handlers(client: Any = None) -> list[Any] | None:
@@ -323,6 +323,6 @@ def find_handlers(client: Any = None) -> list[Any] | None:
         if client is not None:
             return list(client.meta.events._emitter._handlers.prefix_search(_BEFORE_SEND))
         module = sys.modules.get("botocore.handlers")
-        return [each[1] for each in module.BUILTIN_HANDLERS if each[0].startswith("before-send")] if module else []
+        return [item[1] for item in module.BUILTIN_HANDLERS if item[0].startswith("before-send")] if module else []
     except AttributeError:
         return None

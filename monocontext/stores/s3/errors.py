@@ -99,8 +99,8 @@ def _foreign_redirect(response: Any, url: str, client: Callable[[], Any] | None)
     if location and client and metadata.get("HTTPStatusCode") in REDIRECTS:
         from urllib.parse import urlsplit
 
-        at = urlsplit(client().meta.endpoint_url)
-        here = Endpoint(at.scheme, at.hostname or "", at.port or DEFAULT_PORTS[at.scheme])
+        offset = urlsplit(client().meta.endpoint_url)
+        here = Endpoint(offset.scheme, offset.hostname or "", offset.port or DEFAULT_PORTS[offset.scheme])
         try:
             redirected(Route(here, "/", ""), "/", location)
         except ForeignRedirect as foreign:
@@ -137,8 +137,8 @@ def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> Mo
     """The error for a response to a GET that is not the object."""
     if refused.elsewhere:
         return StoreFailure(f"{url}: HTTP {refused.status}: {refused.elsewhere}")
-    found = refused.status, refused.code, refused.message, refused.object_bytes
-    return _error_for_status(*found, url, etag, region=refused.region or "")
+    result = refused.status, refused.code, refused.message, refused.object_bytes
+    return _error_for_status(*result, url, etag, region=refused.region or "")
 
 
 def _error_for_client_error(response: Any, url: str, etag: str | None, writing: bool) -> MonocontextError:

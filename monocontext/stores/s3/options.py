@@ -32,17 +32,17 @@ class S3Options:
         if self.transport not in TRANSPORTS:
             raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
         if self.endpoint is not None and not _is_url(self.endpoint):
-            shown = without_secrets(self.endpoint)
-            raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {shown!r}")
+            display = without_secrets(self.endpoint)
+            raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {display!r}")
         if self.region is not None and not (self.region.isascii() and self.region.isprintable()):
             raise InvalidUrl(f"region must be a name such as eu-west-1, not {self.region!r}")
 
 
 def _is_url(endpoint: str) -> bool:
     """Whether an endpoint is an HTTP URL. One with a plain host name is recognised without importing `urllib.parse`."""
-    scheme, _, place = endpoint.partition("://")
-    host, _, port = place.partition(":")
-    is_name = place.isascii() and host.replace(".", "").replace("-", "").isalnum()
+    scheme, _, location = endpoint.partition("://")
+    host, _, port = location.partition(":")
+    is_name = location.isascii() and host.replace(".", "").replace("-", "").isalnum()
     if is_name and scheme in ("http", "https") and (not port or (port.isdigit() and 0 < int(port) < 65536)):
         return True
     from urllib.parse import urlsplit  # 2 ms

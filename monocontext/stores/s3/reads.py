@@ -79,14 +79,14 @@ def read_by_boto3(
         request["IfMatch"] = f'"{etag}"'
     throttles.take()  # forget the throttling of earlier reads by this thread
     answer, total_bytes, data = _read_body(client, request, url, span, most_bytes, pause)
-    found = bare_etag(answer.get("ETag"), url)
-    check_version(url, etag, found)  # some servers ignore If-Match
+    result = bare_etag(answer.get("ETag"), url)
+    check_version(url, etag, result)  # some servers ignore If-Match
     expected = span[1] if span else answer.get("ContentLength")
     if len(data) != expected:
         raise DamagedData(f"{url}: expected {expected} bytes, found {len(data):,}")
     modified = answer["LastModified"].timestamp() if answer.get("LastModified") else 0.0
     now, whole = server_clock_seconds(answer), len(data) if total_bytes is None else total_bytes
-    return Blob(data, found, whole, refusals=throttles.take(), modified_seconds=modified, now_seconds=now)
+    return Blob(data, result, whole, refusals=throttles.take(), modified_seconds=modified, now_seconds=now)
 
 
 def _read_body(
@@ -191,9 +191,9 @@ class Download:
     def _check(self, head: ResponseHead) -> None:
         span = self._missing()
         total = check_response(self._url, span, head.status, head.headers.get("content-range"), head.body_bytes)
-        found = bare_etag(head.headers.get("etag"), self._url)
+        result = bare_etag(head.headers.get("etag"), self._url)
         if self.etag is not None:  # some servers ignore If-Match
-            check_version(self._url, self.etag, found)
+            check_version(self._url, self.etag, result)
         if self._total_bytes not in (None, total):
             raise DamagedData(f"{self._url}: expected {self._total_bytes:,} bytes in all, found {total}")
         if span is None and total is None and not head.is_chunked:
@@ -201,7 +201,7 @@ class Download:
         if self._span is None:
             check_size(self._url, self._most_bytes, total)
             self._modified, self._date = head.headers.get("last-modified"), head.headers.get("date")
-        self.etag, self._total_bytes = found, total
+        self.etag, self._total_bytes = result, total
         if self._length is None:
             self._length = self._span[1] if self._span else total
             self._memory, self._received_bytes = BytesIO(bytes(self._length or 0)), 0
@@ -246,8 +246,8 @@ def check_response(
     if span is None:
         return length
     start, count = span
-    found = _CONTENT_RANGE.fullmatch(content_range or "")
-    first, last, total = map(int, found.groups()) if found else (-1, -1, -1)
+    match = _CONTENT_RANGE.fullmatch(content_range or "")
+    first, last, total = map(int, match.groups()) if match else (-1, -1, -1)
     if (first, last) != (start, start + count - 1) or total <= last:
         if first == start:
             check_end(url, start, count, total)
@@ -271,8 +271,8 @@ def parse_http_date(date: str | None) -> float:
     """An HTTP date in seconds since 1970; 0 for a missing or invalid date."""
     if not date:
         return 0.0
-    if found := _DATE.fullmatch(date):
-        day, month, year, hour, minute, second = found.groups()
+    if match := _DATE.fullmatch(date):
+        day, month, year, hour, minute, second = match.groups()
         days = _days(int(year), _MONTHS.index(month), int(day))
         seconds = days * 86400 + int(hour) * 3600 + int(minute) * 60 + int(second)
         return float(seconds) if time.gmtime(seconds).tm_mday == int(day) else 0.0

@@ -118,10 +118,10 @@ class Settings:
 
     def region(self) -> str | None:
         """The configured region."""
-        found = self.value("AWS_DEFAULT_REGION", "region")
-        if found == "":
+        result = self.value("AWS_DEFAULT_REGION", "region")
+        if result == "":
             raise UnsupportedBySigner("the configured region is empty")
-        return found if found is None else str(found)
+        return result if result is None else str(result)
 
     def endpoint(self, service: str) -> str | None:
         """The configured URL of a service."""
@@ -129,8 +129,8 @@ class Settings:
         if str(ignored).lower() == "true":
             return None
         for variable in (f"AWS_ENDPOINT_URL_{service.upper()}", "AWS_ENDPOINT_URL"):
-            if found := self.environment.get(variable):
-                return found
+            if result := self.environment.get(variable):
+                return result
         if "services" in self.profile:
             section = self.files.services.get(str(self.profile["services"]))
             if not section:
@@ -199,11 +199,11 @@ class SharedFiles:
 
 def locate(environment: Mapping[str, str]) -> tuple[str, str]:
     """The paths of the configuration file and of the credentials file."""
-    given = (
+    value = (
         environment.get("AWS_CONFIG_FILE", "~/.aws/config"),
         environment.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
     )
-    config, credentials = (os.path.expanduser(os.path.expandvars(path)) for path in given)
+    config, credentials = (os.path.expanduser(os.path.expandvars(path)) for path in value)
     return config, credentials
 
 
@@ -234,7 +234,7 @@ def _named(sections: Mapping[str, Section], kind: str) -> dict[str, Section]:
         return {}
     from shlex import split  # only where there is a file
 
-    found: dict[str, Section] = {}
+    results: dict[str, Section] = {}
     for title, section in sections.items():
         if title.startswith(kind):
             try:
@@ -242,8 +242,8 @@ def _named(sections: Mapping[str, Section], kind: str) -> dict[str, Section]:
             except ValueError:  # an unterminated quote: botocore ignores the section too
                 continue
             if len(words) == 2:
-                found[words[1]] = section
-    return found
+                results[words[1]] = section
+    return results
 
 
 _SYSTEM_HAS_ITS_OWN = os.name == "nt" or sys.platform == "darwin"
@@ -259,10 +259,10 @@ def find_proxy(url: str) -> Proxy | None:
     parts = urlsplit(url)
     if proxy_bypass(parts.netloc):
         return None
-    found = getproxies().get(parts.scheme)
-    if not found:
+    result = getproxies().get(parts.scheme)
+    if not result:
         return None
-    if (proxy := parse_proxy(found)) is None:
+    if (proxy := parse_proxy(result)) is None:
         raise UnsupportedBySigner("the proxy is not plain HTTP")
     return proxy
 
@@ -285,8 +285,8 @@ def parse_proxy(url: str) -> Proxy | None:
 def make_tls_context(ca_bundle: str | None) -> SSLContext:
     """A context that trusts the file or folder `ca_bundle`; shared by the whole process until the file changes."""
     path = ca_bundle or _bundled_path()
-    found = os.stat(path)
-    return _make(path, found.st_mtime_ns, found.st_size)
+    result = os.stat(path)
+    return _make(path, result.st_mtime_ns, result.st_size)
 
 
 @lru_cache(8)

@@ -66,15 +66,15 @@ class S3Store:
         return self._connection.credentials_source
 
     def __repr__(self) -> str:
-        at = f" at {self._options.endpoint}" if self._options.endpoint else ""
-        return f"<S3Store {self.url}{at}>"
+        offset = f" at {self._options.endpoint}" if self._options.endpoint else ""
+        return f"<S3Store {self.url}{offset}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._connection.given is not None:
             raise NotPicklable(f"{self.url} was opened with client=: open it with endpoint=, region= or profile=")
         options = {name: getattr(self._options, name) for name in S3Options.__slots__}
-        given = {name: value for name, value in options.items() if value is not None}
-        return partial(S3Store, self._bucket, self._prefix, **given), ()
+        argument = {name: value for name, value in options.items() if value is not None}
+        return partial(S3Store, self._bucket, self._prefix, **argument), ()
 
     def sibling(self, url: str) -> S3Store:
         """The store at another `s3://` place, with the same client or options."""
@@ -159,8 +159,8 @@ class S3Store:
             ordered = is_aws(client)
             paginator = client.get_paginator("list_objects_v2")
             pages = iter(paginator.paginate(Bucket=self._bucket, Prefix=self._root + prefix))
-        found = self._read_pages(pages, url, left_out)
-        return found if ordered else iter(sorted(found, key=lambda info: info.key))
+        result = self._read_pages(pages, url, left_out)
+        return result if ordered else iter(sorted(result, key=lambda info: info.key))
 
     def _read_pages(self, pages: Iterator[Any], url: str, left_out: builtins.list[str]) -> Iterator[ObjectInfo]:
         while True:
@@ -170,13 +170,13 @@ class S3Store:
                 return
             _check_page(page, url)
             now = server_clock_seconds(page)
-            for each in page.get("Contents", ()):
-                key = str(each["Key"]).removeprefix(self._root)
+            for item in page.get("Contents", ()):
+                key = str(item["Key"]).removeprefix(self._root)
                 if not _is_usable(key):
                     left_out.append(key)
                 else:
-                    modified = modified_seconds(each, f"{url}{key}")
-                    yield ObjectInfo(key, int(each["Size"]), bare_etag(each.get("ETag"), url), modified, now)
+                    modified = modified_seconds(item, f"{url}{key}")
+                    yield ObjectInfo(key, int(item["Size"]), bare_etag(item.get("ETag"), url), modified, now)
 
     def head(self, key: str) -> ObjectInfo:
         url = self._url(key)

@@ -114,14 +114,14 @@ class Documents(Mapping[str, Text]):
         [number] = self.table.first_ending_after([character])
         if number == self.count:
             return None
-        found = self.table.document(number)
-        return found if found.start <= character else None
+        result = self.table.document(number)
+        return result if result.start <= character else None
 
     def ending_at(self, character: int) -> Document | None:
         """The document that ends at a character without a newline (at most 2 GETs)."""
-        found = self.at(character - 1) if character else None
-        is_end = found and found.stop == character and self.source.read(character - 1, character) != "\n"
-        return found if is_end else None
+        result = self.at(character - 1) if character else None
+        is_end = result and result.stop == character and self.source.read(character - 1, character) != "\n"
+        return result if is_end else None
 
     def edges(self, start: int, stop: int) -> Iterator[int]:
         """The characters in [start, stop) at which a document begins, or at which one ends and text outside all
@@ -188,6 +188,6 @@ class UnknownDocument(KeyError):
         name = self.args[0]
         near = ""
         if isinstance(name, str) and self._documents.count <= _SEARCHED:
-            in_folder = next((each for each in self._documents if each.endswith(f"/{name}")), None)
+            in_folder = next((document for document in self._documents if document.endswith(f"/{name}")), None)
             near = f": did you mean {in_folder}?" if in_folder else nearest(name, self._documents)
         return f"no document {name!r}{near}"

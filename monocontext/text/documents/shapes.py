@@ -73,10 +73,10 @@ class _Shape(LazyContext):
 
     def describe(self) -> dict[str, str]:
         """A description for a model: `kind`, `sentence`, `access` (1 GET for the first names)."""
-        found = self.documents
-        first = islice((record.name for record in found.records()), _SHOWN_NAMES)
+        result = self.documents
+        first = islice((record.name for record in result.records()), _SHOWN_NAMES)
         names = ", ".join(repr(name[:_NAME_CHARACTERS]) for name in first)
-        size = f"{found.text_bytes:,} bytes together, kept in storage and read where you look"
+        size = f"{result.text_bytes:,} bytes together, kept in storage and read where you look"
         return {"kind": f"lazy {self._shape}", "sentence": self._sentence(names, size), "access": _ACCESS[self._shape]}
 
     @abstractmethod
@@ -236,14 +236,14 @@ def shaped(text: Any, shape: str) -> DocumentList | DocumentDict:
     Raises `ValueError` if it has no documents, or, for a dict, if two documents of one upload have the same name (at
     most 1 GET).
     """
-    found = text.documents
-    if not found.count and len(text):
+    result = text.documents
+    if not result.count and len(text):
         raise ValueError(f"{text.url} is one text without documents: open it without shape, or upload it as documents")
     if shape == "list":
-        return DocumentList(text, found)
-    if found.table.first_duplicate is not None:
-        name = found.table.document(found.table.first_duplicate).name
+        return DocumentList(text, result)
+    if result.table.first_duplicate is not None:
+        name = result.table.document(result.table.first_duplicate).name
         raise ValueError(
             f"{text.url}: several documents are named {name!r}, so it cannot be a dict: open it with shape='list'"
         )
-    return DocumentDict(text, found)
+    return DocumentDict(text, result)

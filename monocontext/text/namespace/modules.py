@@ -17,7 +17,7 @@ from monocontext.text.lazy_kinds import LazyItems, LazyMapping, LazyText
 from monocontext.text.namespace.files import open_file
 from monocontext.text.str_methods import StrLike
 
-SAMPLE_CHARACTERS = 64 << 10
+_SAMPLE_CHARACTERS = 64 << 10
 """The characters of a lazy text that `csv.Sniffer` sees: its patterns take seconds for a megabyte."""
 
 
@@ -125,7 +125,7 @@ class _Sniffer(csv.Sniffer):
 def _first_lines(sample: Any) -> Any:
     if not isinstance(sample, StrLike):
         return sample
-    text = sample.span.read(0, min(len(sample), SAMPLE_CHARACTERS))
+    text = sample.span.read(0, min(len(sample), _SAMPLE_CHARACTERS))
     return text if len(sample) <= len(text) else text[: text.rfind("\n") + 1 or len(text)]
 
 

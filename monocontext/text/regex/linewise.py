@@ -57,7 +57,7 @@ class Linewise:
 
     def __post_init__(self) -> None:
         plans = tuple(map(plan, self.patterns))
-        queries = [each.query for each in plans]
+        queries = [item.query for item in plans]
         for needed in queries:
             if requires(needed, "\n"):
                 raise InvalidParameters(
@@ -68,7 +68,7 @@ class Linewise:
         is_worth_it = all(anchors) and len(flat) <= MOST_ANCHORS and _shortest(flat) >= SHORTEST_ANCHOR
         query: Query | None = None
         if None not in queries:
-            query = queries[0] if len(queries) == 1 else AnyOf(tuple(each for each in queries if each is not None))
+            query = queries[0] if len(queries) == 1 else AnyOf(tuple(item for item in queries if item is not None))
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "_anchors", flat if is_worth_it else ())
         object.__setattr__(self, "_sees_one_line", len(plans) == 1 and plans[0].sees_one_line)
@@ -80,8 +80,8 @@ class Linewise:
         """The first match at or after `start`. Of matches that begin at the same character, the first pattern's."""
         if len(self.patterns) == 1:
             return self.patterns[0].search(line, start)
-        found = [match for pattern in self.patterns if (match := pattern.search(line, start))]
-        return min(found, key=lambda match: match.start(), default=None)
+        results = [match for pattern in self.patterns if (match := pattern.search(line, start))]
+        return min(results, key=lambda match: match.start(), default=None)
 
     @property
     def _search_one(self) -> Callable[[str], re.Match[str] | None]:
@@ -90,11 +90,11 @@ class Linewise:
 
     def finditer(self, line: str) -> Iterator[re.Match[str]]:
         """The matches that are not empty, from left to right, without overlaps."""
-        at = 0
-        while at <= len(line) and (match := self.search(line, at)):
+        offset = 0
+        while offset <= len(line) and (match := self.search(line, offset)):
             if match.end() > match.start():
                 yield match
-            at = max(match.end(), match.start() + 1)
+            offset = max(match.end(), match.start() + 1)
 
     @property
     def needles(self) -> tuple[str, ...]:
@@ -152,14 +152,14 @@ class Linewise:
         counted, number = low, 0  # the beginning of a line, and the number of lines before it
         next_line = low
         lines = 0
-        while (place := nearest(next_line)) >= 0:
+        while (location := nearest(next_line)) >= 0:
             lines += 1
             if lines > FEW_LINES and not isinstance(data, str):
                 number += data.count(newline, counted, next_line)
                 yield from self._text_hits(str(data[next_line:high], "utf-8"), window.character(next_line), number)
                 return
-            start = data.rfind(newline, next_line, place) + 1 or next_line
-            next_line = data.find(newline, place) + 1
+            start = data.rfind(newline, next_line, location) + 1 or next_line
+            next_line = data.find(newline, location) + 1
             line = data[start : next_line - 1] if isinstance(data, str) else str(data[start : next_line - 1], "utf-8")
             if match := search(line):
                 number += data.count(newline, counted, start)
@@ -170,18 +170,18 @@ class Linewise:
         """The first way for decoded lines. `number` lines come before them."""
         searches = self._needles(text)
         if searches is None:  # the text has a character of `_CASE_MATES`
-            found = self._line_hits(text, first)
-            yield from ((start, number + before, line, match) for start, before, line, match in found)
+            result = self._line_hits(text, first)
+            yield from ((start, number + before, line, match) for start, before, line, match in result)
             return
         search = self._search_one
         nearest = _nearest([partial(find, hay, needle) for hay, needle in searches])
         rfind, count = text.rfind, text.count
-        at = counted = 0
-        while (place := nearest(at)) >= 0:
-            start = rfind("\n", at, place) + 1 or at
-            stop = text.find("\n", place)
+        offset = counted = 0
+        while (location := nearest(offset)) >= 0:
+            start = rfind("\n", offset, location) + 1 or offset
+            stop = text.find("\n", location)
             line = text[start:stop]
-            at = stop + 1
+            offset = stop + 1
             if match := search(line):
                 number += count("\n", counted, start)
                 counted = start
@@ -190,17 +190,17 @@ class Linewise:
     def _block_hits(self, text: str, first: int) -> Iterator[LineMatch]:
         """The second way: search all lines at once."""
         pattern = self.patterns[0]
-        at = number = 0
+        offset = number = 0
         last = len(text) - 1  # the last newline
-        while at <= last and (nearest := pattern.search(text, at, last)):
-            start = text.rfind("\n", at, nearest.start()) + 1 or at
+        while offset <= last and (nearest := pattern.search(text, offset, last)):
+            start = text.rfind("\n", offset, nearest.start()) + 1 or offset
             stop = text.find("\n", nearest.start())
             line = text[start:stop]
             match = pattern.search(line)
             assert match is not None, pattern
-            number += text.count("\n", at, start)
+            number += text.count("\n", offset, start)
             yield first + start, number, line, match
-            at = stop + 1
+            offset = stop + 1
             number += 1
 
     def _line_hits(self, text: str, start: int) -> Iterator[LineMatch]:
@@ -222,9 +222,9 @@ def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
     ahead = [(-1, search) for search in searches]
 
     def nearest(at: int) -> int:
-        found = [(place if place >= at else search(at), search) for place, search in ahead]
-        ahead[:] = [(place, search) for place, search in found if place >= 0]
-        return min((place for place, _ in ahead), default=-1)
+        results = [(location if location >= at else search(at), search) for location, search in ahead]
+        ahead[:] = [(location, search) for location, search in results if location >= 0]
+        return min((location for location, _ in ahead), default=-1)
 
     return nearest
 

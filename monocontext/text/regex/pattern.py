@@ -119,10 +119,10 @@ class Pattern(metaclass=ABCMeta):
             window = text.span.read(base, min(low + 2, len(text)))
             method = self._real.fullmatch if full else self._real.match
             match = method(window, low - base, max(min(high, 1), high - base))
-            found = (match, base) if match else None
+            result = (match, base) if match else None
         else:
-            found = match_at(self._plan, text.span, text._limit, low, high, full=full)
-        return make_match(*found, Subject(self, text, low, high)) if found else None
+            result = match_at(self._plan, text.span, text._limit, low, high, full=full)
+        return make_match(*result, Subject(self, text, low, high)) if result else None
 
     # -- all matches -----------------------------------------------------------------------------------------------
 
@@ -135,8 +135,8 @@ class Pattern(metaclass=ABCMeta):
     def _matches(self, text: StrLike, pos: int, endpos: int) -> Iterator[Match]:
         low, high = self._bounds(text, pos, endpos)
         subject = Subject(self, text, low, high)
-        found = self._scan(text, text.span, low, high, narrow=True)  # of now: a `refresh` may move the text
-        return (make_match(match, base, subject) for match, base in found)
+        result = self._scan(text, text.span, low, high, narrow=True)  # of now: a `refresh` may move the text
+        return (make_match(match, base, subject) for match, base in result)
 
     def findall(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> list[Any]:
         """The groups of all matches (or the matches, without groups) as a list; reads all that may match."""

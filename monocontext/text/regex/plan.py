@@ -70,18 +70,18 @@ def plan(real: re.Pattern[str]) -> Plan:
     nodes = list(_walk(tree, tree.state.flags))
     if not _known_opcodes().issuperset(op for (op, _), _ in nodes):
         return Plan(real)
-    reach, left = tree.getwidth()[1] + 2, 1  # `$` looks at two characters
+    reach, remaining = tree.getwidth()[1] + 2, 1  # `$` looks at two characters
     for (op, value), _ in nodes:
         if op in (_op.ASSERT, _op.ASSERT_NOT):
             width = value[1].getwidth()[1]
             reach += width
-            left += width if value[0] < 0 else 0
+            remaining += width if value[0] < 0 else 0
     within_line = not any(_may_match_newline(node, flags) for node, flags in nodes)
     query = _required(tree)
     literal = longest_literal(query)
     return Plan(
         real=real,
-        left=left,
+        left=remaining,
         reach=reach if reach <= BOUND else None,
         within_line=within_line,
         sees_one_line=within_line and all(value is _op.AT_BOUNDARY for (op, value), _ in nodes if op is _op.AT),

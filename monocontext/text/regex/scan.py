@@ -50,10 +50,10 @@ def scan(plan: Plan, span: Span, limit: int, pos: int, end: int, *, narrow: bool
         candidates.looked_at(region.frames)
         if region.begins_line and 0 < start == region.start - span.start and plan.left == 1:
             text.assume_newline(start - 1)  # saves a read of the frame before
-        for found, base in _scan_region(plan, text, limit, start, stop):
-            candidates.found(span.start + base + found.start())
-            reached = base + found.end()
-            yield found, base
+        for result, base in _scan_region(plan, text, limit, start, stop):
+            candidates.found(span.start + base + result.start())
+            reached = base + result.end()
+            yield result, base
         reached = max(reached, stop)
 
 
@@ -114,8 +114,8 @@ def match_at(plan: Plan, span: Span, limit: int, pos: int, end: int, *, full: bo
     if stop - pos > max(limit, WINDOW):
         raise _too_large(plan, pos, limit)
     window = span.read(base, stop) + ("\n" if is_in_line and stop < end else "")
-    found = (plan.real.fullmatch if full else plan.real.match)(window, pos - base)
-    return (found, base) if found else None
+    result = (plan.real.fullmatch if full else plan.real.match)(window, pos - base)
+    return (result, base) if result else None
 
 
 class _Text:
@@ -139,10 +139,10 @@ class _Text:
         """Characters [start, stop), fewer at the end of the text. `start` must not decrease from call to call."""
         stop = min(stop, self.stop)
         parts = [self._kept[start - self._start : stop - self._start]]
-        at = start + len(parts[0])
-        while at < stop:
-            parts.append(self._read_some(at, stop))
-            at += len(parts[-1])
+        offset = start + len(parts[0])
+        while offset < stop:
+            parts.append(self._read_some(offset, stop))
+            offset += len(parts[-1])
         if len(parts) > 1:
             self._kept, self._start = "".join(parts), start
         return self._kept if len(parts) > 1 else parts[0]

@@ -50,12 +50,12 @@ class Explanation:
         needs = f"needs {self.needs}" if self.needs else "needs no text in particular"
         if not self.frames:
             return f"{needs}\nscans: {self.scans}"
-        found = f"{self.candidates:,} of {self.frames:,} frames may have a match, {self.pruned:,} are left out"
+        result = f"{self.candidates:,} of {self.frames:,} frames may have a match, {self.pruned:,} are left out"
         if self.scans:
-            found = f"scans all {self.frames:,} frames: {self.scans}"
+            result = f"scans all {self.frames:,} frames: {self.scans}"
         read = f"{self.candidate_bytes:,} of {self.stored_bytes:,} stored bytes, {100 * self.share:.3g} %"
         filters = f"{self.filter_bytes:,} bytes of filters (GETs: {self.filter_gets:,})"
-        return f"{needs}\n{found}\nwould read {read} (GETs: {self.gets:,}); to say so took {filters}"
+        return f"{needs}\n{result}\nwould read {read} (GETs: {self.gets:,}); to say so took {filters}"
 
 
 def explain(span: Span, query: Query | None) -> Explanation:
@@ -109,5 +109,5 @@ def format_query(query: Query | None) -> str:
     if isinstance(query, FrequencyQuery):
         return f"{' OR '.join(map(repr, query.words))} often"
     word = " AND " if isinstance(query, All) else " OR "
-    parts = (format_query(one) if isinstance(one, Literal) else f"({format_query(one)})" for one in query.queries)
+    parts = (format_query(item) if isinstance(item, Literal) else f"({format_query(item)})" for item in query.queries)
     return word.join(parts)

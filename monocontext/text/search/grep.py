@@ -158,13 +158,13 @@ class _LinePass:
     def _search_windows(self) -> Generator[Hit, None, bool]:
         """Search lines from `_at` on. Stops after a line that is too long for windows; returns whether that is not the
         case, and all lines are searched."""
-        span, at = self._span, self._at
-        only = self._candidates = span.candidates(self._linewise.query, at, None, within_line=True)
+        span, offset = self._span, self._at
+        only = self._candidates = span.candidates(self._linewise.query, offset, None, within_line=True)
         is_eager = only is not None and only.frames <= EAGER_FRAMES and not self._is_bounded
-        self._reached, self._is_inside, self._open_line = at, False, None
+        self._reached, self._is_inside, self._open_line = offset, False, None
         regions = iter(()) if only is None else only.regions()
         needles = self._linewise.needles
-        for block in self._blocks(span.windows(at, None, eager=is_eager, only=only, needles=needles)):
+        for block in self._blocks(span.windows(offset, None, eager=is_eager, only=only, needles=needles)):
             if block.start > self._reached:
                 yield from self._skip_frames()
                 region = next((region for region in regions if region.start - span.start >= block.start), None)
@@ -208,13 +208,13 @@ class _LinePass:
             for start, before, line, match in self._linewise.hits(block.window, low, block.tail):
                 if number is None:
                     number = self._number(block, low)
-                at = match.start()
+                offset = match.start()
                 if len(line) > limit:
-                    self._check_size(len(line), number + before, start - shift + at)
+                    self._check_size(len(line), number + before, start - shift + offset)
                 if candidates is not None:
-                    candidates.found(start + at)
+                    candidates.found(start + offset)
                 self._span.log_received(start - shift, start - shift + len(line))
-                yield new_hit((self._offset + start - shift + at, self._first_number + number + before, line))
+                yield new_hit((self._offset + start - shift + offset, self._first_number + number + before, line))
         first = max(low, block.tail)
         if first < len(data):
             self._open_line = _OpenLine(block, first, [data[first:]], len(data) - first)
@@ -255,11 +255,11 @@ class _LinePass:
                 yield self._hit(start, number, line, match.start())
             return
         stop = self._at - (span.read(self._at - 1, self._at) == "\n")
-        found = [_match_start(plan, span.between(start, stop), self._limit) for plan in self._linewise.plans]
-        at = min((each for each in found if each is not None), default=None)
-        if at is not None:
-            self._check_size(stop - start, number, start + at)
-            yield self._hit(start, number, span.read(start, stop), at)
+        results = [_match_start(plan, span.between(start, stop), self._limit) for plan in self._linewise.plans]
+        offset = min((item for item in results if item is not None), default=None)
+        if offset is not None:
+            self._check_size(stop - start, number, start + offset)
+            yield self._hit(start, number, span.read(start, stop), offset)
 
     @cached_property
     def _lines_before(self) -> int:

@@ -69,12 +69,12 @@ def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, Found]:
         head = {"CSV": "columns" if begins_line else "record", "JSON lines": "record", "log": "log line"}[kind]
         return kind, _first_and_last(text, first, head)
     headings = [
-        _Heading(str(found.lastgroup), found.start(), _level(found[0])) for found in _HEADINGS.finditer(text, first)
+        _Heading(str(match.lastgroup), match.start(), _level(match[0])) for match in _HEADINGS.finditer(text, first)
     ]
     counts = Counter(heading.kind for heading in headings)
     if counts["definition"] >= max(_ENOUGH, counts["turn"]):
-        return "code", _pick([one for one in headings if one.kind != "heading"], most)  # in code these are comments
-    headings = [one for one in headings if one.kind != "definition"]
+        return "code", _pick([item for item in headings if item.kind != "heading"], most)  # in code these are comments
+    headings = [item for item in headings if item.kind != "definition"]
     kind = "session" if counts["turn"] >= _ENOUGH else "Markdown" if counts["heading"] >= _ENOUGH else "prose"
     return kind, _pick(headings, most) or [("line", next(_lines(text, first))[0])]
 
@@ -112,8 +112,8 @@ def _pick(headings: Sequence[_Heading], most: int) -> Found:
     """At most `most` headings, the highest levels first. Of a level with more than there is room for, evenly spaced
     ones are taken."""
     chosen: list[_Heading] = []
-    for level in sorted({one.level for one in headings}):
-        same_level, room = [one for one in headings if one.level == level], most - len(chosen)
+    for level in sorted({heading.level for heading in headings}):
+        same_level, room = [heading for heading in headings if heading.level == level], most - len(chosen)
         count = min(len(same_level), room)
         chosen += [same_level[number * len(same_level) // count] for number in range(count)]
     return [(one.kind, one.start) for one in sorted(chosen, key=lambda one: one.start)]

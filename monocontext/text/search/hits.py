@@ -38,14 +38,14 @@ class Hit(_Line):
     @property
     def document(self) -> str | None:
         """The name of the line's document; None between documents, and in a text without them (at most 1 GET)."""
-        found = self._document
-        return found.name if found else None
+        result = self._document
+        return result.name if result else None
 
     @property
     def document_line(self) -> int | None:
         """The line of that document, counted from 1; None where there is no document (at most 1 GET)."""
-        found = self._document
-        return self.line_number - found.first_line if found else None
+        result = self._document
+        return self.line_number - result.first_line if result else None
 
     @property
     def _document(self) -> Document | None:

@@ -14,7 +14,7 @@ from monocontext.text.source import Span, StoredSource
 
 PLACES = 7
 """The number of frames that are read. With as many index pages, and one page of documents, these are 15 GETs."""
-SAMPLE_CHARACTERS = 1 << 18
+_SAMPLE_CHARACTERS = 1 << 18
 """The most characters of one frame that are looked at."""
 DERIVED_CHARACTERS = 1 << 15
 """The characters that are read at each place of a derived text."""
@@ -67,9 +67,13 @@ class Outline:
         if self.documents:
             more = ", ..." if self.documents > len(self.names) else ""
             rows.append(f"{self.documents:,} documents: {', '.join(self.names)}{more}")
-        for one in self.headings:
-            place = f"line {one.line:,}, character {one.start:,}" if one.line else f"character {one.start:,}"
-            rows.append(f"{place}: {one.text}")
+        for heading in self.headings:
+            location = (
+                f"line {heading.line:,}, character {heading.start:,}"
+                if heading.line
+                else f"character {heading.start:,}"
+            )
+            rows.append(f"{location}: {heading.text}")
         return "\n".join(rows)
 
 
@@ -94,13 +98,13 @@ def outline(span: Span, documents: DocumentsByPlace | None) -> Outline:
     kinds: list[str] = []
     samples = list(_samples(span))
     for start, before, whole in samples:
-        text = whole[:SAMPLE_CHARACTERS]
-        kind, found = find_headings(text, start == 0, HEADINGS)
+        text = whole[:_SAMPLE_CHARACTERS]
+        kind, result = find_headings(text, start == 0, HEADINGS)
         kinds += [kind] if kind else []
-        for heading_kind, at in found:
-            line = None if before is None else before + text.count("\n", 0, at) + 1
-            row = text[at : at + LINE_CHARACTERS].partition("\n")[0].rstrip()
-            headings.append(Heading(start + at, line, heading_kind, row))
+        for heading_kind, offset in result:
+            line = None if before is None else before + text.count("\n", 0, offset) + 1
+            row = text[offset : offset + LINE_CHARACTERS].partition("\n")[0].rstrip()
+            headings.append(Heading(start + offset, line, heading_kind, row))
     last = samples[-1] if samples else _Sample(0, 0, "")
     return Outline(
         characters=len(span),

@@ -38,5 +38,5 @@ class Passages(list[Passage]):
     """Why frames were left unread; empty if none were."""
 
     def __str__(self) -> str:
-        rows = [f"{one.place}: {' '.join(one.text.split())}" for one in self]
+        rows = [f"{item.place}: {' '.join(item.text.split())}" for item in self]
         return "\n".join([*rows, *([f"[{self.note}]"] if self.note else [])])

@@ -75,16 +75,16 @@ def search(
     order = _Order(span, terms, weights)
     best = _BestPassages(span, Scorer(terms, weights), k, _Chosen(documents, terms.documents, between), per_document)
     size, seen = FIRST_FRAMES, set[int]()
-    while left := order.left(best.worst, span.start):
+    while remaining := order.left(best.worst, span.start):
         if budget.is_spent:
-            return best.finish(f"{len(left):,} frames", len(left))
-        most, room = max(left)[0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)
-        wave = set(islice((number for score, number in left if score >= _ALIKE * most), min(size, room)))
+            return best.finish(f"{len(remaining):,} frames", len(remaining))
+        most, room = max(remaining)[0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)
+        wave = set(islice((number for score, number in remaining if score >= _ALIKE * most), min(size, room)))
         for window in span.windows(eager=True, only=order.only(wave)):
             seen.add(window.start)
             best.add_window(window)
             budget.spend(len(window.data))
-        order.frames = [row for row in left if row[1] not in wave]
+        order.frames = [row for row in remaining if row[1] not in wave]
         size = min(2 * size, _MOST_FRAMES)
     rest = order.rest
     for window in span.windows() if rest is not None and not best.rules_out(rest) else ():
@@ -100,15 +100,15 @@ def search(
 
 def scan(span: Span, queries: Sequence[str], k: int) -> list[Passages]:
     """The results of `search` for several queries without a budget, from one look at every passage, for comparison."""
-    found = []
+    results = []
     for query in queries:
         terms = parse(query)
         scorer = Scorer(terms, _weights(span, terms, may_read=True))
-        found.append(_BestPassages(span, scorer, k, _Chosen(None, (), True), False))
+        results.append(_BestPassages(span, scorer, k, _Chosen(None, (), True), False))
     for window in span.windows(eager=True):
-        for best in found:
+        for best in results:
             best.add_window(window)
-    return [best.finish() for best in found]
+    return [best.finish() for best in results]
 
 
 # -- how rare the words are --------------------------------------------------------------------------------------------
@@ -129,9 +129,9 @@ def _weights(span: Span, terms: Terms, *, may_read: bool) -> dict[Term, float]:
     weights = {}
     for term in terms.scoring:
         queries = [term.query, *(All((term.query, often)) for often in asked.get(term, ()))]
-        frames = [found[1] if (found := span.frequency(query)) else 0 for query in queries]
+        frames = [result[1] if (result := span.frequency(query)) else 0 for query in queries]
         levels = zip(_PASSAGES, pairwise([*frames, 0]), strict=False)
-        held = sum(each * (at_least - more) for each, (at_least, more) in levels)
+        held = sum(level * (at_least - more) for level, (at_least, more) in levels)
         if not term.words:  # a word of two letters, for example: no filter knows it, and it may be common
             held = max(held, _SHARE_OF_SHORT * passages)
         weights[term] = weigh(passages, min(held, passages))
@@ -176,11 +176,11 @@ class _Order:
             chosen = set(_numbers(union))
         else:
             # Very many frames hold one of the words, or the filters cannot say: frames with a rarer word come first.
-            known = {term: one for term, one in holding.items() if one is not None}
+            known = {term: item for term, item in holding.items() if item is not None}
             union = None if terms.phrases else next(iter(known.values()), None)
             common = [weights[term] for term in holding if term not in known]
             self.rest = most_score(common if union is not None and common else [*weights.values()])
-            chosen = {number for one in known.values() for number in _numbers(one)} if union is not None else set()
+            chosen = {number for item in known.values() for number in _numbers(item)} if union is not None else set()
         self._candidates = union
         # The words that each frame may hold, as bits. There are few different masks, so few scores to compute.
         masks = dict.fromkeys(sorted(chosen), 0)
@@ -209,10 +209,10 @@ class _Order:
 
     def only(self, numbers: set[int]) -> Candidates:
         """Candidates of these frames alone."""
-        found = copy(self._candidates)
-        assert found is not None
-        found.runs = [(number, number + 1) for number in sorted(numbers)]
-        return found
+        result = copy(self._candidates)
+        assert result is not None
+        result.runs = [(number, number + 1) for number in sorted(numbers)]
+        return result
 
 
 def _promise(span: Span, weights: dict[Term, float], holding: dict[Term, Candidates | None]) -> dict[int, float]:
@@ -267,11 +267,11 @@ class _BestPassages:
         scored = self._scorer.score(
             text, cuts, least, size, lambda: start > 0 and re.match(r"\w", span.read(start - 1, start)) is not None
         )
-        for one in scored:
-            at = start + one.start
-            if self._make_room(one.score, at):
-                passage = Passage(at, start + one.stop, 0, None, one.score, text[one.start : one.stop])
-                heapq.heappush(self._heap, (one.score, -at, passage))
+        for item in scored:
+            offset = start + item.start
+            if self._make_room(item.score, offset):
+                passage = Passage(offset, start + item.stop, 0, None, item.score, text[item.start : item.stop])
+                heapq.heappush(self._heap, (item.score, -offset, passage))
 
     def _make_room(self, score: float, character: int) -> bool:
         """Whether a passage is one of the best. If so, the passage that it replaces is removed."""
@@ -279,7 +279,7 @@ class _BestPassages:
         if (is_full and row <= self._heap[0][:2]) or not self._chosen.allows(character):
             return False
         if self._per_document:
-            rival = next((each for each in self._heap if self._chosen.share(each[2].start, character)), None)
+            rival = next((item for item in self._heap if self._chosen.share(item[2].start, character)), None)
             if rival is not None:
                 if row <= rival[:2]:
                     return False
@@ -292,13 +292,13 @@ class _BestPassages:
 
     def finish(self, left: str = "", frames: int = 0) -> Passages:
         """The passages with their lines and documents. `left`: what was left unread, and how many frames that is."""
-        found = Passages(
+        result = Passages(
             self._chosen.name(passage._replace(line=self._span.line_of(passage.start) + 1))
             for *_, passage in sorted(self._heap, reverse=True)
         )
-        found.unread_frames = frames
-        found.note = f"the budget ended before {left}: max_bytes= and max_seconds= allow more" if left else ""
-        return found
+        result.unread_frames = frames
+        result.note = f"the budget ended before {left}: max_bytes= and max_seconds= allow more" if left else ""
+        return result
 
 
 class _Chosen:
@@ -314,29 +314,29 @@ class _Chosen:
         if self._documents is None:
             raise ValueError("a query with doc: needs a text with documents, and this one has none")
         select = Globs(globs).select
-        chosen = [one for one in self._documents.records() if select(one.name)]
-        self._starts, self._stops = [one.start for one in chosen], [one.stop for one in chosen]
+        chosen = [record for record in self._documents.records() if select(record.name)]
+        self._starts, self._stops = [item.start for item in chosen], [item.stop for item in chosen]
 
     def allows(self, character: int) -> bool:
         """Whether a passage may begin at this character."""
         if self._starts is None:
             return self._between or self._at(character) is not None
-        at = bisect_right(self._starts, character) - 1
-        return at >= 0 and character < self._stops[at]
+        offset = bisect_right(self._starts, character) - 1
+        return offset >= 0 and character < self._stops[offset]
 
     def cuts(self, start: int, characters: int) -> list[int]:
         """The characters of a window at which documents begin and end."""
         if self._documents is None:
             return []
-        return [at - start for at in self._documents.edges(start, start + characters)]
+        return [edge - start for edge in self._documents.edges(start, start + characters)]
 
     def name(self, passage: Passage) -> Passage:
         """The passage, with its document and the line in it."""
-        found = self._at(passage.start)
-        if found is None:
+        result = self._at(passage.start)
+        if result is None:
             return passage
-        named = passage._replace(document=found.name)
-        named.document_line = passage.line - found.first_line
+        named = passage._replace(document=result.name)
+        named.document_line = passage.line - result.first_line
         return named
 
     def share(self, one: int, other: int) -> bool:

@@ -53,7 +53,7 @@ def weigh(passages: float, holding: float) -> float:
 def most_score(weights: Sequence[float]) -> float:
     """The highest score of a passage with words of these weights."""
     bonus = _BONUS * sum(weights) if len(weights) > 1 else 0
-    return sum(_word_score(each, _MOST_COUNTED) for each in weights) + bonus
+    return sum(_word_score(weight, _MOST_COUNTED) for weight in weights) + bonus
 
 
 def _word_score(weight: float, count: int) -> float:
@@ -93,24 +93,26 @@ class Scorer:
         by_term = [list(_places(term, folded)) for term in self._terms.scoring]
         if most_score([self._weights[number] for number, spans in enumerate(by_term) if spans]) < least:
             return
-        found = sorted((at, stop, number) for number, spans in enumerate(by_term) for at, stop in spans if at < last)
-        if found and found[0][0] == 0 and follows_word():
-            del found[0]
-        if not found:
+        result = sorted(
+            (span, stop, number) for number, spans in enumerate(by_term) for span, stop in spans if span < last
+        )
+        if result and result[0][0] == 0 and follows_word():
+            del result[0]
+        if not result:
             return
-        excluded = sorted(at for term in self._terms.without for at, _ in _places(term, folded))
+        excluded = sorted(offset for term in self._terms.without for offset, _ in _places(term, folded))
         first = 0
         for start, stop in _passages(text, cuts, last):
-            if found[first][0] >= stop:
+            if result[first][0] >= stop:
                 continue
-            after = bisect_left(found, (stop,), first)
-            inside, first = found[first:after], after
+            after = bisect_left(result, (stop,), first)
+            inside, first = result[first:after], after
             if self._required <= {number for *_, number in inside} and (
                 not excluded or bisect_left(excluded, start) == bisect_left(excluded, stop)
             ):
-                places = [(at, number) for at, _, number in inside]
+                places = [(offset, number) for offset, _, number in inside]
                 yield Scored(start, max(stop, inside[-1][1]), self.add_up(places), places)
-            if first == len(found):
+            if first == len(result):
                 return
 
     def add_up(self, places: list[tuple[int, int]]) -> float:
@@ -122,21 +124,21 @@ class Scorer:
         if len(counts) < 2:
             return score
         nearest: dict[int, int] = {}
-        for (at, term), (next_at, next_term) in pairwise(places):
+        for (offset, term), (next_at, next_term) in pairwise(places):
             if term != next_term:
-                for each in (term, next_term):
-                    nearest[each] = min(nearest.get(each, next_at - at), next_at - at)
+                for item in (term, next_term):
+                    nearest[item] = min(nearest.get(item, next_at - offset), next_at - offset)
         return score + _BONUS * sum(self._weights[term] / (1 + gap / _NEAR_CHARACTERS) for term, gap in nearest.items())
 
 
 def _places(term: Term, folded: str) -> Iterator[tuple[int, int]]:
     """The ranges of a term in a folded text, without overlaps."""
-    at = folded.find(term.beginning)
-    while at >= 0:
-        match = term.pattern.match(folded, at)
+    offset = folded.find(term.beginning)
+    while offset >= 0:
+        match = term.pattern.match(folded, offset)
         if match:
             yield match.span()
-        at = folded.find(term.beginning, match.end() if match else at + 1)
+        offset = folded.find(term.beginning, match.end() if match else offset + 1)
 
 
 def _passages(text: str, cuts: Sequence[int], last: int) -> Iterator[tuple[int, int]]:

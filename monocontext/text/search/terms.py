@@ -85,17 +85,17 @@ def parse(query: str) -> Terms:
     name."""
     words: dict[str, Term] = {}
     phrases, without, documents, stop_words = list[Term](), list[Term](), list[str](), list[str]()
-    for found in _PARTS.finditer(query):
-        if found["glob"] is not None:
-            if found["minus"] or not found["glob"]:
-                raise ValueError(f"a query names documents as doc:src/*.py, not as {found[0]}")
-            documents.append(found["glob"])
-        elif found["phrase"] is not None:
-            if tokens := found["phrase"].split():
-                (without if found["minus"] else phrases).append(_phrase(tokens))
+    for match in _PARTS.finditer(query):
+        if match["glob"] is not None:
+            if match["minus"] or not match["glob"]:
+                raise ValueError(f"a query names documents as doc:src/*.py, not as {match[0]}")
+            documents.append(match["glob"])
+        elif match["phrase"] is not None:
+            if tokens := match["phrase"].split():
+                (without if match["minus"] else phrases).append(_phrase(tokens))
         else:
-            for token in re.findall(r"\w+", found["word"]):
-                if found["minus"]:
+            for token in re.findall(r"\w+", match["word"]):
+                if match["minus"]:
                     without.append(_word(token))
                 elif token.lower() in STOP_WORDS:
                     stop_words.append(token)

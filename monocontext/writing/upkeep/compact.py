@@ -210,7 +210,7 @@ def plan(runs: Iterable[Run], layout: SegmentLayout, dead: Mapping[str, int]) ->
     A compacted text has none: a writer begins a segment only if a frame does not fit into the one before, so one of two
     neighbours is at least half full.
     """
-    found = []
+    results = []
     for packed, neighbours in groupby(runs, key=lambda run: run.is_packed(layout, dead)):
         if packed:
             continue
@@ -220,5 +220,5 @@ def plan(runs: Iterable[Run], layout: SegmentLayout, dead: Mapping[str, int]) ->
         fewest = -(-sum(run.text_bytes for run in group) // layout.frame_bytes)
         wasted = sum(dead.get(name, 0) for name in {run.object for run in group})
         if segments < len(group) or 2 * fewest <= frames or 2 * wasted >= layout.segment_bytes:
-            found.append((group[0].first_frame, group[-1].stop_frame))
-    return found
+            results.append((group[0].first_frame, group[-1].stop_frame))
+    return results

@@ -73,14 +73,14 @@ def replace(
     of new frames, for each index page and each page of documents with a change; about 6 requests for the commit. Two
     writers at once both succeed.
     """
-    given = _texts_of(documents)
+    value = _texts_of(documents)
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        found, missing = _split(given, pages)
+        result, missing = _split(value, pages)
         if missing:
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
             raise NotFound(f"no document {next(iter(missing))!r}{more} to replace: `update` adds new ones")
-        return Edit(found)
+        return Edit(result)
 
     return _edited(url, plan, allow, store_options)
 
@@ -97,12 +97,12 @@ def update(
     Parameters and cost as for `replace`, and those of `append`. Two writers at once that add a name both succeed: the
     second replaces the document of the first.
     """
-    given = _texts_of(documents)
+    value = _texts_of(documents)
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        found, missing = _split(given, pages)
+        result, missing = _split(value, pages)
         new = [(name, change.text, _metadata_of(change)) for name, change in missing.items()]
-        return Edit(found, store_text(store, as_inputs(new), base) if new else None)
+        return Edit(result, store_text(store, as_inputs(new), base) if new else None)
 
     return _edited(url, plan, allow, store_options)
 
@@ -153,14 +153,14 @@ def delete(
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
         there = _names_in(pages)
-        found = {number: Change(None) for number in numbers_of(there)}
-        if forget and not found and any(map(numbers_of, _earlier_names(store, base))):
+        results = {number: Change(None) for number in numbers_of(there)}
+        if forget and not results and any(map(numbers_of, _earlier_names(store, base))):
             return Edit({})
-        if is_glob and not found:
+        if is_glob and not results:
             raise NotFound(f"no document is named {wanted[0]!r} or matches that glob")
-        if missing := sorted(exact - {there[number] for number in found}) if not is_glob else []:
+        if missing := sorted(exact - {there[number] for number in results}) if not is_glob else []:
             raise NotFound(f"no document {missing[0].decode(errors='replace')!r} to delete")
-        return Edit(found)
+        return Edit(results)
 
     root = _edited(url, plan, allow, store_options, forget)
     if forget:
@@ -179,7 +179,7 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
             f"documents must be a mapping of name to text, or (name, text) tuples, not {type(documents).__name__}"
         )
     items = documents.items if isinstance(documents, DocumentInputs) else as_inputs(documents).items
-    found: dict[str, Change] = {}
+    results: dict[str, Change] = {}
     for number, item in enumerate(items):
         if not (isinstance(item, tuple) and len(item) in (2, 3) and isinstance(item[0], str)):
             raise InvalidText(f"document {number}: expected (name, text) or (name, text, metadata)")
@@ -190,8 +190,8 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
             )
         text = b"".join(read_pieces(text if isinstance(text, str) else [text], InputOptions())).decode()
         metadata = encode_metadata(item[2], number) if len(item) == 3 and item[2] is not None else None
-        found[name] = Change(text, metadata)
-    return found
+        results[name] = Change(text, metadata)
+    return results
 
 
 def _names_in(pages: Sequence[DocumentPage]) -> list[bytes]:
@@ -211,8 +211,8 @@ def _split(given: Mapping[str, Change], pages: Sequence[DocumentPage]) -> tuple[
     """Split changes into those of existing documents, by number, and the others, by name."""
     wanted = {name.encode("utf-8", "surrogatepass"): name for name in given}
     last = {wanted[name]: number for number, name in enumerate(_names_in(pages)) if name in wanted}
-    found = {last[name]: change for name, change in given.items() if name in last}
-    return found, {name: change for name, change in given.items() if name not in last}
+    results = {last[name]: change for name, change in given.items() if name in last}
+    return results, {name: change for name, change in given.items() if name not in last}
 
 
 def _metadata_of(change: Change) -> Any:
@@ -287,7 +287,7 @@ def _changed(text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[i
     groups = grouped(text, places_of(pages, changes, base.characters))
     stretches = stored_again(text, groups)
     assert base.documents is not None
-    places = [place for group in groups for place in group.places]
+    places = [location for group in groups for location in group.places]
     table = change_documents(text.store, base.documents, pages, changes, places)
     root = splice(text, stretches, documents=table)
     if base.filters and stretches:

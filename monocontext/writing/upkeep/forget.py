@@ -81,7 +81,7 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
         _wait_for_clock(store, root.generation)
         gc(store, older_than_seconds=0)
         for _ in range(_LOOKS):
-            if not (left := _leftovers(store, root)):
+            if not (remaining := _leftovers(store, root)):
                 break
             time.sleep(_LOOK_SECONDS)
     except NotFound as error:
@@ -91,11 +91,11 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
         ) from error
     if cache_dir is not None:
         DiskCache(cache_dir).clear()
-    if left:
+    if remaining:
         raise StoreFailure(
-            f"{store.url}: the deletion is committed as generation {root.generation}, but {len(left):,} objects that "
-            f"no version names may hold the text, such as {left[0]}: when no other writer runs, run `monocontext gc "
-            f"--older-than 0s`"
+            f"{store.url}: the deletion is committed as generation {root.generation}, but {len(remaining):,} objects "
+            f"that no version names may hold the text, such as {remaining[0]}: when no other writer runs, run "
+            f"`monocontext gc --older-than 0s`"
         )
 
 
@@ -114,9 +114,9 @@ def _leftovers(store: Store, root: Manifest) -> list[str]:
     newest = read_newest(store)
     assert newest is not None  # a context keeps its newest generation
     earlier = [generation_key(number) for number in listed_generations(store) if number < root.generation]
-    found = [info for folder in ("segments/", "index/", "filters/", "documents/") for info in store.list(folder)]
+    results = [info for folder in ("segments/", "index/", "filters/", "documents/") for info in store.list(folder)]
     named = named_objects(store, newest)
-    unnamed = [info.key for info in found if OBJECT.fullmatch(info.key) and id_in(info.key) not in named]
+    unnamed = [info.key for info in results if OBJECT.fullmatch(info.key) and id_in(info.key) not in named]
     if unnamed and (newer := read_newest(store)) is not None and newer.generation > newest.generation:
         return [*earlier, *(key for key in unnamed if id_in(key) not in named_objects(store, newer))]
     return [*earlier, *unnamed]
@@ -142,12 +142,12 @@ def find_leftovers(
     if not needles or not all(needles):
         raise ValueError("the text to look for must not be empty")
     with open_store_at(url, store_options) as store:
-        found = [info.key for info in store.list() if _contains(store.get(info.key).data, needles)]
+        results = [info.key for info in store.list() if _contains(store.get(info.key).data, needles)]
     for path in DiskCache(cache_dir).files() if cache_dir is not None else ():
         with open(path, "rb") as file:
             if _contains(file.read(), needles):
-                found.append(path)
-    return found
+                results.append(path)
+    return results
 
 
 def _contains(data: bytes, needles: list[bytes]) -> bool:

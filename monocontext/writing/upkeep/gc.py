@@ -157,7 +157,7 @@ def _plan(
             if not current and not roots:
                 raise NotFound(f"no context at {store.url}: nothing to remove")
             gone = _find_superseded(roots, cutoff) if superseded is None else superseded & roots.keys()
-            gone = gone - {found.root.generation for found in current}
+            gone = gone - {result.root.generation for result in current}
             keys = [roots[number].key for number in sorted(roots.keys() - gone)]
             kept = list(threads.map(partial(_read_root, store), keys))
             named = _named_ids(store, [*current, *kept], threads)
@@ -166,7 +166,7 @@ def _plan(
             if roots.keys() <= _list_roots(store).keys():
                 raise  # else another `gc` has removed a generation, with the objects that only it names
     unnamed = [info for info in old if id_in(info.key) not in named]
-    newest = max((found.root for found in [*current, *kept]), key=lambda root: root.generation)
+    newest = max((result.root for result in [*current, *kept]), key=lambda root: root.generation)
     return _Removal(roots, gone, unnamed, len(kept), newest.history.floor)
 
 

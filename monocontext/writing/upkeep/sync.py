@@ -90,11 +90,11 @@ def sync(
     `NotFound` for a missing path, and `InvalidText` for a source that is not text.
     """
     options = InputOptions(**reading)
-    given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    value = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     with ExitStack() as stack:
         own = own_options(url, store_options)
         store = stack.enter_context(open_store_at(url, own))
-        there = {file.name: file for file in _find(given, options, store.url, store_options or {}, stack)}
+        there = {file.name: file for file in _find(value, options, store.url, store_options or {}, stack)}
         synced: list[_Differences] = []
 
         def add(
@@ -108,26 +108,26 @@ def sync(
 
         def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
             """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
-            found = _compare(store, base, pages, there, options, delete, own)
-            synced[:] = [found]
+            result = _compare(store, base, pages, there, options, delete, own)
+            synced[:] = [result]
             if dry_run:
-                found.added += [name for name, _, _ in _inputs(found.new, options, found.left_out)]
+                result.added += [name for name, _, _ in _inputs(result.new, options, result.left_out)]
                 return Edit()
             new = None
-            if found.new:
-                names = tuple(file.name for file in found.new)
-                new, added, left_out = store.once(names, lambda: add(base, store, found.new), again=True)
-                found.added += added
-                for where, left in left_out.items():
-                    found.left_out.setdefault(where, []).extend(left)
-            return Edit(_numbered(found.changes, there, pages), new)
+            if result.new:
+                names = tuple(file.name for file in result.new)
+                new, added, left_out = store.once(names, lambda: add(base, store, result.new), again=True)
+                result.added += added
+                for where, remaining in left_out.items():
+                    result.left_out.setdefault(where, []).extend(remaining)
+            return Edit(_numbered(result.changes, there, pages), new)
 
         root = edit(store, plan, store_options=own)
-        [found] = synced
-        added = found.added
-        note_left_out(found.left_out, options)
-        unchanged = found.known - len(found.changed)
-        return Synced(tuple(added), tuple(found.changed), tuple(found.gone), unchanged, found.touched, root)
+        [result] = synced
+        added = result.added
+        note_left_out(result.left_out, options)
+        unchanged = result.known - len(result.changed)
+        return Synced(tuple(added), tuple(result.changed), tuple(result.gone), unchanged, result.touched, root)
 
 
 @dataclass(slots=True)
@@ -192,14 +192,16 @@ def _find(
     stack: ExitStack,
 ) -> Iterator[Source]:
     """Yield the sources at paths, and those at URLs of places, whose stores `stack` closes."""
-    places = [each for each in given if isinstance(each, str) and "://" in each]
-    yield from find_files([Path(each) for each in given if each not in places], options)
-    for place in places:
+    places = [item for item in given if isinstance(item, str) and "://" in item]
+    yield from find_files([Path(item) for item in given if item not in places], options)
+    for location in places:
         try:
-            above, key = split_object(place)
-            yield named_object(stack.enter_context(open_store_at(above, options_for(above, store_options))), key, place)
+            above, key = split_object(location)
+            yield named_object(
+                stack.enter_context(open_store_at(above, options_for(above, store_options))), key, location
+            )
         except (NotFound, InvalidUrl):  # no object: perhaps a place
-            store = stack.enter_context(open_store_at(place, options_for(place, store_options)))
+            store = stack.enter_context(open_store_at(location, options_for(location, store_options)))
             yield from find_objects(store, options, own)
 
 
@@ -233,16 +235,16 @@ def _numbered(changes: dict[bytes, Change], there: dict[str, Source], pages: lis
     A deletion applies to every document with the name, any other change only to the last of them. Earlier documents
     with the name of a source are deleted.
     """
-    found: dict[int, Change] = {}
+    results: dict[int, Change] = {}
     last: dict[str, int] = {}
     for page in pages:
         for number, name in enumerate(page.names(), page.first):
             if name in last and name in there:
-                found[last[name]] = Change(None)
+                results[last[name]] = Change(None)
             last[name] = number
             if (change := changes.get(name.encode())) is not None:
-                found[number] = change
-    return found
+                results[number] = change
+    return results
 
 
 class _StoredDocuments:

@@ -116,7 +116,7 @@ def verify(
         except MonocontextError as error:
             report.problems.append(f"{error}: nothing that it names was checked")
             return report
-        places = tuple(os.fspath(each) for each in allow)
+        places = tuple(os.fspath(item) for item in allow)
         _check_copies(store, manifest, places, store_options, report)
         work = partial(_check_part, options=store_options or {}, allow=places, generation=manifest.generation)
         joined = _Joined(report)
@@ -180,9 +180,9 @@ class _Counted:
     def problems(self) -> Iterator[str]:
         """Yield a line if all of the document was counted and the counts differ from the record."""
         now = self.document
-        found, expected = (self.bytes, self.newlines), (now.bytes, now.newlines)
-        if self.characters == len(now) and found != expected:
-            yield f"document {now.number} ({now.name!r}): counts differ: expected {expected}, found {found}"
+        result, expected = (self.bytes, self.newlines), (now.bytes, now.newlines)
+        if self.characters == len(now) and result != expected:
+            yield f"document {now.number} ({now.name!r}): counts differ: expected {expected}, found {result}"
 
 
 @dataclass(slots=True)
@@ -343,9 +343,9 @@ class _Checks:
                 is_sound &= self._check_frame(frame, blob.data[frame.offset - start :][: frame.stored_bytes])
             # Of a segment that reaches into another page only the frames are checked.
             if stop == blob.total_bytes == read_bytes and is_sound and not is_foreign:
-                found = segment_key(digest.hexdigest())
-                if found != name:
-                    report.problems.append(f"{name}: content differs from the name: found what would be {found}")
+                result = segment_key(digest.hexdigest())
+                if result != name:
+                    report.problems.append(f"{name}: content differs from the name: found what would be {result}")
 
     def _check_frame(self, frame: Frame, stored: bytes) -> bool:
         """Check one frame, given its stored bytes. Returns whether it is as recorded."""
@@ -355,7 +355,7 @@ class _Checks:
         where = f"frame {frame.number} of {frame.object}"
         try:
             data = codec.decode(stored, frame)
-            found = codec.describe(data, stored)
+            result = codec.describe(data, stored)
         except MonocontextError as error:
             report.problems.append(str(error))
             return False
@@ -364,14 +364,14 @@ class _Checks:
             return False
         report.text_bytes += len(data)
         report.final_newline = data.endswith(b"\n")
-        report.flags &= found.flags
+        report.flags &= result.flags
         self._result.filter_problems += self._filters.feed(frame.number, data)
         report.problems += self._count(frame.start, data.decode())
         expected = record_of(frame)
         if not expected.flags & ENDS_LINE:  # older writers do not set it
-            found = found._replace(flags=found.flags & ~ENDS_LINE)
-        if found != expected:
-            report.problems.append(f"{where}: counts differ: expected {expected}, found {found}")
+            result = result._replace(flags=result.flags & ~ENDS_LINE)
+        if result != expected:
+            report.problems.append(f"{where}: counts differ: expected {expected}, found {result}")
             return False
         return True
 
@@ -420,7 +420,7 @@ def _documents_from(ref: DocumentsRef | None, get: _Get, first: int) -> Iterator
             page = load_document_page(ref, number, get)
         except MonocontextError:
             return  # `_check_documents` reports it
-        yield from (_Counted(one) for i in range(len(page)) if (one := page[i]).stop > first or one.start >= first)
+        yield from (_Counted(item) for i in range(len(page)) if (item := page[i]).stop > first or item.start >= first)
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------------
@@ -444,12 +444,12 @@ def _check_documents(ref: DocumentsRef | None, get: _Get) -> Iterator[str]:
     for table in ref.names:
         key = documents_key(table.id)
         try:
-            found = decode_names(get(key), table)
+            result = decode_names(get(key), table)
         except MonocontextError as error:
             yield str(error)
         else:
             expected = last_of_each_name(entries_of(hashes[began * HASH_BYTES : table.documents * HASH_BYTES], began))
-            if expected.tobytes() != last_of_each_name(found).tobytes():
+            if expected.tobytes() != last_of_each_name(result).tobytes():
                 yield f"{key}: does not find the documents {began} to {table.documents - 1} by name"
         began = table.documents
 
@@ -457,9 +457,9 @@ def _check_documents(ref: DocumentsRef | None, get: _Get) -> Iterator[str]:
 def _check_totals(store: Store, manifest: Manifest, report: Report) -> None:
     """Compare the size and the last newline in the root with those of all frames, if these are undamaged."""
     for name in ("stored_bytes", "final_newline"):
-        expected, found = getattr(manifest, name), getattr(report, name)
-        if report.ok and found != expected:
-            report.problems.append(f"{store.url}: {name} differs: expected {expected}, found {found}")
+        expected, result = getattr(manifest, name), getattr(report, name)
+        if report.ok and result != expected:
+            report.problems.append(f"{store.url}: {name} differs: expected {expected}, found {result}")
 
 
 def _check_commit(store: Store, manifest: Manifest, is_newest: bool, report: Report) -> None:

@@ -127,6 +127,6 @@ def _copy_documents(store: Store, ref: DocumentsRef | None) -> DocumentsRef | No
         return _copy(store, documents_key(id), documents_key)
 
     held = len(ref.pages) - 1 if ref.last_page is not None else len(ref.pages)
-    pages = [replace(page, id=copy(page.id)) if at < held else page for at, page in enumerate(ref.pages)]
+    pages = [replace(page, id=copy(page.id)) if index < held else page for index, page in enumerate(ref.pages)]
     names = [replace(table, id=copy(table.id)) for table in ref.names]
     return DocumentsRef(tuple(pages), ref.last_page, tuple(names), ref.doubled)

@@ -31,7 +31,7 @@ def why_killed(kills_before: int) -> str:
 def _find(path: Path, pattern: str) -> int | None:
     """A number in a file; None if there is none."""
     try:
-        found = re.search(pattern, path.read_text(), re.MULTILINE)
+        match = re.search(pattern, path.read_text(), re.MULTILINE)
     except OSError:  # another system, or hidden
         return None
-    return int(found[1]) if found else None
+    return int(match[1]) if match else None

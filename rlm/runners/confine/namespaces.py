@@ -112,4 +112,4 @@ def _mounts_at(path: str) -> Sequence[str]:
     with open("/old/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         # An octal number encodes a blank or a backslash.
         places = [re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), line.split(" ")[4]) for line in file]
-    return [place for place in places if place == path or place.startswith(path + "/")]
+    return [location for location in places if location == path or location.startswith(path + "/")]

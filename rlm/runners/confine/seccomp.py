@@ -198,6 +198,6 @@ class _Program(ctypes.Structure):
 def install(*, has_view: bool) -> None:
     """Filter this process from here on, for good. Needs `no_new_privileges`. Raises SystemFailed."""
     instructions = program(system.machine(), os.getpid(), has_view=has_view)
-    array = (_Instruction * len(instructions))(*(_Instruction(*one) for one in instructions))
+    array = (_Instruction * len(instructions))(*(_Instruction(*instruction) for instruction in instructions))
     compiled = _Program(len(instructions), array)
     system.prctl("seccomp", system.PR_SET_SECCOMP, 2, ctypes.byref(compiled))

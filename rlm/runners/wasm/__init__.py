@@ -124,7 +124,7 @@ def _launch(
 def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
     """The command line of Node. It contains the program itself, which then needs no right to a file."""
     folders = (folder, folder.parent / "ws")  # which Pyodide imports under Node
-    readable = [f"--allow-fs-read={each}{os.sep}*" for each in folders]
+    readable = [f"--allow-fs-read={item}{os.sep}*" for item in folders]
     return [
         node, _permission_flag(node), *readable, "--no-warnings", "--disallow-code-generation-from-strings",
         f"--max-old-space-size={_HEAP_MIB}", f"--wasm-max-mem-pages={memory_bytes // _PAGE_BYTES}",

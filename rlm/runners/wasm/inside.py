@@ -103,9 +103,9 @@ def forget_javascript() -> None:
         elif str(type(holder).__module__).startswith("_pyodide") and hasattr(holder, "__dict__"):
             vars(holder).clear()  # its loaders of modules
     gc.collect()
-    left = [one for one in gc.get_objects() if issubclass(type(one), kind)]
-    if left:
-        raise RuntimeError(f"JavaScript objects are still reachable: {left[:5]}")
+    remaining = [item for item in gc.get_objects() if issubclass(type(item), kind)]
+    if remaining:
+        raise RuntimeError(f"JavaScript objects are still reachable: {remaining[:5]}")
 
 
 def _leave_out_absent() -> None:

@@ -24,30 +24,30 @@ _making = threading.Lock()
 
 def load_snapshot(folder: Path, depends_on: tuple[bytes, ...], make: Callable[[], bytes]) -> bytes:
     """The snapshot for these inputs. `make` makes it if the folder has none. Empty if the folder cannot keep one."""
-    name = sha256(b"".join(sha256(each).digest() for each in depends_on)).hexdigest()
+    name = sha256(b"".join(sha256(item).digest() for item in depends_on)).hexdigest()
     path = folder / f"{name}{_SUFFIX}"
-    if (found := _read(path)) is not None:
-        return found
+    if (result := _read(path)) is not None:
+        return result
     with _making:  # a waiting thread then finds the file
-        if (found := _read(path)) is not None:
-            return found
+        if (result := _read(path)) is not None:
+            return result
         with suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
             return b""
-        made = make()
+        created = make()
         with suppress(OSError):  # a full disk: the next start makes it again
-            _write(path, made)
-        return made
+            _write(path, created)
+        return created
 
 
 def _drop_old(folder: Path) -> None:
     """Remove all snapshots but those used last, including files that a killed process left half-written."""
-    found = []
+    results = []
     for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(FileNotFoundError):  # another process drops them, too
-            found.append((path.stat().st_mtime_ns, path))
-    for _, path in sorted(found, reverse=True)[MOST_KEPT:]:
+            results.append((path.stat().st_mtime_ns, path))
+    for _, path in sorted(results, reverse=True)[MOST_KEPT:]:
         path.unlink(missing_ok=True)
 
 
