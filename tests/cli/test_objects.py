@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -143,3 +144,26 @@ def test_removing_a_text_by_its_url_names_it_and_asks_for_r(bucket: str, cli: Cl
     cli("info", f"s3://{bucket}/code").refused("no context")
     cli("sync", f"s3://{bucket}/p/one.txt", f"s3://{bucket}/synced").fine()
     assert cli("cat", f"s3://{bucket}/synced").fine().out == "text\n"
+
+
+def test_a_text_in_a_folder_is_one_row(cli: Cli, tmp_path: Path) -> None:
+    publish("one\n" * 1000, tmp_path / "team" / "logs")
+    (tmp_path / "notes.txt").write_text("x")
+    rows = [json.loads(row) for row in cli("ls", tmp_path, "--json").fine().out.splitlines()]
+    objects = [json.loads(row) for row in cli("ls", tmp_path / "team" / "logs", "--json").fine().out.splitlines()]
+    assert [(row["key"], row["bytes"]) for row in rows] == [
+        ("notes.txt", 1),
+        ("team/logs/", sum(row["bytes"] for row in objects)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (["info", "gs://bucket/x", "--region", "eu"], "--region is not an option for gs://bucket/x"),
+        (["ls", ".", "--endpoint", "http://127.0.0.1:9"], "--endpoint is not an option for ."),
+        (["sync", "src", "dest", "--anonymous"], "--anonymous is not an option for dest"),
+    ],
+)
+def test_an_option_that_no_place_has_is_refused(cli: Cli, words: list[str], refusal: str) -> None:
+    cli(*words).refused(refusal)
