@@ -8,9 +8,6 @@ Recursive language models:
 | `dspy`            | `dspy`            | `dspy.interpreter(context)`: runs its code, and has the inputs       |
 | rlm-minimal       | `rlm_minimal`     | `rlm_minimal.lazy(RLM_REPL)`: a class that also takes texts          |
 
-`pydantic-ai-rlm`, `recursive-llm`, `minrlm` and `predict-rlm` need no adapter, only a few lines (see docs/hosts.md).
-`fast-rlm` takes no objects, since it sends its query to another process as JSON. It can use our MCP server instead.
-
 No host is a dependency: the functions of `rlms`, `dspy` and `rlm_minimal` import it when they need it. No text is read
 before the host runs code that reads it.
 

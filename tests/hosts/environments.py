@@ -44,18 +44,12 @@ HOSTS = (
     Host("rlms", "rlms", ("rlms[ipython]==0.1.3",)),
     Host("dspy", "dspy", ("dspy==3.4.1",), has_rlm=True, most_late_seconds=3.0),
     Host("rlm-minimal", "rlm_minimal", ("openai>=2",)),
-    Host("pydantic-ai-rlm", "pydantic_ai_rlm", ("pydantic-ai-rlm==0.1.2",)),
-    Host("recursive-llm", "recursive_llm", ("recursive-llm==0.5.0",)),
-    Host("minrlm", "minrlm", ("minrlm==0.1.5",)),
-    # Its first cell opens the text itself, in a new process: boto3 takes 0.4 s of processor to import.
-    Host("predict-rlm", "predict_rlm", ("predict-rlm==0.13.1",), most_late_seconds=5.0),
 )
 FRAMEWORKS = (
     Host("openai-agents", "openai_agents", ("openai-agents==0.24.0",)),
     Host("langchain", "langchain", ("langchain==1.5.2", "langgraph==1.2.24")),
     Host("pydantic-ai", "pydantic_ai", ("pydantic-ai-slim==2.68.0",)),
     Host("llama-index", "llama_index", ("llama-index-core==0.14.25",)),
-    Host("google-adk", "google_adk", ("google-adk==2.13.0",)),
     Host("claude-agent-sdk", "claude_agent_sdk", ("claude-agent-sdk==0.2.189", "mcp==2.3.0")),
     Host("smolagents", "smolagents", ("smolagents==1.26.0",)),
 )
