@@ -173,8 +173,9 @@ def test_a_context_behind_another_endpoint_is_reached_by_flags(
     assert seen == [("s3://bucket/text", {"shape": "text", **told})]
     seen.clear()
     (tmp_path / "here").mkdir()
-    cli.invoke(app, [command, str(tmp_path / "here"), *asked, *flags], input="")
-    assert seen == [(str(tmp_path / "here"), {"shape": "text"})]
+    result = cli.invoke(app, [command, str(tmp_path / "here"), *asked, *flags], input="")
+    assert (result.exit_code, seen) == (2, [])
+    assert "--endpoint is not an option for" in result.output
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: Path, tmp_path: Path) -> None:
