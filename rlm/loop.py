@@ -193,7 +193,8 @@ class Loop:
         if final is None or parsed.fault:
             is_thought = reply.thinking and not reply.text.strip()
             return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
-        if reply.thinking and not faults.stands_alone(final, reply.thinking):
+        thought = reply.thinking
+        if thought and (faults.holds_code(thought, final) or not faults.stands_alone(final, thought)):
             final = replace(final, beside_code=True)  # code of its thinking did not run
         answer, notice = self._text_answer(final, messages, cells)
         if may_refuse and answer is not None and not cells and self.gate.spent is None:

@@ -299,7 +299,10 @@ def test_options_with_half_a_pair_are_refused(endpoint: Any) -> None:
         OpenAILM("m", base_url=endpoint.url, api_key="k", extra_body={"stop": ["\ud83d"]})
 
 
-@pytest.mark.parametrize(("thinking", "answer"), [("```python\nn = 'new'\n```", "new"), ("n is what I want.", "old")])
+@pytest.mark.parametrize(
+    ("thinking", "answer"),
+    [("```python\nn = 'new'\n```", "new"), ("n.append('new')", "new"), ("n is what I want.", "old")],
+)
 def test_code_in_thinking_did_not_run_so_a_name_that_it_sets_is_not_looked_up(thinking: str, answer: str) -> None:
     root = Ending(code("n = 'old'\nprint(n)"), said("FINAL(n)", thinking=thinking), code("FINAL('new')"))
     assert run(root, runner="local").answer == answer
