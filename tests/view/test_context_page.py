@@ -112,11 +112,11 @@ def test_go_to_a_line(page: Any, window: Any) -> None:
 def test_see_what_the_last_change_did(page: Any) -> None:
     page.keyboard.press("h")
     page.locator("#detail h3", has_text="1 document added").wait_for()
-    page.locator(".row[aria-selected=true] .line", has_text="Version 3, open here").wait_for()
-    page.keyboard.press("j")
     page.locator("#detail h3", has_text="1 document replaced").wait_for()
-    assert page.locator("#detail .links button").all_inner_texts() == ["beta.txt"]
+    assert selected(page) == "Version 2, open here"
+    assert page.locator("#detail .links button").all_inner_texts() == ["new.md", "beta.txt"]
     page.keyboard.press("o")
+    page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     shown(page, "beta.txt line 1")
