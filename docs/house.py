@@ -58,14 +58,19 @@ def weight(room: str) -> list[int]:
     return [lines_of(room), lines_of("tests/" + room.removeprefix("monocontext/"))]
 
 
-def over_budget() -> list[str]:
-    """A line for each room that has more lines than it may have."""
-    return [
-        f"{room}: {lines:,} lines of {kind}, and the budget in pyproject.toml allows {limit:,}"
-        for room, limits in BUDGET.items()
-        for kind, lines, limit in zip(("product", "tests"), weight(room), limits, strict=True)
-        if lines > limit
-    ]
+def weigh() -> tuple[list[str], list[str]]:
+    """A line for each room with what it has and may have, and a line for each that has more than it may."""
+    rows, excess = [], []
+    for room, limits in BUDGET.items():
+        lines = weight(room)
+        pairs = list(zip(("product", "tests"), lines, limits, strict=True))
+        rows.append(f"{room:<24}" + "".join(f"  {kind} {have:>6,} of {limit:>6,}" for kind, have, limit in pairs))
+        excess += [
+            f"{room}: {have:,} lines of {kind}, and the budget in pyproject.toml allows {limit:,}"
+            for kind, have, limit in pairs
+            if have > limit
+        ]
+    return rows, excess
 
 
 def picture() -> str:
@@ -93,12 +98,9 @@ def page_with(picture: str, page: str) -> str:
 
 def main() -> None:
     if "--weigh" in sys.argv:
-        for room in BUDGET:
-            print(
-                f"{room:<24}",
-                *(f"{lines:>7,} of {limit:>7,}" for lines, limit in zip(weight(room), BUDGET[room], strict=True)),
-            )
-        sys.exit("\n".join(over_budget()) or 0)
+        rows, excess = weigh()
+        print("\n".join(rows))
+        sys.exit("\n".join(excess) or 0)
     drawn = picture()
     print(drawn)
     if "--write" in sys.argv:

@@ -365,16 +365,16 @@ def _store(
 ) -> tuple[ThreadedStore | AsyncS3Store, dict[str, Any]]:
     """Open the store. Returns it and the options that are not about the store."""
     if isinstance(url, str | os.PathLike):
-        argument = {name: options[name] for name in _S3_OPTIONS & options.keys() if options[name] is not None}
+        arguments = {name: options[name] for name in _S3_OPTIONS & options.keys() if options[name] is not None}
         options = {name: value for name, value in options.items() if name not in _S3_OPTIONS}
         if client is not None:
             address = parse(url)
             if address.scheme != "s3":
                 raise TypeError(f"a client can only read s3:// URLs, not {address}")
-            if argument:
-                raise TypeError(f"{', '.join(sorted(argument))} cannot be combined with client")
+            if arguments:
+                raise TypeError(f"{', '.join(sorted(arguments))} cannot be combined with client")
             return AsyncS3Store(address.place, address.path, workers, client, S3Options()), options
-        url = open_store(url, **argument)
+        url = open_store(url, **arguments)
     store = ThreadedStore(url, workers)
     return store, {"hedge": None} | options if store.is_near else options
 

@@ -185,8 +185,8 @@ def exec_(
     from monocontext.memory import MemoryTool
 
     text = _read_stdin() if command == "-" else command
-    argument: dict[str, Any] = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
-    parameters = {"command": text} | {name: item for name, item in argument.items() if item is not None}
+    arguments: dict[str, Any] = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
+    parameters = {"command": text} | {name: item for name, item in arguments.items() if item is not None}
     with _open_memory(url, s3, first=command, create=create) as memory:
         reply = MemoryTool(memory).execute(parameters)
     print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))

@@ -42,8 +42,8 @@ def s3_options(
     endpoint: Endpoint = None, region: Region = None, profile: Profile = None, anonymous: Anonymous = False
 ) -> S3:
     """The options of a store that the command line sets."""
-    argument = StoreOptions(endpoint=endpoint, region=region, profile=profile, anonymous=anonymous or None)
-    return cast(StoreOptions, {name: value for name, value in argument.items() if value is not None})
+    arguments = StoreOptions(endpoint=endpoint, region=region, profile=profile, anonymous=anonymous or None)
+    return cast(StoreOptions, {name: value for name, value in arguments.items() if value is not None})
 
 
 def with_options(

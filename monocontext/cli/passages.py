@@ -45,7 +45,7 @@ def search(
 
     if len(words) < 2:
         raise click.BadParameter(f"expected WORDS and a URL, got only {words[0]!r}")
-    *query, url = words if is_place(words[-1]) or not is_place(words[0]) else [*words[1:], words[0]]
+    query, url = _split_url(words)
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         try:
             result = rank(
@@ -68,6 +68,19 @@ def search(
         remark("note: no passage matches these words")
     if not result:
         raise click.exceptions.Exit(1)
+
+
+def _split_url(words: list[str]) -> tuple[list[str], str]:
+    """Take the URL, which comes last or first, from the words. Raises a usage error where either end may be it."""
+    first, last = is_place(words[0]), is_place(words[-1])
+    if first and last:
+        first, last = "://" in words[0], "://" in words[-1]
+        if first == last:
+            raise click.BadParameter(
+                f"which is the text, {words[0]!r} or {words[-1]!r}? Write a word that is also a path as a phrase: "
+                f"'\"{words[-1]}\"'"
+            )
+    return (words[1:], words[0]) if first and not last else (words[:-1], words[-1])
 
 
 def outline(

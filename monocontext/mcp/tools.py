@@ -166,8 +166,8 @@ class Tools:
 
         if self._served.memory is None:
             raise NotFound("no memory is served here: start the server with --memory URL")
-        argument = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
-        call = {"command": command} | {name: item for name, item in argument.items() if item is not None}
+        arguments = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
+        call = {"command": command} | {name: item for name, item in arguments.items() if item is not None}
         reply = MemoryTool(self._served.memory).execute(call)
         if not reply["success"]:
             reply = {**reply, "error": fit_error(str(reply["error"]))}

@@ -39,16 +39,16 @@ class MemoryFiles:
         name = command.get("command")
         if name not in _COMMANDS:
             raise ToolRefusal(f"Unknown command: {name}")
-        argument = {key: value for key, value in command.items() if value is not None and key != "command"}
+        arguments = {key: value for key, value in command.items() if value is not None and key != "command"}
         work: Callable[..., str] = getattr(self, name)
         try:
-            inspect.signature(work).bind(**argument)
+            inspect.signature(work).bind(**arguments)
         except TypeError as error:
             raise ToolRefusal(f"Invalid parameters of {name}: {error}") from None
-        for item, value in argument.items():
+        for item, value in arguments.items():
             if item not in ("insert_line", "view_range") and not isinstance(value, str):
                 raise ToolRefusal(f"Invalid parameters of {name}: {item} is a text, not {type(value).__name__}")
-        return work(**argument)
+        return work(**arguments)
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
         """Show a file with line numbers, or the contents of a folder (1 GET, or 1 LIST and the cost of

@@ -47,10 +47,10 @@ def open_store(url: str | os.PathLike[str], **options: Unpack[StoreOptions]) -> 
 
 def store_at(url: str | os.PathLike[str], options: StoreOptions) -> Store:
     """Open a store like `open_store`, with options whose names are validated."""
-    argument: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    arguments: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     address = parse(url)
     known = _OPTIONS.get(address.scheme, ())
-    for name in argument:
+    for name in arguments:
         if name not in known:
             hint = f"options are {', '.join(known)}" if known else "it takes no options"
             raise TypeError(f"unknown option {name!r} for {address}: {hint}")
@@ -69,7 +69,7 @@ def store_at(url: str | os.PathLike[str], options: StoreOptions) -> Store:
     if address.scheme != "s3":
         from monocontext.stores.cloud import CloudStore
 
-        return CloudStore(address, **argument)
+        return CloudStore(address, **arguments)
     from monocontext.stores.s3.store import S3Store
 
-    return S3Store(address.place, address.path, **argument)
+    return S3Store(address.place, address.path, **arguments)

@@ -60,8 +60,8 @@ def open_deeprecurse(
             if not prefix or prefix.endswith("/"):
                 raise
             # Without a slash, DeepRecurse's manifest is at another key: the prefix, directly followed by the name.
-    argument: dict[str, Any] = {**options}
-    store_options |= {name: argument[name] for name in StoreOptions.__annotations__ if name in argument}
+    arguments: dict[str, Any] = {**options}
+    store_options |= {name: arguments[name] for name in StoreOptions.__annotations__ if name in arguments}
     store = open_store(f"s3://{bucket}", **store_options)
     check_prefetch(options.get("prefetch", "all"))
     lines = open_deeprecurse_lines(
@@ -70,7 +70,7 @@ def open_deeprecurse(
         lambda name: name if name.startswith(prefix) else prefix + name,
         encoding=encoding,
         errors=errors,
-        **{name: argument[name] for name in ("cache_bytes", "threads", "cache_dir") if name in argument},
+        **{name: arguments[name] for name in ("cache_bytes", "threads", "cache_dir") if name in arguments},
     )
     return DeepRecurseLines(lines, bucket, prefix, manifest_name)
 

@@ -8,6 +8,7 @@ text is made, finds the segments: it reads the frames without the flag, or those
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ SEGMENT_CHARACTERS = 1 << 18
 """About the longest segment that is not plain."""
 
 
-class Derived:
+class Derived(ABC):
     """A text source whose characters are computed from those of a base text."""
 
     final_newline: bool | None = None
@@ -40,9 +41,9 @@ class Derived:
         self._outputs.append(output)
         self._plain.append(plain)
 
+    @abstractmethod
     def _map(self, text: str, start: int) -> str:
         """The output of a part of the base that begins at character `start`."""
-        raise NotImplementedError
 
     def read(self, start: int, stop: int) -> str:
         return "".join(window.data for window in self.windows(start, stop, eager=True))

@@ -101,12 +101,12 @@ class ContextFeed:
 
     def _metadata(self, document: Document) -> str:
         """The metadata of a document in one line, with the time of its file as a date."""
-        argument = dict(self._text.documents.metadata_of(document.number))
-        file = argument.get("file")
+        arguments = dict(self._text.documents.metadata_of(document.number))
+        file = arguments.get("file")
         if isinstance(file, dict) and isinstance(file.get("modified_ns"), int):
             modified = datetime.fromtimestamp(file["modified_ns"] / 1e9, UTC)
-            argument["file"] = f"modified {modified:%Y-%m-%d %H:%M} UTC"
-        parts = (f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in argument.items())
+            arguments["file"] = f"modified {modified:%Y-%m-%d %H:%M} UTC"
+        parts = (f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in arguments.items())
         return ", ".join(parts)[:_METADATA_CHARACTERS]
 
     # -- the text ------------------------------------------------------------------------------------------------------

@@ -117,8 +117,8 @@ class _Engine:
         )  # fmt: skip
 
     def _with_options(self, config: lm15.Config) -> Any:
-        argument = {field.name: getattr(config, field.name) for field in fields(config)}
-        options = {name: value for name, value in argument.items() if value not in (None, ())} | (
+        arguments = {field.name: getattr(config, field.name) for field in fields(config)}
+        options = {name: value for name, value in arguments.items() if value not in (None, ())} | (
             config.extensions or {}
         )
         options.pop("extensions", None)

@@ -171,14 +171,14 @@ class Interpreter:
 
     def _run_code(self, code: str, variables: Mapping[str, Any] | None) -> tuple[str, str]:
         """Run code; returns what it printed, and its error."""
-        argument = {}
+        arguments = {}
         for name, value in (variables or {}).items():
             if not name.isidentifier():
                 raise ValueError(f"the name of a variable must be a Python identifier, not {name!r}")
             if is_lazy(value):
                 raise TypeError(f"{name} is a lazy text: Interpreter(names={{{name!r}: text}}) gives it to the code")
-            argument[name] = value if is_plain_data(value) else str(value)
-        self._code, self._submitted = (code, argument, list(self.tools)), None
+            arguments[name] = value if is_plain_data(value) else str(value)
+        self._code, self._submitted = (code, arguments, list(self.tools)), None
         return self._run("run")
 
     def reload(self) -> None:

@@ -113,27 +113,27 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
 
     Raises UnknownOption for an unknown backend, and for an option that the backend does not take.
     """
-    argument = {name: value for name, value in options.items() if value is not None}
-    if backend in ("openai", *MAKERS) or (backend in _WITH_URL and "base_url" in argument):
+    arguments = {name: value for name, value in options.items() if value is not None}
+    if backend in ("openai", *MAKERS) or (backend in _WITH_URL and "base_url" in arguments):
         from rlm.models.openai import OpenAILM
 
-        return OpenAILM(model, maker=backend if backend in MAKERS else None, **argument)
+        return OpenAILM(model, maker=backend if backend in MAKERS else None, **arguments)
     if backend == "anthropic":
         from rlm.models.anthropic import AnthropicLM
 
-        return AnthropicLM(model, **argument)
+        return AnthropicLM(model, **arguments)
     if backend in ("claude-agent", "claude_agent"):
         from rlm.models.claude_agent import ClaudeAgentLM
 
-        if refused := [name for name in argument if name not in ("window_tokens", "prompt_characters")]:
+        if refused := [name for name in arguments if name not in ("window_tokens", "prompt_characters")]:
             raise UnknownOption(
                 f"backend 'claude-agent' uses the login of Claude Code: it takes no {', '.join(refused)}"
             )
-        return ClaudeAgentLM(model, **argument)
+        return ClaudeAgentLM(model, **arguments)
     from rlm.models.any_llm import AnyLM, install, knows
 
     if knows(backend):
-        return AnyLM(backend, model, **argument)
+        return AnyLM(backend, model, **arguments)
     if backend in _WITH_URL:
         raise UnknownOption(f"backend {backend!r} works as backend='openai' with its base_url=")
     if backend in BY_ANY_LLM:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack
@@ -87,7 +88,7 @@ class SDKOptions(SamplingOptions, total=False):
 _OPTION_NAMES = ", ".join(SDKOptions.__annotations__)
 
 
-class SDKModel(Sampled):
+class SDKModel(Sampled, ABC):
     """A model behind an SDK. One client with its pool of connections serves all threads; `close()` frees it."""
 
     backend: str
@@ -178,9 +179,9 @@ class SDKModel(Sampled):
             ]
             return replace(reply, notes=(*reply.notes, *notes))
 
+    @abstractmethod
     def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
         """Make one request. `fields` filters its optional fields. Whatever this raises becomes an LLMError."""
-        raise NotImplementedError
 
     def _read_response(
         self,
@@ -303,8 +304,8 @@ def read_failure(error: Exception) -> EndpointError | None:
 def client_options(options: SDKOptions) -> dict[str, Any]:
     """The options of a client of an SDK. The SDK's own retries are off: a run has its own for all backends."""
     known = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
-    argument = {name: value for name, value in known.items() if value is not None}
-    return {"timeout": _timeout_seconds(options), "max_retries": 0, **argument}
+    arguments = {name: value for name, value in known.items() if value is not None}
+    return {"timeout": _timeout_seconds(options), "max_retries": 0, **arguments}
 
 
 def _checked_url(url: str | None) -> str | None:

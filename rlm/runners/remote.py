@@ -77,11 +77,11 @@ class RemoteRunner(ABC):
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
-        argument = dict(names or {})
-        self._custom: dict[str, Callable[..., Any]] = {name: tool for name, tool in argument.items() if callable(tool)}
+        arguments = dict(names or {})
+        self._custom: dict[str, Callable[..., Any]] = {name: tool for name, tool in arguments.items() if callable(tool)}
         self._context_repr = bounded_repr(context)
         texts: list[Any] = []
-        values = {name: value for name, value in argument.items() if not callable(value)}
+        values = {name: value for name, value in arguments.items() if not callable(value)}
         self._packed = {name: self._pack(name, value, texts) for name, value in {**values, "context": context}.items()}
         self._servers = [text.serve() for text in texts]
         self._requests = WorkerRequests(

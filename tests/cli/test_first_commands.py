@@ -60,6 +60,7 @@ ROWS = [
     Row("monocontext search src 'timeout of a socket'", 0, "src/a.py:1 ("),
     Row("monocontext search 'timeout of a socket' src", 0, "src/a.py:1 ("),
     Row("monocontext search clock", 2, "", "expected WORDS and a URL"),
+    Row("monocontext search src app.log", 2, "", "which is the text, 'src' or 'app.log'?"),
     Row("monocontext search src nowhere", 1, "", "note: no passage matches these words\n"),
     Row("monocontext cat src --document a.py --lines 1:2", 0, "import socket\n"),
     Row("monocontext cat src --document b.py", 2, "", "src: no document 'b.py': did you mean sub/b.py?"),

@@ -21,3 +21,10 @@ def test_every_room_says_what_it_does() -> None:
     for container in ("monocontext", "rlm"):
         for layer in HOUSE["layers"](container):
             assert all(HOUSE["purpose"](container, name) for name in layer)
+
+
+def test_a_room_above_its_budget_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HOUSE["BUDGET"], "monocontext/aio", [1, 10_000])
+    _, excess = HOUSE["weigh"]()
+    lines = HOUSE["lines_of"]("monocontext/aio")
+    assert any(line.startswith(f"monocontext/aio: {lines:,} lines of product, ") for line in excess)

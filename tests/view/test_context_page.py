@@ -17,7 +17,7 @@ from rlm import RLM
 from rlm.models.scripted import ScriptedLM
 from tests.browser import served_by
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # needs Playwright, which `make test` does not install
 
 Serve = Callable[[Monocontext], ContextServer]
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"

@@ -54,10 +54,12 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         if inputs.get("search_depth") is not None:
             options = run_limits(inputs["search_depth"]) | options
         words = inputs.get("temporal_range") or ""
-        argument = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
-        texts = {name: text for name, value in argument.items() if (text := _lazy_text(name, value, words)) is not None}
+        arguments = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
+        texts = {
+            name: text for name, value in arguments.items() if (text := _lazy_text(name, value, words)) is not None
+        }
         lazy = self._interpreter(texts)
-        return dspy.RLM(self.signature, interpreter_factory=lazy, **options), argument | lazy.inputs
+        return dspy.RLM(self.signature, interpreter_factory=lazy, **options), arguments | lazy.inputs
 
 
 class MemoryAgent(dspy.Module):  # type: ignore[misc]

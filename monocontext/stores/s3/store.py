@@ -73,8 +73,8 @@ class S3Store:
         if self._connection.given is not None:
             raise NotPicklable(f"{self.url} was opened with client=: open it with endpoint=, region= or profile=")
         options = {name: getattr(self._options, name) for name in S3Options.__slots__}
-        argument = {name: value for name, value in options.items() if value is not None}
-        return partial(S3Store, self._bucket, self._prefix, **argument), ()
+        arguments = {name: value for name, value in options.items() if value is not None}
+        return partial(S3Store, self._bucket, self._prefix, **arguments), ()
 
     def sibling(self, url: str) -> S3Store:
         """The store at another `s3://` place, with the same client or options."""

@@ -16,7 +16,7 @@ from rlm import RLM, ScriptedLM
 from rlm.trajectory.trajectory import partial_of
 from rlm.view import RowFeed, ViewServer, export
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # needs Playwright, which `make test` does not install
 
 Serve = Callable[[Path], ViewServer]
 HOSTILE = (
