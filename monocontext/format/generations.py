@@ -41,7 +41,7 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     except NotFound:
         result = _read_newest_listed(store)  # raises its own error if even the bucket is missing
         if result is None:
-            raise NotFound(f"no context at {store.url}: nothing of one is stored there") from None
+            raise NotFound(f"no context at {store.url}: no text is stored there") from None
         return result._replace(gets=result.gets + 1)
 
 

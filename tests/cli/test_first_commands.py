@@ -41,7 +41,7 @@ ROWS = [
     Row("monocontext grep --cout clock src", 2, "", "--count"),
     Row("monocontext grep [ src", 2, "", "(-F searches for it as plain text)"),
     Row("monocontext grep nowhere src", 1),
-    Row("monocontext grep clock nosuch", 2, "", "nothing of one is stored there"),
+    Row("monocontext grep clock nosuch", 2, "", "no text is stored there"),
     Row("monocontext grep clock empty", 2, "", "contains no file to read"),
     Row("monocontext grep clock bin.dat", 2, "", "bin.dat is a binary file, not a text"),
     Row(

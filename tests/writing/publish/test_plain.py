@@ -84,7 +84,7 @@ def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFound, match="no file to read"):
         Monocontext.open(tmp_path / "empty")
-    with pytest.raises(NotFound, match="nothing of one is stored there"):
+    with pytest.raises(NotFound, match="no text is stored there"):
         Monocontext.open(tmp_path / "none")
     monkeypatch.setattr(plain, "SMALL_BYTES", 1)
     monkeypatch.setattr(plain, "MOST_FOLDER_BYTES", 3)
