@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from monocontext.cli.options import S3, Allow, options_of
-from monocontext.cli.parameters import Option
 from monocontext.cli.reading import Generation, Url
 from monocontext.cli.serving import Host, OpenBrowser, Port, serve_page
 from monocontext.errors import MonocontextError
@@ -22,23 +20,18 @@ def view(
     open_browser: OpenBrowser = None,
     generation: Generation = None,
     allow: Allow = None,
-    run: Annotated[
-        list[Path] | None, Option(help="Also show the reads of this recorded run, or of a folder of runs; repeatable.")
-    ] = None,
     *,
     s3: S3,
 ) -> None:
-    """Show the context at URL in a browser: documents, text, searches, versions, and the parts that were read."""
+    """Show the context at URL in a browser: documents, text, searches and versions."""
     from monocontext.text.monocontext import Monocontext
-    from monocontext.view.recorded_runs import recorded_turns
     from monocontext.view.server import ContextServer
 
     with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
-        turns = recorded_turns(run, context) if run else []
 
         def make() -> ContextServer:
             try:
-                return ContextServer(context, host, port, runs=turns)
+                return ContextServer(context, host, port)
             except (OSError, OverflowError) as error:
                 raise MonocontextError(f"cannot serve at {host} port {port}: {error}") from error
 

@@ -1,5 +1,4 @@
-"""The page of `monocontext view`: the documents of a context, its text, searches, versions and reads.
+"""The page of `monocontext view`: the documents of a context, its text, searches and versions.
 
-`feed` answers the requests of the page, `changes` compares two versions, `session` records reads, `recorded_runs` loads
-those of recorded runs, and `server` serves the page.
+`feed` answers the requests of the page, `changes` compares two versions, and `server` serves the page.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,8 +22,6 @@ from monocontext.text_tools import search_process
 from monocontext.text_tools.functions import check_query
 from monocontext.text_tools.replies import NOT_A_PATTERN, fit_error
 from monocontext.view.changes import document_changes
-from monocontext.view.recorded_runs import RecordedTurn
-from monocontext.view.session import ReadingSession
 from monocontext.writing.upkeep.versions import list_versions
 
 PIECE_CHARACTERS = 8_000
@@ -37,7 +35,7 @@ _LEAD_CHARACTERS = 2_000
 _NAME_CHARACTERS = 300
 _METADATA_CHARACTERS = 500
 LISTED = 100
-"""The most documents or actions in one answer."""
+"""The most documents in one answer."""
 MOST_VERSIONS = 300
 """The most versions in the history."""
 _SEARCH_SECONDS = 10.0
@@ -50,9 +48,8 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 class ContextFeed:
     """The answers for the page of one open text: a method for each path. Safe for use by many threads."""
 
-    def __init__(self, text: Monocontext, runs: Sequence[RecordedTurn] = ()) -> None:
+    def __init__(self, text: Monocontext) -> None:
         self._text = text
-        self._session = ReadingSession(text, runs)
         assert isinstance(text._reader, Reader)
         self._reader = text._reader
 
@@ -121,19 +118,17 @@ class ContextFeed:
         after, before = asked.number_or_none("after"), asked.number_or_none("before")
         size = len(self._text)
         if after is not None:
-            start, mark, what = min(after, size), None, f"from character {after:,}"
-        elif before is not None:
-            start, mark, what = max(0, min(before, size) - PIECE_CHARACTERS), None, f"before character {before:,}"
-        else:
-            start, mark, what = self._place(asked)
-        with self._session.recording("opened", what):
-            return self._piece(start, before, mark)
+            return self._piece(min(after, size), None, None)
+        if before is not None:
+            return self._piece(max(0, min(before, size) - PIECE_CHARACTERS), before, None)
+        start, mark = self._place(asked)
+        return self._piece(start, None, mark)
 
-    def _place(self, asked: Parameters) -> tuple[int, int, str]:
-        """The first character of a piece, the requested character in it, and a description of the request."""
+    def _place(self, asked: Parameters) -> tuple[int, int]:
+        """The first character of a piece, and the requested character in it."""
         document, name, line, offset = self._target(asked)
         if document is not None and line is None:
-            return document.start, document.start, name
+            return document.start, document.start
         text, span = self._text, self._text.span
         if offset is None:
             if line == 0:
@@ -147,7 +142,7 @@ class ContextFeed:
         number = span.source.line_of(offset)
         first = span.line_start(max(0, number - _LEAD_LINES))
         start = first if offset - first <= _LEAD_CHARACTERS else max(span.line_start(number), offset - _LEAD_CHARACTERS)
-        return start, offset, f"{name}:{line}" if name else f"line {line:,}" if line else f"character {offset:,}"
+        return start, offset
 
     def _target(self, asked: Parameters) -> tuple[Document | None, str, int | None, int | None]:
         """The requested document, its name, the line and the character, as far as the request has them."""
@@ -226,19 +221,18 @@ class ContextFeed:
         pattern, fixed = asked.text("pattern"), bool(asked.text("fixed"))
         size = len(self._text)
         start = min(asked.number_or_none("start") or 0, size)
-        with self._session.recording("searched", f"lines with {pattern[:_NAME_CHARACTERS]}"):
-            try:
-                check_query(pattern, MOST_HITS)
-                if start >= size:
-                    return {"hits": [], "next": None, "characters": size}
-                result = search_process.search(
-                    self._text, pattern=pattern, ignore_case=bool(asked.text("ignore_case")), fixed=fixed,
-                    max_hits=MOST_HITS, start=start, stop=size, seconds=_SEARCH_SECONDS,
-                ).data  # fmt: skip
-            except ToolRefusal as error:
-                raise InvalidRequest(fit_error(str(error))) from None
-            except NOT_A_PATTERN as error:
-                raise InvalidRequest(f"not a regular expression: {fit_error(str(error))}") from None
+        try:
+            check_query(pattern, MOST_HITS)
+            if start >= size:
+                return {"hits": [], "next": None, "characters": size}
+            result = search_process.search(
+                self._text, pattern=pattern, ignore_case=bool(asked.text("ignore_case")), fixed=fixed,
+                max_hits=MOST_HITS, start=start, stop=size, seconds=_SEARCH_SECONDS,
+            ).data  # fmt: skip
+        except ToolRefusal as error:
+            raise InvalidRequest(fit_error(str(error))) from None
+        except NOT_A_PATTERN as error:
+            raise InvalidRequest(f"not a regular expression: {fit_error(str(error))}") from None
         hits = [{"document": hit.document, "line": hit.line, "at": hit.offset, "text": hit.text} for hit in result.hits]
         return {"hits": hits, "next": result.next.start if result.next else None, "characters": size}
 
@@ -248,15 +242,14 @@ class ContextFeed:
         Stops after `_SEARCH_SECONDS` or `bytes` of text; then `next` is the `bytes` of a longer search.
         """
         words, most = asked.text("words"), asked.number_or_none("bytes") or ranked.MOST_BYTES
-        with self._session.recording("searched", f"passages about {words[:_NAME_CHARACTERS]}"):
-            try:
-                check_query(words, _MOST_PASSAGES)
-                match = ranked.search(
-                    self._text.span, words, _MOST_PASSAGES, most, _SEARCH_SECONDS,
-                    documents=self._text._own_documents, between=False,
-                )  # fmt: skip
-            except (ToolRefusal, ValueError) as error:
-                raise InvalidRequest(fit_error(str(error))) from None
+        try:
+            check_query(words, _MOST_PASSAGES)
+            match = ranked.search(
+                self._text.span, words, _MOST_PASSAGES, most, _SEARCH_SECONDS,
+                documents=self._text._own_documents, between=False,
+            )  # fmt: skip
+        except (ToolRefusal, ValueError) as error:
+            raise InvalidRequest(fit_error(str(error))) from None
         hits = [
             {"document": item.document, "line": item.document_line or item.line, "at": item.start, "stop": item.stop,
              "score": round(item.score, 1), "text": item.text[:_METADATA_CHARACTERS]}
@@ -296,8 +289,3 @@ class ContextFeed:
     def _store(self) -> Any:
         assert self._text._opened is not None
         return self._text._opened.store
-
-    def read(self, asked: Parameters) -> dict[str, Any]:
-        """The reads of this page and of recorded runs, from the one with number `first` on, and maps of them (no
-        GET)."""
-        return self._session.summary(asked.number_or_none("first") or 0, LISTED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 from monocontext.errors import MonocontextError
@@ -10,7 +9,6 @@ from monocontext.page.assembly import Page, load_page
 from monocontext.page.serving import PageServer
 from monocontext.text.monocontext import Monocontext
 from monocontext.view.feed import ContextFeed
-from monocontext.view.recorded_runs import RecordedTurn
 
 SCRIPTS = ("reader", "rows", "page")
 
@@ -24,14 +22,10 @@ def context_page() -> Page:
 class ContextServer(PageServer):
     """Serves the page at `/`, and a path of data for each method of `ContextFeed`, such as `/documents`."""
 
-    def __init__(
-        self, text: Monocontext, host: str = "127.0.0.1", port: int = 0, *, runs: Sequence[RecordedTurn] = ()
-    ) -> None:
+    def __init__(self, text: Monocontext, host: str = "127.0.0.1", port: int = 0) -> None:
         """`text` must be a whole text, and stay open. Raises OSError if the address is not available."""
-        feed = ContextFeed(text, runs)
-        answers = (
-            feed.state, feed.documents, feed.text, feed.grep, feed.search, feed.history, feed.change, feed.read,
-        )  # fmt: skip
+        feed = ContextFeed(text)
+        answers = (feed.state, feed.documents, feed.text, feed.grep, feed.search, feed.history, feed.change)
         super().__init__(
             context_page(), {f"/{answer.__name__}": answer for answer in answers}, host, port,
             failures=(MonocontextError, OSError),

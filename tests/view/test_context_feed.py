@@ -1,4 +1,4 @@
-"""What the page is told: places, pieces, searches, versions, reads. No answer is large, whatever the text."""
+"""What the page is told: places, pieces, searches, versions. No answer is large, whatever the text."""
 
 from __future__ import annotations
 
@@ -219,22 +219,6 @@ def test_the_budget_goes_to_the_first_documents(tmp_path: Path, monkeypatch: pyt
     assert (found["replaced"]["names"], found["unknown"]) == (["0", "1", "2"], 17)
 
 
-def test_what_was_read_is_told(feed: ContextFeed, context: Monocontext) -> None:
-    assert ask(feed, "read")["actions"] == []
-    piece = ask(feed, "text", document="beta.txt")
-    ask(feed, "grep", pattern="beta.txt line 9.9")
-    searched, opened = ask(feed, "read")["actions"]
-    assert (opened["kind"], opened["what"]) == ("opened", "beta.txt")
-    [(start, stop)] = opened["ranges"]
-    assert start <= piece["start"] < piece["stop"] <= stop
-    assert (searched["kind"], searched["what"]) == ("searched", "lines with beta.txt line 9.9")
-    assert searched["characters"] > 0
-    summary = ask(feed, "read")
-    assert summary["gets"] == context.stats.gets
-    assert any(summary["map"]["opened"])
-    assert sum(summary["map"]["searched"]) > sum(summary["map"]["opened"])
-
-
 def test_a_plain_file_opens_too(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("one\ntwo\n")
     feed = ContextFeed(Monocontext.open(tmp_path / "notes.txt"))
@@ -258,7 +242,7 @@ def test_the_server_knows_its_paths_alone(
     context: Monocontext, serving: Callable[[Monocontext], ContextServer]
 ) -> None:
     server = serving(context)
-    for path in ("/state", "/documents", "/text", "/grep?pattern=x", "/search?words=x", "/history", "/read"):
+    for path in ("/state", "/documents", "/text", "/grep?pattern=x", "/search?words=x", "/history"):
         assert get(server, path)[0] == 200, path
         assert get(server, path, Host="evil.example")[0] == 403
     assert get(server, "/change?before=1&version=2")[0] == 200

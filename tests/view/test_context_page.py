@@ -11,11 +11,7 @@ import pytest
 from monocontext import Monocontext, documents, publish
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore
-from monocontext.view.recorded_runs import recorded_turns
 from monocontext.view.server import ContextServer
-from rlm import RLM
-from rlm.models.scripted import ScriptedLM
-from tests.browser import served_by
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # needs Playwright, which `make test` does not install
 
@@ -122,21 +118,6 @@ def test_see_what_the_last_change_did(page: Any) -> None:
     shown(page, "beta.txt line 1")
 
 
-def test_see_what_was_read(page: Any, context: Monocontext) -> None:
-    page.keyboard.press("/")
-    page.keyboard.type("needle")
-    page.keyboard.press("Enter")
-    ready(page, "4 lines")
-    shown(page, "needle")
-    page.keyboard.press("r")
-    page.locator(".row", has_text="A search for lines with needle").wait_for()
-    assert page.locator(".row .line").all_inner_texts()[0].startswith("You opened")
-    page.keyboard.press("j")
-    page.locator("#detail .title", has_text="A search for lines with needle").wait_for()
-    assert page.locator("#detail .links button").first.inner_text().startswith("characters 0 to")
-    page.locator("#coverage-note", has_text="100 % of the text").wait_for()
-
-
 def test_escape_goes_back_and_help_names_every_key(page: Any) -> None:
     page.keyboard.press("h")
     page.locator("#detail h3", has_text="1 document added").wait_for()
@@ -147,7 +128,7 @@ def test_escape_goes_back_and_help_names_every_key(page: Any) -> None:
     assert page.locator("#tab-documents").get_attribute("aria-pressed") == "true"
     page.keyboard.press("?")
     keys = page.locator("#keys kbd").all_inner_texts()
-    assert {"/", "j", "k", "o", "Enter", "Esc", "g", "d", "f", "h", "r", "n", "p", "t"} <= set(keys)
+    assert {"/", "j", "k", "o", "Enter", "Esc", "g", "d", "f", "h", "n", "p", "t"} <= set(keys)
     page.keyboard.press("Escape")
     before = page.evaluate("document.documentElement.className")
     page.keyboard.press("t")
@@ -159,7 +140,7 @@ def test_it_asks_its_own_server_for_small_pieces(window: Any, page: Any, place: 
     home = page.url
     paths = {request.removeprefix(home).split("?")[0] for request in window.requests}
     assert all(request.startswith(home) for request in window.requests)
-    assert paths == {"", "state", "read", "documents", "text"}
+    assert paths == {"", "state", "documents", "text"}
 
 
 def test_a_long_text_scrolls_both_ways_in_bounded_memory(page: Any) -> None:
@@ -184,7 +165,7 @@ def test_what_is_hostile_is_shown_and_never_run(window: Any, serving: Serve, tmp
     with Monocontext.open(tmp_path / "c") as context:
         page = window.open(serving(context).url)
         shown(page, HOSTILE)
-        for keys in (["/", HOSTILE, "Enter"], ["h"], ["r"], ["g", HOSTILE, "Enter"]):
+        for keys in (["/", HOSTILE, "Enter"], ["h"], ["g", HOSTILE, "Enter"]):
             for key in keys:
                 page.keyboard.type(key) if key == HOSTILE else page.keyboard.press(key)
             page.wait_for_timeout(300)
@@ -199,7 +180,7 @@ def test_every_width_holds_it(chromium: Any, context: Monocontext, serving: Serv
     page = chromium.new_page(viewport={"width": width, "height": 860})
     page.goto(serving(context).url)
     page.locator(".row").first.wait_for()
-    for key in ("j", "h", "r", "d"):
+    for key in ("j", "h", "d"):
         page.keyboard.press(key)
         page.wait_for_timeout(150)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -222,7 +203,7 @@ def test_what_has_no_label_and_what_shows_no_focus(page: Any) -> None:
             "[document.activeElement.id || document.activeElement.className, "
             "getComputedStyle(document.activeElement).outlineStyle]"
         ))  # fmt: skip
-    assert {name for name, _ in seen} >= {"search", "kind", "tab-documents", "tab-reads", "names"}
+    assert {name for name, _ in seen} >= {"search", "kind", "tab-documents", "names"}
     assert [name for name, outline in seen if outline == "none" and name] == []
 
 
@@ -236,21 +217,3 @@ def test_opening_and_moving_cost_few_gets(window: Any, place: str, serving: Serv
         shown(page, "beta.txt line 1")
         assert opened <= 3
         assert context.stats.gets <= opened + 2
-
-
-def test_see_what_a_recorded_run_read(window: Any, context: Monocontext, tmp_path: Path) -> None:
-    model = ScriptedLM(["FINAL(context[18000:18060])"])
-    RLM(lm=model, runner="local", trajectory=tmp_path / "run.jsonl").completion("Where is the needle?", context)
-    turns = recorded_turns([tmp_path / "run.jsonl"], context)
-    with served_by(lambda text: ContextServer(text, runs=turns)) as serve:
-        page = window.open(serve(context).url)
-        ready(page)
-        assert page.locator("#coverage-lanes span").all_inner_texts() == ["Opened", "Searched", "Recorded runs"]
-        page.keyboard.press("r")
-        page.locator(".row", has_text="Turn 1 of a run: Where is the needle?").wait_for()
-        page.keyboard.press("j")
-        place = page.locator("#detail .links button")
-        place.wait_for()
-        assert place.inner_text() == "characters 18,000 to 18,060"
-        place.press("Enter")
-        shown(page, str(context[18_000:18_060]).splitlines()[0])

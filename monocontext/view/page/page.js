@@ -1,9 +1,9 @@
-// Puts it together: which list is shown, what is chosen and open, searches, keys, and the map of what was read.
+// Puts it together: which list is shown, what is chosen and open, searches, and keys.
 
-const LISTS = { documents: 'Documents', hits: 'Hits', versions: 'Versions', reads: 'Reads' };
-const state = { text: null, mode: 'documents', rows: {}, search: null, reads: null, shown: null };
+const LISTS = { documents: 'Documents', hits: 'Hits', versions: 'Versions' };
+const state = { text: null, mode: 'documents', rows: {}, search: null, shown: null };
 const list = new RowList($('list'), (row) => choose(row, true), makeRow, ROW);
-const reader = new Reader($('detail'), () => { soon('reads', keepMap, 400); });
+const reader = new Reader($('detail'));
 const timers = {};
 
 function soon(name, act, wait) {
@@ -63,12 +63,6 @@ async function listVersions() {
   put('versions', answer.rows.map((row) => ({ of: 'version', ...row, isOpen: row.version === answer.open })));
 }
 
-async function listReads(first = 0) {
-  const answer = await ask(query('read', { first }));
-  put('reads', [...(first ? held('reads') : []), ...answer.actions.map((row) => ({ of: 'read', ...row }))],
-    answer.next === null ? null : { title: 'Earlier reads', about: '', act: () => listReads(answer.next) });
-}
-
 // The words of a search as the text has them; none of a regular expression, which only the server reads.
 function wordsOf({ kind, given, anyCase }) {
   const plain = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
@@ -88,13 +82,12 @@ async function find(on = null) {
   state.mode = 'hits';
   if (on === null) list.selected = null;
   put('hits', rows, answer.next === null ? null : { title: ranked ? 'Look further' : 'Search on', about, act: () => find(answer.next) });
-  soon('reads', keepMap, 400);
   if (on === null && rows.length) choose(rows[0], false);
   $('list').focus();
   return `${plural(rows.length, ranked ? 'passage' : 'line')}${answer.next === null ? '' : ' so far'}`;
 }
 
-const FILL = { documents: listDocuments, hits: () => null, versions: listVersions, reads: listReads };
+const FILL = { documents: listDocuments, hits: () => null, versions: listVersions };
 
 function turnTo(mode) {
   state.mode = mode;
@@ -137,7 +130,6 @@ function show(row) {
       const change = row.before === null ? null : await ask(query('change', { before: row.before, version: row.version }));
       if (state.shown === row) reader.show(...changeOf(row, change, (document) => doing('', () => openPlace({ document }))));
     }),
-    read: () => reader.show(...readOf(row, (at) => doing('', () => openPlace({ at })))),
   }[row.of]();
 }
 
@@ -170,42 +162,6 @@ $('go').querySelector('form').addEventListener('submit', async (event) => {
   } catch (error) { $('go-error').textContent = error.message; }
 });
 
-// --- the map of what was read
-
-const TEXT_LANES = [['opened', 'Opened', 'run'], ['searched', 'Searched', 'think'], ['runs', 'Recorded runs', 'calls']];
-
-function lanes() {
-  return TEXT_LANES.filter(([name]) => !state.reads || state.reads.map[name]);
-}
-
-async function keepMap() {
-  state.reads = await ask('read');
-  laneNames($('coverage-lanes'), lanes());
-  $('coverage').style.height = `${20 + LANE * lanes().length}px`;
-  drawMap();
-}
-
-function drawMap() {
-  const { reads, text } = state;
-  if (!reads) return;
-  const note = `${percent(reads.characters, text.characters)} of the text (${plural(reads.characters, 'character')}); ${plural(reads.gets, 'GET')}, ${bytes(reads.bytes)} fetched, ${seconds(reads.seconds)} waited`;
-  $('coverage-note').textContent = note;
-  $('coverage').setAttribute('aria-label', `Read in this session: ${note}`);
-  paint($('coverage'), JSON.stringify(reads.map), (pen, width, colour) => {
-    lanes().forEach(([name, , tone], i) => {
-      const lane = new Lane(i * LANE, width), shares = reads.map[name], one = width / shares.length;
-      shares.forEach((share, at) => { if (share) lane.add(at * one, Math.max((at + 1) * one, at * one + 2), share / 1000); });
-      lane.draw(pen, colour[tone], colour.track);
-    });
-    axis(pen, width, LANE * lanes().length, ticks(0, text.characters || 1, width, 110), (at) => at * width / (text.characters || 1), short, colour);
-  }, () => {});
-}
-
-$('coverage').addEventListener('click', (event) => {
-  const box = $('coverage').getBoundingClientRect();
-  doing('', () => openPlace({ at: Math.floor((event.clientX - box.left) / box.width * state.text.characters) }));
-});
-
 // --- keys, buttons, begin
 
 onKeys({
@@ -215,7 +171,7 @@ onKeys({
   Home: () => choose(list.rows[0], false), End: () => choose(list.rows[list.rows.length - 1], false),
   o: read, Enter: read, n: () => reader.further(), p: () => reader.earlier(),
   '/': () => { $('search').focus(); $('search').select(); }, f: () => { if (!$('names').hidden) $('names').focus(); },
-  g: goTo, d: () => turnTo('documents'), h: () => turnTo('versions'), r: () => turnTo('reads'),
+  g: goTo, d: () => turnTo('documents'), h: () => turnTo('versions'),
   '?': () => $('keys').showModal(), t: () => theme.turn(),
 }, {
   escape: (target) => { if (target === $('list') || target === document.body) turnTo('documents'); else $('list').focus(); },
@@ -225,8 +181,7 @@ $('find').addEventListener('submit', (event) => { event.preventDefault(); doing(
 $('names').addEventListener('input', () => soon('names', () => doing('listing documents', () => listDocuments()), 200));
 $('go-to').addEventListener('click', goTo);
 for (const mode of Object.keys(LISTS)) $(`tab-${mode}`).addEventListener('click', () => turnTo(mode));
-theme.begin(drawMap);
-window.addEventListener('resize', drawMap);
+theme.begin(() => {});
 
 doing('opening', async () => {
   const text = state.text = await ask('state');
@@ -239,7 +194,6 @@ doing('opening', async () => {
     ['Stored in', `${plural(text.pieces, 'piece')} of at most ${bytes(text.piece_bytes)}`], ['Search filters', filters],
     ['Version', count(text.version)], ['Written', moment(text.created)], text.sources.length ? ['Lies in', text.sources.join(', ')] : null,
   ]));
-  await keepMap();
   await listDocuments();
   choose(list.selected, false);
   $('list').focus();

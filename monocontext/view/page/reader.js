@@ -4,8 +4,8 @@ const PIECES = 8;
 const NEAR = 300;
 
 class Reader {
-  constructor(box, told) {
-    Object.assign(this, { box, told, pieces: [], turn: 0, words: null, document: null });
+  constructor(box) {
+    Object.assign(this, { box, pieces: [], turn: 0, words: null, document: null });
     box.addEventListener('scroll', () => {
       const by = box.scrollTop - this.top;
       this.top = box.scrollTop;
@@ -31,7 +31,6 @@ class Reader {
     this.box.scrollTop = 0;
     if (hit && piece.rows[0].at !== this.from) hit.scrollIntoView({ block: 'center' });
     this.top = this.box.scrollTop;
-    this.told();
   }
 
   // Shows something else than text.
@@ -92,7 +91,6 @@ class Reader {
     try {
       const piece = await ask(path());
       if (turn === this.turn) this.add(piece, atStart);
-      this.told();
-    } finally { this.loading = false; }
+      } finally { this.loading = false; }
   }
 }

@@ -1,4 +1,4 @@
-// The rows of the lists, and what is shown of a version and of a read.
+// The rows of the lists, and what is shown of a version.
 
 const ROW = 46;
 
@@ -11,7 +11,6 @@ const KINDS = {
   whole: (row) => rowOf('', plural(row.characters, 'character'), 'The whole text', 'it is not divided into documents'),
   hit: (row) => rowOf('quote', row.score ? `score ${row.score}` : '', row.document === null ? `${count(row.line)}` : `${row.document}:${row.line}`, row.text.trim().replace(/\s+/g, ' ')),
   version: (row) => rowOf('', moment(row.created), `Version ${row.version}${row.isOpen ? ', open here' : ''}`, `${row.grown ? `${grown(row.grown)}; ` : ''}in all ${count(row.characters)}, ${count(row.documents)}`),
-  read: (row) => rowOf('', whenOf(row), readBy(row), `${plural(row.characters, 'character')} read, ${plural(row.gets, 'GET')}, ${bytes(row.bytes)} fetched`),
   more: (row) => rowOf('more', '', row.title, row.about),
 };
 
@@ -42,21 +41,4 @@ function changeOf(row, change, open) {
   const parts = [part('added', change.added, true), part('replaced', change.replaced, true), part('removed', change.removed, false)].filter(Boolean);
   const unknown = change.unknown > 0 ? el('p', 'notice', `${plural(change.unknown, 'document')} of the same size stored again: too long to compare here.`) : null;
   return [head, ...(parts.length ? parts.flat() : [unknown || el('p', '', 'No document differs from the version before.')]), ...(parts.length && unknown ? [unknown] : [])];
-}
-
-function readBy(row) {
-  return row.kind === 'run' ? `Turn ${row.turn} of a run: ${row.what}` : `${row.kind === 'opened' ? 'You opened' : 'A search for'} ${row.what}`;
-}
-
-function whenOf(row) {
-  return row.kind === 'run' ? row.when.slice(0, 16).replace('T', ' ') : `${seconds(row.seconds)} after the start`;
-}
-
-function readOf(row, open) {
-  const places = row.ranges.map(([start, stop]) => button(`characters ${count(start)} to ${count(stop)}`, () => open(start)));
-  return [
-    title(readBy(row), whenOf(row)),
-    el('dl', 'facts', ...facts([['Read', plural(row.characters, 'character')], ['GETs', count(row.gets)], ['Fetched', bytes(row.bytes)]])),
-    places.length ? el('div', 'links', ...places) : el('p', '', 'Nothing was read: the search filters ruled all of the text out.'),
-  ];
 }
