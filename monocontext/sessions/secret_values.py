@@ -313,6 +313,8 @@ _LINE_START = re.compile(r"(?:[+>|-][ \t]*)?(?:\d{1,6}(?:\t|[ ]*[:|\u2192-])[ \t
 _TYPE_WORDS = frozenset(
     ["str", "string", "int", "bool", "text", "varchar", "bytes", "secretstr", "any", "object", "number", "boolean"]
 )
+_JUDGED_CHARACTERS = 128
+"""The beginning by which a value without quotes is judged. Such a value may hold a hundred names, each with a value."""
 _MOST_ITEMS = 200
 """The most items of a list that are looked at after a name."""
 
@@ -518,4 +520,5 @@ def _find_bare(field: _Field) -> list[Span]:
     is_sure = is_variable or (field.is_tight and before in ("?", "&")) or (is_setting and strength is Strength.PASSWORD)
     if strength is Strength.TOKEN and is_variable and not is_code(value) and len(value) >= 8:
         strength = Strength.PASSWORD
-    return [span] if is_secret(value, strength, is_quoted=False, is_sure=is_sure) else []
+    head = value[:_JUDGED_CHARACTERS]
+    return [span] if is_secret(head, strength, is_quoted=False, is_sure=is_sure) else []
