@@ -6,11 +6,11 @@ publish(documents([(name, text, metadata), ...]), url)
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from operator import sub
 from typing import Any
 
-from monocontext.engine.fetch.threads import DaemonThreads, Outcome
+from monocontext.engine.fetch.threads import in_threads
 from monocontext.errors import InvalidText
 from monocontext.format.document_names import HASH_BYTES, entries_of, first_doubled, name_hash
 from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, documents_key
@@ -25,14 +25,13 @@ from monocontext.format.documents import (
     page_ref,
 )
 from monocontext.format.refs import fresh_id
-from monocontext.records import NamedTuple, replace
+from monocontext.records import replace
 from monocontext.stores.protocol import Store
 
 _UPLOADS = 4
 """PUTs of pages at once."""
-
-_UNCOUNTED_BYTES = 8 << 20
-"""The most text that is kept until its writer has counted the newlines."""
+_UNSTORED_BYTES = 4 << 20
+"""The size of full pages that are stored together."""
 
 
 class DocumentInputs:
@@ -59,21 +58,9 @@ def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False)
     )
 
 
-class _Begun(NamedTuple):
-    """A document whose end is not known yet."""
-
-    name: bytes
-    metadata: bytes
-    character: int
-    """The character of the text at which it begins."""
-    byte: int
-    line: int
-    """The number of newlines before it."""
-
-
 class DocumentRows:
     """Collects the rows of documents while a text is read. Its user calls `add_text` for each piece and `begin` and
-    `end` at the borders of documents, in order. Full pages are stored in the background.
+    `end` at the borders of documents, in order. Full pages are stored, some at once.
 
     Characters, bytes and newlines count from the first reported text, also if that is appended to another text.
     """
@@ -87,7 +74,7 @@ class DocumentRows:
         self.hashes = bytearray()
         """The hashes of their names, `HASH_BYTES` each."""
         self.pages: list[DocumentPageRef] = []
-        """The pages that are stored."""
+        """The pages of full length."""
         self.rows: list[DocumentRow] = []
         """The documents after these pages."""
         self.doubled: tuple[int, int] | None = None
@@ -96,123 +83,77 @@ class DocumentRows:
         """The characters and newlines before the place from which `rows` count."""
         self._heap_bytes = 0
         """Bytes of names and metadata in `rows`."""
-        self._characters = 0
-        """The length of the text so far."""
-        self._bytes = 0
-        self._counted = (0, 0)
-        """Bytes of the text up to which newlines are counted, and the newlines in them."""
-        self._uncounted: deque[tuple[int, bytes]] = deque()
-        """Text after these bytes: the byte at which each piece begins, and the piece."""
+        self._size = (0, 0, 0)
+        """The characters, bytes and newlines of the text so far."""
         self._end = (0, 0)
         """The characters and newlines before the end of the last document."""
-        self._begun: _Begun | None = None
-        self._uploads: DaemonThreads | None = None
-        self._pending: deque[Outcome[Any]] = deque()
+        self._begun: tuple[bytes, bytes, tuple[int, int, int]] | None = None
+        """Name and metadata of the document whose end is not known yet, and the size of the text before it."""
+        self._unstored: dict[str, bytes] = {}
+        """Pages that are not stored yet, by key."""
 
     def add_text(self, data: bytes, characters: int) -> None:
         """Report the next text, in a document or between two: its UTF-8 bytes, and their number of characters."""
-        self._uncounted.append((self._bytes, data))
-        self._characters += characters
-        self._bytes += len(data)
-        if self._bytes - self._counted[0] > _UNCOUNTED_BYTES:
-            self._count()
+        self.add_counted_text(characters, len(data), data.count(b"\n"))
 
     def add_counted_text(self, characters: int, size_bytes: int, newlines: int) -> None:
         """Report the next text by its size alone."""
-        newlines += self._count()
-        self._characters += characters
-        self._bytes += size_bytes
-        self._counted = self._bytes, newlines
-
-    def set_newlines(self, stop: int, newlines: int) -> None:
-        """Record the number of newlines before byte `stop`: the writer of the text counts them anyway, soon after the
-        text is read."""
-        if stop > self._counted[0]:
-            self._counted = stop, newlines
-            while self._uncounted and self._uncounted[0][0] + len(self._uncounted[0][1]) <= stop:
-                self._uncounted.popleft()
-
-    def _count(self) -> int:
-        """Count what is uncounted; returns the newlines in the text so far."""
-        stop, newlines = self._counted
-        for start, data in self._uncounted:
-            newlines += data.count(b"\n", max(stop - start, 0))
-        self._uncounted.clear()
-        self._counted = max(stop, self._bytes), newlines
-        return newlines
+        before = self._size
+        self._size = before[0] + characters, before[1] + size_bytes, before[2] + newlines
 
     def begin(self, name: object, metadata: Any = None) -> None:
         """A document begins here. Raises `InvalidText` for a name or metadata that cannot be stored."""
-        encoded = encode_name(name, self.count), encode_metadata(metadata, self.count)
-        self._begun = _Begun(*encoded, self._characters, self._bytes, self._count())
+        self._begun = encode_name(name, self.count), encode_metadata(metadata, self.count), self._size
 
     def end(self) -> None:
         """The document begun last ends here."""
-        started, self._begun = self._begun, None
-        assert started is not None
-        last_character, last_line = self._end
-        line = self._count()
-        self._add(
-            DocumentRow(
-                gap=started.character - last_character,
-                gap_newlines=started.line - last_line,
-                characters=self._characters - started.character,
-                text_bytes=self._bytes - started.byte,
-                newlines=line - started.line,
-                name=started.name,
-                metadata=started.metadata,
-            )
-        )
-        self._end = self._characters, line
+        assert self._begun is not None
+        name, metadata, start = self._begun
+        characters, size_bytes, newlines = map(sub, self._size, start)
+        self._add(name, metadata, (start[0], start[2]), (characters, size_bytes, newlines))
+        self._begun = None
 
-    def add_documents(self, found: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
-        """Add documents whose text follows: `add_text` reports it next, in one call or more.
+    def add_documents(self, rows: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
+        """Add documents whose text follows: `add_text` reports it next.
 
         Each item is (name, metadata, characters, bytes, newlines, newline_after); `newline_after` is 1 if a newline
         that belongs to no document follows, else 0.
         """
-        offset, at_byte, line = self._characters, self._bytes, self._count()
-        last_character, last_line = self._end
-        for name, metadata, characters, size_bytes, newlines, newline_after in found:
-            gap, gap_newlines = offset - last_character, line - last_line
-            self._add(DocumentRow(gap, gap_newlines, characters, size_bytes, newlines, name, metadata))
-            last_character, last_line = offset + characters, line + newlines
-            offset, line = last_character + newline_after, last_line + newline_after
-            at_byte += size_bytes + newline_after
-        self._end = last_character, last_line
-        self._counted = at_byte, line
+        offset, line = self._size[0], self._size[2]
+        for name, metadata, characters, size_bytes, newlines, newline_after in rows:
+            self._add(name, metadata, (offset, line), (characters, size_bytes, newlines))
+            offset, line = offset + characters + newline_after, line + newlines + newline_after
 
-    def _add(self, row: DocumentRow) -> None:
-        self.rows.append(row)
+    def _add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
+        """Add a document, given the characters and newlines before it, and its own characters, bytes and newlines."""
+        gap, gap_newlines = start[0] - self._end[0], start[1] - self._end[1]
+        self._end = start[0] + size[0], start[1] + size[2]
+        self.rows.append(DocumentRow(gap, gap_newlines, *size, name, metadata))
         self.count += 1
-        self.hashes += name_hash(row.name)
-        self._heap_bytes += len(row.name) + len(row.metadata)
+        self.hashes += name_hash(name)
+        self._heap_bytes += len(name) + len(metadata)
         if len(self.rows) >= DOCUMENTS_PER_PAGE or self._heap_bytes >= HEAP_BYTES:
-            self._store_page()
+            self._end_page()
 
-    def _store_page(self) -> None:
-        """Store `rows` as a page in the background; waits if 2 * _UPLOADS are on their way. Raises the error of an
-        earlier PUT."""
+    def _end_page(self) -> None:
         data = encode_page(self.rows)
         ref = page_ref(data, self.rows, self.pages[-1] if self.pages else None, *self.start)
         ref = replace(ref, id=fresh_id())
         self.pages.append(ref)
         self.rows, self._heap_bytes = [], 0
         self.start = ref.characters, ref.newlines
-        uploads = self._uploads = self._uploads or DaemonThreads(_UPLOADS, "monocontext-documents")
-        while len(self._pending) >= 2 * _UPLOADS:
-            self._pending.popleft().result()
-        self._pending.append(uploads.call(lambda: self._store.put(documents_key(ref.id), data)))
+        self._unstored[documents_key(ref.id)] = data
+        if sum(map(len, self._unstored.values())) >= _UNSTORED_BYTES:
+            self._store_pages()
+
+    def _store_pages(self) -> None:
+        """Store full pages (1 PUT each, some at once)."""
+        in_threads(lambda page: self._store.put(*page), self._unstored.items(), _UPLOADS, "monocontext-documents")
+        self._unstored.clear()
 
     def finish(self) -> None:
-        """End the text: wait for the pages that are being stored. Raises the errors of their PUTs, and `InvalidText`
-        for names that must differ."""
-        try:
-            while self._pending:
-                self._pending.popleft().result()
-        finally:
-            if self._uploads:
-                self._uploads.close()
+        """End the text: store its full pages. Raises `InvalidText` for names that must differ."""
+        self._store_pages()
         self.doubled = self._first_doubled()
         if self.unique and self.doubled:
             earlier, later = self.doubled

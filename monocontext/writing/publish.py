@@ -68,7 +68,7 @@ def publish(
         rows, location, options = DocumentRows(store), portable_place(url), store_options or {}
         pieces = read_pieces(_as_sources(sources), reads, rows)
         if executor is None:
-            written = write_segments(store, pieces, layout, progress, counted=rows.set_newlines)
+            written = write_segments(store, pieces, layout, progress)
         elif can_share(sources, reads):
             written = write_file_shares(location, options, sources, reads, rows, layout, executor, progress)
         else:
@@ -202,7 +202,7 @@ def _read_or_store(
     if len(text) < short_bytes(layout):
         new = Written(text=text)
     elif executor is None:
-        new = write_segments(store, chain([text], pieces), layout, progress, frames_before, rows.set_newlines)
+        new = write_segments(store, chain([text], pieces), layout, progress, frames_before)
     else:
         options = store_options or {}
         location = portable_place(url)

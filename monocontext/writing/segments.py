@@ -104,12 +104,8 @@ def write_segments(
     layout: SegmentLayout,
     progress: Callable[[Progress], None] | None = None,
     frames_before: int = 0,
-    counted: Callable[[int, int], None] = lambda stop, newlines: None,
 ) -> Written:
-    """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment).
-
-    `counted` is called after each frame with the bytes of text so far and the newlines in them, and then `progress`.
-    """
+    """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment)."""
     written = Written()
     segment = SegmentBuilder()
     encoders, uploads = DaemonThreads(ENCODERS, "monocontext-encode"), DaemonThreads(_UPLOADS, "monocontext-upload")
@@ -129,7 +125,7 @@ def write_segments(
                 give_back_memory()
 
         columns = written.columns = layout.columns(frames_before)
-        stop = newlines = stored_bytes = 0
+        text_bytes = stored_bytes = 0
         for frame, stored, record in _encode_ahead(cut_frames(pieces, layout.frame_bytes), layout.codec, encoders):
             if columns:
                 columns.feed(frame)
@@ -138,15 +134,13 @@ def write_segments(
             segment.add(stored, record)
             written.gathered.add(frame, stored)
             written.final_newline = frame.endswith(b"\n")
-            stop, newlines = stop + record.bytes, newlines + record.newlines
-            stored_bytes += len(stored)
-            counted(stop, newlines)
+            text_bytes, stored_bytes = text_bytes + record.bytes, stored_bytes + len(stored)
             if progress:
-                progress(Progress(stop, stored_bytes, len(written.runs)))
+                progress(Progress(text_bytes, stored_bytes, len(written.runs)))
         if segment.records:
             seal()
             if progress:
-                progress(Progress(stop, stored_bytes, len(written.runs)))
+                progress(Progress(text_bytes, stored_bytes, len(written.runs)))
         if columns:
             columns.finish()
         for upload in pending:

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from monocontext import Monocontext, append, publish
 from monocontext.errors import AlreadyExists, DamagedData, InvalidText, NotFound
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
-from monocontext.writing.documents import DocumentRows, documents
+from monocontext.writing.documents import documents
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
@@ -45,65 +43,6 @@ def test_a_mapping_is_its_documents(store: MemoryStore) -> None:
         assert {name: str(text) for name, text in context.documents.items()} == given
         assert context.stats.gets == 2  # the root, which holds their page, and the text
     assert verify(store).problems == []
-
-
-@given(st.lists(st.sampled_from(["begin", "frame", "text", "document"]), max_size=30), st.data())
-def test_newlines_of_documents_however_late_frames_tell_of_them(steps: list[str], data: st.DataObject) -> None:
-    rows, text, expected, begun = DocumentRows(MemoryStore("no-page-is-stored")), b"", [], None
-    for step in steps:
-        if step == "begin":
-            if begun is not None:
-                rows.end()
-                expected.append(text.count(b"\n", begun))
-            begun = len(text)
-            rows.begin("file")
-        elif step == "frame":
-            stop = data.draw(st.integers(0, len(text)))
-            rows.set_newlines(stop, text.count(b"\n", 0, stop))
-        elif step == "document" and begun is None:
-            rows.add_documents([(b"name", b"", 3, 3, 2, 1)])
-            rows.add_text(b"\n\nx\n", 4)
-            text += b"\n\nx\n"
-            expected.append(2)
-        elif step == "text":
-            piece = data.draw(st.sampled_from([b"\n", b"a\n\nb", b"\xc3\xa9", b"x"]))
-            rows.add_text(piece, len(piece.decode()))
-            text += piece
-    assert [row.newlines for row in rows.rows] == expected
-    starts = [0]
-    for row in rows.rows:
-        starts.append(starts[-1] + row.gap_newlines + row.newlines)
-    rows.begin("last")
-    rows.end()
-    assert starts[-1] + rows.rows[-1].gap_newlines == text.count(b"\n")
-
-
-def test_newlines_of_a_long_file_are_counted_once(store: MemoryStore) -> None:
-    class Piece(bytes):
-        counted = 0
-
-        def count(self, *where: Any) -> int:
-            Piece.counted += 1
-            return super().count(*where)
-
-    rows, pieces = DocumentRows(store), 100
-    rows.begin("long")
-    for number in range(pieces):
-        rows.add_text(Piece(b"line\n" * (1 << 16)), 5 << 16)
-        rows.set_newlines(number * (5 << 16), number << 16)  # the last piece is not written yet
-    rows.end()
-    assert Piece.counted == 1
-    assert rows.rows[0].newlines == pieces << 16
-
-
-def test_frames_that_stay_out_keep_no_text(store: MemoryStore) -> None:
-    rows, piece = DocumentRows(store), b"line\n" * (1 << 18)
-    rows.begin("long")
-    for _ in range(20):
-        rows.add_text(bytes(bytearray(piece)), len(piece))
-        assert sum(len(data) for _, data in rows._uncounted) <= 8 << 20
-    rows.end()
-    assert rows.rows[0].newlines == 20 << 18
 
 
 def test_an_iterable_streams_with_metadata(store: MemoryStore, tmp_path: Path) -> None:
