@@ -12,7 +12,8 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from monocontext import Monocontext
-from monocontext.testing import CountingStore, SimulatedWorkers, VirtualClock, VirtualStore, virtual_context
+from monocontext.testing import CountingStore, VirtualStore, virtual_context
+from tests.simulated import SimulatedWorkers, VirtualClock
 
 TERABYTES = 100
 WORKERS = 64

@@ -25,14 +25,12 @@ from benchmarks.processes import peers_folder
 from monocontext import Monocontext
 from monocontext.stores.local import LocalStore
 from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore, Profile, ThrottledStore
-from monocontext.testing.network import ProfilePart
+from monocontext.testing import CountingStore, SlowStore
+from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
 Count = Callable[[str], int]
 """Counts the places of a literal."""
 TEXT = "text"
-LINK_BYTES_PER_SECOND = 600e6
-"""The network of a c5.large or t3, for all connections together. Assumed, not measured."""
 PART_BYTES = 8 << 20
 CONNECTIONS = 16
 
@@ -103,9 +101,8 @@ def _one(way: Way, first: Needle, second: Needle) -> tuple[float, float, int, fl
 
 
 def distant(place: Path, latency_seconds: float) -> CountingStore:
-    """A directory as a store at a distance: connections of 90 MB/s that share one link."""
-    latency = Profile("constant", (ProfilePart(1, latency_seconds, 0),))
-    return CountingStore(ThrottledStore(LocalStore(place), latency, link_bytes_per_second=LINK_BYTES_PER_SECOND))
+    """A directory as a store at a distance, over connections of 90 MB/s."""
+    return CountingStore(SlowStore(LocalStore(place), latency_seconds, bytes_per_second=CONNECTION_BYTES_PER_SECOND))
 
 
 def _ways(places: Places, latency_seconds: float) -> Iterator[Way]:

@@ -40,9 +40,9 @@ PUBLIC: dict[str, list[str]] = {
     "monocontext.sessions.worker": [],
     "monocontext.stores": ["is_within", "open_store", "split_object"],
     "monocontext.testing": [
-        "PROFILES", "Clock", "CountingStore", "Crash", "CrashingStore", "Fault", "FaultPlan", "FaultyStore",
-        "HttpFault", "Profile", "Request", "S3StandIn", "SeaweedServer", "SimulatedWorkers", "SlowStore",
-        "SystemClock", "ThrottledStore", "VirtualClock", "VirtualStore", "WrappedStore", "fail", "find_weed",
+        "PROFILES", "CountingStore", "Crash", "CrashingStore", "Fault", "FaultPlan", "FaultyStore",
+        "HttpFault", "Profile", "Request", "S3StandIn", "SeaweedServer", "SlowStore",
+        "VirtualStore", "WrappedStore", "fail", "find_weed",
         "flip_byte", "profile", "truncate", "virtual_context", "wrong_etag",
     ],
     "monocontext.text": ["Monocontext", "served_text"],

@@ -19,7 +19,7 @@ from benchmarks.patterns.texts import FRAME_BYTES, Text
 from benchmarks.virtual.workers import Distance, LinkedWorkers, MeteredStore
 from monocontext import Monocontext, regex
 from monocontext.engine.prefetch import Prefetch
-from monocontext.testing import VirtualClock
+from tests.simulated import VirtualClock
 
 THINK_MEDIAN_SECONDS = 3.5
 THINK_SIGMA = 0.65

@@ -12,8 +12,9 @@ from random import Random
 from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores.http.connection import SilenceTimeout
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing import SimulatedWorkers, VirtualClock, WrappedStore, profile
+from monocontext.testing import WrappedStore, profile
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, SimulatedLink
+from tests.simulated import SimulatedWorkers, VirtualClock
 
 LONGEST_SILENCE_SECONDS = 10.0
 """As in the transport of the S3 store."""

@@ -1,8 +1,7 @@
-"""Test doubles: stores that count, wait, fail or crash, S3 servers, and a virtual clock. None needs pytest."""
+"""Test doubles: stores that count, wait, fail or crash, S3 servers, and texts that are computed. None needs pytest."""
 
 from __future__ import annotations
 
-from monocontext.testing.clock import Clock, SystemClock, VirtualClock
 from monocontext.testing.faults import (
     Crash,
     CrashingStore,
@@ -17,15 +16,13 @@ from monocontext.testing.faults import (
 )
 from monocontext.testing.http_faults import HttpFault
 from monocontext.testing.http_s3 import S3StandIn
-from monocontext.testing.network import PROFILES, Profile, ThrottledStore, profile
+from monocontext.testing.network import PROFILES, Profile, profile
 from monocontext.testing.seaweed import SeaweedServer, find_weed
-from monocontext.testing.simulated import SimulatedWorkers
 from monocontext.testing.stores import CountingStore, Request, SlowStore, VirtualStore, WrappedStore
 from monocontext.testing.virtual import virtual_context
 
 __all__ = [
     "PROFILES",
-    "Clock",
     "CountingStore",
     "Crash",
     "CrashingStore",
@@ -38,11 +35,7 @@ __all__ = [
     "Request",
     "S3StandIn",
     "SeaweedServer",
-    "SimulatedWorkers",
     "SlowStore",
-    "SystemClock",
-    "ThrottledStore",
-    "VirtualClock",
     "VirtualStore",
     "WrappedStore",
     "fail",

@@ -1,4 +1,4 @@
-"""Simulate a network between a program and its store: latency profiles, a link that connections share, and a store.
+"""Simulate a network between a program and its store: latency profiles, and a link that connections share.
 
 A draw from a profile picks one part by its weight, then `median * exp(spread * N(0, 1))`: log-normal, with a rare slow
 part that makes the tail. The medians come from published measurements of S3; the last part of each profile, and all of
@@ -12,10 +12,6 @@ import threading
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
-
-from monocontext.stores.protocol import Blob, Store
-from monocontext.testing.clock import Clock, SystemClock
-from monocontext.testing.stores import Request, WrappedStore
 
 CONNECTION_BYTES_PER_SECOND = 90e6
 """The speed of one connection to S3, as published."""
@@ -112,60 +108,3 @@ class SimulatedLink:
         with self._lock:
             self._free = max(self._free, begun) + size_bytes * self._link_seconds
             return max(self._free, alone)
-
-
-class ThrottledStore(WrappedStore):
-    """Delays every request by a draw from a profile; the bytes of `get`, `get_range` and `put` also pass a link.
-
-    A speed of `None` means no limit. On a `VirtualClock` the waits of several threads add up.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        latency: Profile | str,
-        clock: Clock | None = None,
-        *,
-        connection_bytes_per_second: float | None = CONNECTION_BYTES_PER_SECOND,
-        link_bytes_per_second: float | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(store)
-        self.is_near = False
-        self._profile = profile(latency) if isinstance(latency, str) else latency
-        self._clock: Clock = clock or SystemClock()
-        self._link = SimulatedLink(connection_bytes_per_second, link_bytes_per_second)
-        self._random = Random(seed)
-        self._lock = threading.Lock()
-
-    def __repr__(self) -> str:
-        return f"<ThrottledStore {self._profile.name} before {self.store!r}>"
-
-    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        started = self._first_byte()
-        return self._deliver(super().get(key, most_bytes=most_bytes), started)
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        started = self._first_byte()
-        return self._deliver(super().get_range(key, start, length, etag=etag), started)
-
-    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        self._wait_until(self._link.arrival(len(data), self._clock.now()))
-        return super().put(key, data, if_absent=if_absent, if_match=if_match)
-
-    def _before(self, request: Request) -> None:
-        if request.verb not in ("get", "get_range"):  # these wait in `_deliver`
-            self._wait_until(self._first_byte())
-
-    def _first_byte(self) -> float:
-        """The time at which the answer to a request sent now begins."""
-        with self._lock:
-            return self._clock.now() + self._profile.seconds(self._random)
-
-    def _deliver(self, blob: Blob, begun: float) -> Blob:
-        self._wait_until(begun)
-        self._wait_until(self._link.arrival(len(blob.data), begun))
-        return blob
-
-    def _wait_until(self, moment: float) -> None:
-        self._clock.sleep(max(0.0, moment - self._clock.now()))

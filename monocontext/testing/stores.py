@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from typing import NoReturn
 from monocontext.errors import AccessDenied
 from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded
-from monocontext.testing.clock import Clock, SystemClock
 
 _LISTED_PER_REQUEST = 1000
 
@@ -158,14 +158,12 @@ class SlowStore(WrappedStore):
         self,
         store: Store,
         seconds: float | Callable[[], float],
-        clock: Clock | None = None,
         *,
         bytes_per_second: float | None = None,
     ) -> None:
         super().__init__(store)
         self.is_near = False
         self._seconds = seconds
-        self._clock: Clock = clock or SystemClock()
         self._bytes_per_second = bytes_per_second
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
@@ -177,11 +175,11 @@ class SlowStore(WrappedStore):
         return self._deliver(super().get_range(key, start, length, etag=etag))
 
     def _wait(self) -> None:
-        self._clock.sleep(self._seconds() if callable(self._seconds) else self._seconds)
+        time.sleep(self._seconds() if callable(self._seconds) else self._seconds)
 
     def _deliver(self, blob: Blob) -> Blob:
         if self._bytes_per_second:
-            self._clock.sleep(len(blob.data) / self._bytes_per_second)
+            time.sleep(len(blob.data) / self._bytes_per_second)
         return blob
 
 

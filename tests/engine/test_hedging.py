@@ -16,7 +16,8 @@ from monocontext.engine.fetch.listeners import BURST, RULES, SAMPLES, Hedge, Hed
 from monocontext.engine.fetch.scheduler import Fetch, FetchItem, Priority, RangeRequest, Scheduler
 from monocontext.errors import ContextClosed, StoreFailure
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing import CountingStore, SimulatedWorkers, WrappedStore, profile
+from monocontext.testing import CountingStore, WrappedStore, profile
+from tests.simulated import SimulatedWorkers
 
 from .counted import stored, wait_until_idle
 

@@ -25,8 +25,9 @@ from monocontext.stores import log, open_store
 from monocontext.stores.disk import cache as disk_cache
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob
-from monocontext.testing import FaultyStore, SimulatedWorkers, WrappedStore, flip_byte
+from monocontext.testing import FaultyStore, WrappedStore, flip_byte
 from monocontext.testing.faults import LosingStore
+from tests.simulated import SimulatedWorkers
 from tests.stores.http.object_server import GOOD, ObjectServer, Turn, error
 
 from .test_hedging import TEXT as SEGMENTS

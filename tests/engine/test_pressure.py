@@ -18,8 +18,9 @@ from monocontext.errors import StoreFailure
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob
 from monocontext.stores.s3 import client as s3_client
-from monocontext.testing import FaultyStore, S3StandIn, SimulatedWorkers
+from monocontext.testing import FaultyStore, S3StandIn
 from monocontext.testing.http_faults import slow_down
+from tests.simulated import SimulatedWorkers
 
 from .counted import memory
 

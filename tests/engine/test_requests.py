@@ -10,8 +10,9 @@ import pytest
 from monocontext import Monocontext
 from monocontext.errors import ContextTooLarge, Unhashable
 from monocontext.stores.memory import MemoryStore
-from monocontext.testing import CountingStore, SimulatedWorkers, virtual_context
+from monocontext.testing import CountingStore, virtual_context
 from monocontext.writing.publish import append
+from tests.simulated import SimulatedWorkers
 
 from .counted import Counted, counted, stored, wait_until_idle
 

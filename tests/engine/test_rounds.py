@@ -16,9 +16,10 @@ from monocontext.engine.fetch.listeners import FIRST_WAVE_BYTES, Link, wave_byte
 from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing import CountingStore, SimulatedWorkers, VirtualClock, WrappedStore, virtual_context
+from monocontext.testing import CountingStore, WrappedStore, virtual_context
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 from tests.engine.counted import memory
+from tests.simulated import SimulatedWorkers, VirtualClock
 
 pytestmark = pytest.mark.usefixtures("stores_are_measured")
 Look = Callable[[Monocontext], object]

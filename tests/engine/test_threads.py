@@ -15,15 +15,8 @@ from monocontext import Monocontext
 from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import ContextClosed, StoreFailure
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing import (
-    CountingStore,
-    FaultyStore,
-    SimulatedWorkers,
-    SlowStore,
-    WrappedStore,
-    fail,
-    virtual_context,
-)
+from monocontext.testing import CountingStore, FaultyStore, SlowStore, WrappedStore, fail, virtual_context
+from tests.simulated import SimulatedWorkers
 
 from .counted import Counted, stored, wait_until_idle
 

@@ -14,7 +14,6 @@ import pytest
 from monocontext.errors import AccessDenied, ContextChanged, DamagedData, NotFound, StoreFailure
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import (
-    Clock,
     CountingStore,
     Crash,
     CrashingStore,
@@ -22,8 +21,6 @@ from monocontext.testing import (
     Request,
     SeaweedServer,
     SlowStore,
-    SystemClock,
-    VirtualClock,
     VirtualStore,
     fail,
     find_weed,
@@ -38,24 +35,6 @@ def memory() -> Iterator[MemoryStore]:
     name = uuid.uuid4().hex
     yield MemoryStore(name)
     forget(name)
-
-
-def test_system_clock_goes_forward() -> None:
-    clock: Clock = SystemClock()
-    before = clock.now()
-    clock.sleep(0.002)
-    clock.sleep(-1)
-    assert 0.002 <= clock.now() - before < 1
-
-
-def test_virtual_clock_stands_until_told() -> None:
-    clock = VirtualClock(5.0)
-    assert clock.now() == clock.now() == 5.0
-    clock.sleep(3600)
-    clock.advance(0.5)
-    assert clock.now() == 3605.5
-    with pytest.raises(ValueError, match="seconds must not be negative"):
-        clock.advance(-1)
 
 
 def test_counting(memory: MemoryStore) -> None:
@@ -96,31 +75,21 @@ def test_counting_is_exact_under_threads(memory: MemoryStore) -> None:
     assert (store.gets, store.bytes_read, len(store.log)) == (2000, 20_000, 2001)
 
 
-def test_slow(memory: MemoryStore) -> None:
+def test_slow(memory: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.put("a", b"x" * 1000)
-    clock = VirtualClock()
-    store = SlowStore(memory, 0.15, clock, bytes_per_second=1000)
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    store = SlowStore(memory, 0.15, bytes_per_second=1000)
     store.put("b", b"")
     store.head("a")
-    assert clock.now() == 0
+    assert waits == []
     store.get("a")
-    assert clock.now() == pytest.approx(1.15)
     store.get_range("a", 0, 100)
-    assert clock.now() == pytest.approx(1.40)
     delays = iter([1.0, 2.0])
-    drawn = SlowStore(memory, lambda: next(delays), clock := VirtualClock())
+    drawn = SlowStore(memory, lambda: next(delays))
     drawn.get("a")
     drawn.get("a")
-    assert clock.now() == 3.0
-
-
-def test_slow_requests_overlap(memory: MemoryStore) -> None:
-    memory.put("a", b"x")
-    store, clock = SlowStore(memory, 0.05), SystemClock()
-    before = clock.now()
-    with ThreadPoolExecutor(20) as threads:
-        list(threads.map(lambda _: store.get("a"), range(20)))
-    assert 0.05 <= clock.now() - before < 0.6
+    assert waits == [0.15, 1.0, 0.15, 0.1, 1.0, 2.0]
 
 
 def test_virtual() -> None:

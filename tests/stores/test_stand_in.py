@@ -19,8 +19,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from monocontext.stores import open_store
-from monocontext.stores.protocol import Store
-from monocontext.testing import PROFILES, S3StandIn, ThrottledStore, VirtualClock, http_faults, profile
+from monocontext.testing import PROFILES, S3StandIn, http_faults, profile
 from monocontext.testing.http_faults import HttpFault
 from monocontext.testing.network import SimulatedLink
 
@@ -208,7 +207,7 @@ def test_bounded_and_gone_at_the_end() -> None:
     assert not begun.alive()
 
 
-# -- profiles, links and throttles ----------------------------------------------------------------------------------
+# -- profiles and links ----------------------------------------------------------------------------------
 
 PERCENTILES_MS = {  # p50, p90, p99, mean
     "s3_standard_hot": (22, 39, 130, 28),
@@ -250,23 +249,6 @@ def test_a_link_is_shared() -> None:
     assert link.arrival(100, 10.0) == 11.0  # the link has been idle
     assert SimulatedLink().is_free
     assert SimulatedLink().arrival(1 << 30, 3.0) == 3.0
-
-
-def throttle(store: Store, **options: Any) -> tuple[ThrottledStore, VirtualClock]:
-    clock = VirtualClock()
-    return ThrottledStore(store, "const_150", clock, **options), clock
-
-
-def test_a_throttled_store_on_a_virtual_clock() -> None:
-    memory = open_store("memory://throttled")
-    store, clock = throttle(memory, connection_bytes_per_second=1e6, link_bytes_per_second=5e5)
-    store.put("a", bytes(100_000))
-    assert clock.now() == pytest.approx(0.2 + 0.15)
-    clock.advance(1 - clock.now())
-    assert store.get_range("a", 0, 50_000).total_bytes == 100_000
-    assert clock.now() == pytest.approx(1 + 0.15 + 0.1)
-    store.head("a"), list(store.list()), store.delete("a")
-    assert clock.now() == pytest.approx(1.25 + 0.45)
 
 
 def test_a_distant_stand_in() -> None:

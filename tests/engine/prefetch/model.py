@@ -11,9 +11,10 @@ from typing import Any
 from monocontext import Monocontext
 from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.stores.memory import MemoryStore
-from monocontext.testing import CountingStore, SimulatedWorkers
+from monocontext.testing import CountingStore
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 from monocontext.writing.publish import publish
+from tests.simulated import SimulatedWorkers
 
 FRAME = 16 << 10
 LATENCY_SECONDS = 0.15

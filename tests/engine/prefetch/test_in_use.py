@@ -18,8 +18,9 @@ from monocontext.engine.fetch.scheduler import Priority
 from monocontext.engine.prefetch import Kind
 from monocontext.engine.prefetch.read_ahead import PrefetchPlan
 from monocontext.format.index import Frame
-from monocontext.testing import CountingStore, SimulatedWorkers, SlowStore
+from monocontext.testing import CountingStore, SlowStore
 from rlm import RLM, ScriptedLM
+from tests.simulated import SimulatedWorkers
 
 TEXT = "".join(f"line {i:04d}\n" for i in range(100))  # 10 characters each
 FRAME = 100

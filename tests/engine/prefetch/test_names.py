@@ -9,8 +9,9 @@ from random import Random
 from monocontext import Monocontext, regex
 from monocontext.engine.prefetch.hits import LOOK_UPS, MOST_NAMES, names_in
 from monocontext.stores.memory import MemoryStore
-from monocontext.testing import CountingStore, SimulatedWorkers
+from monocontext.testing import CountingStore
 from monocontext.writing.publish import publish
+from tests.simulated import SimulatedWorkers
 
 FRAME = 64 << 10
 LATENCY_SECONDS = 0.15

@@ -13,7 +13,8 @@ from engine.counted import wait_until_idle
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
-from monocontext.testing import CountingStore, SimulatedWorkers
+from monocontext.testing import CountingStore
+from tests.simulated import SimulatedWorkers
 
 FRAME_BYTES = 16 << 10
 HEADER = "=== FILE: "

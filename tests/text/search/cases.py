@@ -13,8 +13,8 @@ from typing import Any
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import ContextTooLarge
 from monocontext.stores.memory import forget
-from monocontext.testing import SimulatedWorkers
 from monocontext.writing.publish import append
+from tests.simulated import SimulatedWorkers
 
 FRAME_BYTES = 512
 """The smallest frames that get filters."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from monocontext import Monocontext, regex
-from monocontext.testing import CountingStore, SimulatedWorkers, virtual_context
+from monocontext.testing import CountingStore, virtual_context
+from tests.simulated import SimulatedWorkers
 
 LINE = "2026-11-22T02:19:24.117Z INFO  worker-07 request served status=200 bytes=5120 duration=17ms path=/api/items\n"
 FRAME = LINE * ((256 << 10) // len(LINE))

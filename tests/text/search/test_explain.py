@@ -10,8 +10,9 @@ from engine.counted import Counted, counted
 from monocontext import Monocontext
 from monocontext.format.filters.query import Any, Literal
 from monocontext.regex import required_literals
-from monocontext.testing import CountingStore, SimulatedWorkers, virtual_context
+from monocontext.testing import CountingStore, virtual_context
 from monocontext.text.search.explain import format_query
+from tests.simulated import SimulatedWorkers
 
 from .cases import FRAME_BYTES
 

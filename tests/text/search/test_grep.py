@@ -14,9 +14,10 @@ from engine.counted import Counted, counted, wait_until_idle
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import ContextTooLarge
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.testing import CountingStore, SimulatedWorkers, virtual_context
+from monocontext.testing import CountingStore, virtual_context
 from monocontext.text.search.hits import Hit
 from tests.budget import examples
+from tests.simulated import SimulatedWorkers
 
 from . import grep_cases
 from .cases import FRAME_BYTES, make_text

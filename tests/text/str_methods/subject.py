@@ -14,12 +14,12 @@ import pytest
 from monocontext import Monocontext, publish
 from monocontext.engine import reader
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.testing import SimulatedWorkers
 from monocontext.text import derived, splitting
 from monocontext.text import lazy_lists as splits
 from monocontext.text import windows as search
 from monocontext.text.lazy_lists import LazyList
 from monocontext.text.monocontext import MATERIALIZE_LIMIT
+from tests.simulated import SimulatedWorkers
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 

@@ -11,9 +11,35 @@ from typing import Any, TypeVar
 
 from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.engine.fetch.workers import Job, Workers
-from monocontext.testing.clock import VirtualClock
 
 T = TypeVar("T")
+
+
+class VirtualClock:
+    """Time that passes only when `advance` or `sleep` is called; no thread waits.
+
+    Sleeps of several threads add up. To model waits that overlap, let one thread call `advance`.
+    """
+
+    def __init__(self, start_seconds: float = 0.0) -> None:
+        self._now = start_seconds
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<VirtualClock {self._now:.6f} s>"
+
+    def now(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        self.advance(max(0.0, seconds))
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass. Raises `ValueError` for a negative number of seconds."""
+        if seconds < 0:
+            raise ValueError(f"seconds must not be negative, found {seconds}")
+        with self._lock:
+            self._now += seconds
 
 
 class SimulatedWorkers(Workers):
