@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,5 +19,7 @@ __all__ = ["FinalOutput", "Interpreter", "create_interpreter"]
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(import_module("rlm.interpreter.interpreter"), name)
+        from rlm.interpreter import interpreter  # not for a worker, where it cannot be imported
+
+        return getattr(interpreter, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any, Unpack
 
 from rlm.calls.subcalls import SubCalls
@@ -38,7 +37,7 @@ class ModalRunner(SandboxRunner):
         """`image`: a `modal.Image`. `modal`: the package, or a double of it in tests. Raises RunnerUnavailable."""
         if modal is None:
             try:
-                modal = import_module("modal")
+                import modal  # type: ignore[import-not-found,no-redef]
             except ImportError:
                 raise RunnerUnavailable("runner 'modal' needs the package modal: pip install modal") from None
         limits = limits or Limits()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +18,6 @@ if TYPE_CHECKING:
 
 RUNNERS = ("confined", "subprocess", "wasm", "local", "docker", "modal")
 """The runners that need no more than their name; `sandbox` needs `make` in its options."""
-_CLASSES = {
-    "subprocess": ("rlm.runners.process", "ProcessRunner"),
-    "wasm": ("rlm.runners.wasm", "WasmRunner"),
-    "local": ("rlm.runners.local", "LocalRunner"),
-    "docker": ("rlm.runners.docker", "DockerRunner"),
-    "modal": ("rlm.runners.modal", "ModalRunner"),
-    "sandbox": ("rlm.runners.sandbox", "SandboxRunner"),
-}
-"""The class of each runner and its module, which is imported when it is used."""
 _ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
 """Options of `confined` for just one of the two runners that it may be."""
 
@@ -111,6 +101,27 @@ def _make_confined(context: object, subcalls: SubCalls, scratch: str | None, opt
 
 
 def _load_class(name: str) -> Callable[..., Runner]:
-    module, class_name = _CLASSES[name]
-    loaded: Callable[..., Runner] = getattr(import_module(module), class_name)
-    return loaded
+    """The class of a runner; its module is imported only where it is used."""
+    if name == "local":
+        from rlm.runners.local import LocalRunner
+
+        return LocalRunner
+    if name == "wasm":
+        from rlm.runners.wasm import WasmRunner
+
+        return WasmRunner
+    if name == "docker":
+        from rlm.runners.docker import DockerRunner
+
+        return DockerRunner
+    if name == "sandbox":
+        from rlm.runners.sandbox import SandboxRunner
+
+        return SandboxRunner
+    if name == "modal":
+        from rlm.runners.modal import ModalRunner
+
+        return ModalRunner
+    from rlm.runners.process import ProcessRunner
+
+    return ProcessRunner
