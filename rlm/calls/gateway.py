@@ -39,7 +39,7 @@ from rlm.models.lm import (
     with_counted_usage,
 )
 from rlm.models.log import INFO, WARNING, log
-from rlm.models.thinking import AnswerStream, separate_thinking
+from rlm.models.thinking import separate_thinking
 
 
 class PaidReplies(Protocol):
@@ -261,14 +261,12 @@ class Gateway:
     ) -> Reply:
         """The reply without its thinking. An exception of the `LM` becomes an LLMError, but not one of `on_delta`.
 
-        Sub-calls stream only under a limit of time, which then ends them.
+        All calls stream: a limit of time ends them, and so does text that only repeats itself.
         """
-        heard = AnswerStream(on_delta) if on_delta else None
-        check = None if self.budget.seconds is None and heard is None else self._check_time
-        listener = Listener(heard.push if heard else None, check)
+        listener = Listener(on_delta, self._check_time)
         name = model or getattr(lm, "model", None) or type(lm).__name__
         try:
-            reply = lm.complete(messages, model=model, on_delta=listener if check else None)
+            reply = lm.complete(messages, model=model, on_delta=listener)
         except LLMError:
             raise
         except Exception as exc:
@@ -280,8 +278,6 @@ class Gateway:
             raise LLMError(f"model {name!r}: its `complete` returned {value}, not a Reply with a text and a model")
         for note in reply.notes or ():
             self.note(note)
-        if heard:
-            heard.end()
         return separate_thinking(reply)
 
     def note(self, note: str) -> None:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Unpack
 from monocontext.errors import install_line
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, one_line
-from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
 from rlm.models.reply_builder import ReplyBuilder, get, read_parts
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
@@ -40,15 +39,15 @@ class AnthropicLM(SDKModel):
         super().__init__(model, partial(_connect, options.get("api_key"), client_options(options)), **options)
         self._max_output_tokens = max_output_tokens
 
-    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
+    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, builder: ReplyBuilder) -> Reply:
         request = {"model": name, "max_tokens": self._max_output_tokens, "stream": True, **_conversation(messages)}
         if body := fields.accepted(self._fields() | self._extra_body):
             request["extra_body"] = body
         client = self._client.get()
-        target, builder = CallTarget(name, self._where), ReplyBuilder()
+        target = CallTarget(name, self._where)
         with client.messages.with_streaming_response.create(**request) as response:
-            streamed = self._read_response(response, target, builder, on_delta, _read_event, _read_answer)
-        return builder.build(name, target, partial(count_usage, endpoint=self._where), streamed=streamed)
+            self._read_response(response, target, builder, _read_event, _read_answer)
+        return builder.build(name, target, partial(count_usage, endpoint=self._where))
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
@@ -72,19 +71,19 @@ def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
     return fields
 
 
-def _read_event(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
+def _read_event(value: object, builder: ReplyBuilder) -> None:
     """Take one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
     builder.raise_failure(value)
     kind = get(value, "type")
     if kind == "message_start":
-        _read_message(get(value, "message"), builder, on_delta)
+        _read_message(get(value, "message"), builder)
     elif kind == "content_block_start":
         if not builder.tool:
             builder.tool_index = get(value, "index")
-        _read_blocks([get(value, "content_block")], builder, on_delta)
+        _read_blocks([get(value, "content_block")], builder)
     elif kind == "content_block_delta":
-        builder.add_thinking(get(value, "delta", "thinking"), on_delta)
-        builder.add_text(get(value, "delta", "text"), on_delta)
+        builder.add_thinking(get(value, "delta", "thinking"))
+        builder.add_text(get(value, "delta", "text"))
         if builder.tool and get(value, "index") == builder.tool_index:
             builder.add_arguments(get(value, "delta", "partial_json"))
     elif kind == "message_delta":
@@ -94,30 +93,30 @@ def _read_event(value: object, builder: ReplyBuilder, on_delta: Listener | None)
         builder.is_whole = True
 
 
-def _read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None, target: CallTarget) -> None:
+def _read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
     """Take a whole message. Raises EndpointError for a failure, LLMError for anything but a message."""
     builder.raise_failure(value)
     if not isinstance(get(value, "content"), list):
         raise LLMError(f"{target}: the answer has no `content` (is base_url right?): {one_line(value)[:120]}")
-    _read_message(value, builder, on_delta)
+    _read_message(value, builder)
 
 
-def _read_message(message: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
+def _read_message(message: object, builder: ReplyBuilder) -> None:
     content = get(message, "content")
-    _read_blocks(content if isinstance(content, list) else [], builder, on_delta)
+    _read_blocks(content if isinstance(content, list) else [], builder)
     _read_end(message, builder)
     _add_usage(get(message, "usage"), builder)
 
 
-def _read_blocks(blocks: Sequence[object], builder: ReplyBuilder, on_delta: Listener | None) -> None:
+def _read_blocks(blocks: Sequence[object], builder: ReplyBuilder) -> None:
     for block in blocks:
         kind = get(block, "type")
         if isinstance(kind, str) and "tool_use" in kind:
             builder.add_tool_call(get(block, "name"), get(block, "input"))
             continue
         text, thinking, _ = read_parts(block)
-        builder.add_thinking(thinking, on_delta)
-        builder.add_text(text, on_delta)
+        builder.add_thinking(thinking)
+        builder.add_text(text)
 
 
 def _read_end(value: object, builder: ReplyBuilder) -> None:

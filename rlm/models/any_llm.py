@@ -12,7 +12,6 @@ from typing import Any, Unpack
 from rlm.errors import LLMError
 from rlm.models import chat
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, one_line
-from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, read_failure
@@ -32,7 +31,7 @@ class AnyLM(SDKModel):
         super().__init__(model, connect, **options)
         self.backend = self.provider = provider
 
-    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
+    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, builder: ReplyBuilder) -> Reply:
         body = fields.accepted(self._fields())
         request: dict[str, Any] = {
             "model": name, "messages": [dict(message) for message in messages],
@@ -40,17 +39,17 @@ class AnyLM(SDKModel):
         }  # fmt: skip
         if extra := fields.accepted(self._extra_body):
             request["extra_body"] = extra
-        client, target, builder = self._client.get().ask, CallTarget(name, self.provider), ReplyBuilder()
-        controls = fields.accepted({"stream": True, "stream_options": {"include_usage": True}}) if on_delta else {}
+        client, target = self._client.get().ask, CallTarget(name, self.provider)
+        controls = fields.accepted({"stream": True, "stream_options": {"include_usage": True}})
         if "stream" in controls:
             for chunk in client.completion(**request, **controls):
-                chat.read_chunk(_plain(chunk), builder, on_delta)
+                chat.read_chunk(_plain(chunk), builder)
                 if builder.repeats:
                     break
         else:
-            chat.read_answer(_plain(client.completion(**request)), builder, on_delta, target)
-        # The library hides the mark of the end of a stream, so one that ends without a reason counts as whole.
-        return builder.build(name, target, partial(chat.count_usage, endpoint=self.provider), streamed=False)
+            chat.read_answer(_plain(client.completion(**request)), builder, target)
+        builder.is_whole = True  # the library hides the mark of the end of a stream
+        return builder.build(name, target, partial(chat.count_usage, endpoint=self.provider))
 
     @property
     def _where(self) -> Any:

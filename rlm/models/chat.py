@@ -7,7 +7,6 @@ from typing import Any
 
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, one_line
-from rlm.models.listener import Listener
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
 from rlm.models.reply_builder import ReplyBuilder, get, read_parts, read_thinking
 
@@ -19,7 +18,7 @@ _REPEATED_CHARACTERS = 20
 """A last chunk that repeats the whole reply counts as a repetition from this length on."""
 
 
-def read_chunk(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
+def read_chunk(value: object, builder: ReplyBuilder) -> None:
     """Take one chunk of a stream. Raises EndpointError for one that reports a failure."""
     builder.raise_failure(value)
     if not isinstance(value, dict):
@@ -28,12 +27,12 @@ def read_chunk(value: object, builder: ReplyBuilder, on_delta: Listener | None) 
     builder.tier = value.get("service_tier") or builder.tier
     choice = _choice(value)
     if isinstance(choice, dict):
-        _read_choice(choice, builder, on_delta)
+        _read_choice(choice, builder)
 
 
-def read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None, target: CallTarget) -> None:
+def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
     """Take a whole chat completion. Raises EndpointError for a failure, LLMError for an answer without choices."""
-    read_chunk(value, builder, on_delta)
+    read_chunk(value, builder)
     blocked = get(value, "promptFeedback", "blockReason") or get(value, "prompt_feedback", "block_reason")
     if blocked:
         builder.set_end(f"content_filter: {blocked}")
@@ -75,7 +74,7 @@ def _choice(value: object) -> Any:
     return None
 
 
-def _read_choice(choice: dict[str, Any], builder: ReplyBuilder, on_delta: Listener | None) -> None:
+def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
     if choice.get("error"):
         builder.raise_failure(choice)
     message = _message_of(choice, builder)
@@ -90,8 +89,8 @@ def _read_choice(choice: dict[str, Any], builder: ReplyBuilder, on_delta: Listen
     for name in _THINKING:
         if name in message and not thinking:
             thinking = read_thinking(message[name])
-    builder.add_thinking(thinking, on_delta)
-    builder.add_text(text or choice.get("text"), on_delta)
+    builder.add_thinking(thinking)
+    builder.add_text(text or choice.get("text"))
     builder.refusal += [result for result in (refusal, message.get("refusal")) if isinstance(result, str) and result]
     calls = message.get("tool_calls")
     if call := calls[0] if isinstance(calls, list) and calls else message.get("function_call"):

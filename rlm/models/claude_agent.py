@@ -67,14 +67,14 @@ class ClaudeAgentLM:
             setting_sources=[],
             max_turns=1,
         )
-        target, builder = CallTarget(model, "Claude Code"), ReplyBuilder()
+        target, builder = CallTarget(model, "Claude Code"), ReplyBuilder(listener, is_whole=True)
         dollars: float | None = None
         async with aclosing(sdk.query(prompt=_write_conversation(messages), options=options)) as answers:
             async for answer in answers:
                 if isinstance(answer, sdk.AssistantMessage):
                     for block in answer.content if isinstance(answer.content, list) else []:
-                        builder.add_thinking(getattr(block, "thinking", None), listener)
-                        builder.add_text(getattr(block, "text", None), listener)
+                        builder.add_thinking(getattr(block, "thinking", None))
+                        builder.add_text(getattr(block, "text", None))
                 elif isinstance(answer, sdk.ResultMessage):
                     builder.usage = answer.usage if isinstance(answer.usage, dict) else {}
                     dollars = answer.total_cost_usd
@@ -87,7 +87,7 @@ class ClaudeAgentLM:
         input_tokens = sum_tokens(used.get("input_tokens"), cache_write, cache_read)
         output_tokens = sum_tokens(used.get("output_tokens"))
         details = read_details(input_tokens, output_tokens, cache_read=cache_read, cache_write=cache_write)
-        return builder.build(model, target, lambda *_: (input_tokens, output_tokens, details, dollars), streamed=False)
+        return builder.build(model, target, lambda *_: (input_tokens, output_tokens, details, dollars))
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:

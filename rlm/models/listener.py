@@ -8,7 +8,9 @@ from collections.abc import Callable
 class Listener:
     """An `on_delta` that remembers its exception: it is the caller's own, and not a failure of the endpoint."""
 
-    def __init__(self, on_delta: Callable[[str], object] | None, check: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self, on_delta: Callable[[str], object] | None = None, check: Callable[[], object] | None = None
+    ) -> None:
         """`check` is called with each piece, and with each sign of life while the model thinks: it may end the call."""
         self._on_delta = on_delta
         self._check = check
@@ -17,21 +19,14 @@ class Listener:
         """Whether text has arrived."""
 
     def __call__(self, delta: str) -> None:
-        self.has_heard = True
+        """Pass on a piece of the text. An empty one is a sign of life: the endpoint is thinking."""
         try:
             if self._check:
                 self._check()
-            if self._on_delta:
-                self._on_delta(delta)
-        except BaseException as exc:
-            self.raised = exc
-            raise
-
-    def alive(self) -> None:
-        """Note that the endpoint is thinking, or has sent a sign of life."""
-        try:
-            if self._check:
-                self._check()
+            if delta:
+                self.has_heard = True
+                if self._on_delta:
+                    self._on_delta(delta)
         except BaseException as exc:
             self.raised = exc
             raise

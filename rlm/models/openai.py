@@ -10,7 +10,6 @@ from typing import Any, Literal, Unpack
 from rlm.errors import LLMError
 from rlm.models import chat, responses
 from rlm.models.endpoint_errors import CallTarget, EndpointError
-from rlm.models.listener import Listener
 from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.makers import MAKERS, Maker
@@ -55,7 +54,7 @@ class OpenAILM(SDKModel):
         self._api = api
         self._wants_responses: set[str] = set()
 
-    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
+    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, builder: ReplyBuilder) -> Reply:
         # The SDK connects, authenticates and reports the status; the body is read here, because the SDK hides the mark
         # of the end of a stream and demands shapes that not every endpoint keeps to.
         reader: ModuleType
@@ -71,16 +70,15 @@ class OpenAILM(SDKModel):
             request = {"model": name, "messages": list(messages)}
             controls = _STREAMED
         body = fields.accepted(body)
-        if on_delta:
-            streaming = fields.accepted(controls)
-            request |= streaming if "stream" in streaming else {}
+        streaming = fields.accepted(controls)
+        request |= streaming if "stream" in streaming else {}
         if body:
             request["extra_body"] = body
-        target, builder = CallTarget(name, self._where), ReplyBuilder()
+        target = CallTarget(name, self._where)
         with resource.with_streaming_response.create(**request) as response:
-            streamed = self._read_response(response, target, builder, on_delta, reader.read_chunk, reader.read_answer)
+            self._read_response(response, target, builder, reader.read_chunk, reader.read_answer)
         count = partial(reader.count_usage, endpoint=self._where)
-        return builder.build(name, target, count, streamed=streamed)
+        return builder.build(name, target, count)
 
     def _learn(self, name: str, failed: EndpointError, refused: dict[str, str | None], sent: set[str]) -> bool:
         """Also switch to the Responses API if the endpoint says that the model needs it."""

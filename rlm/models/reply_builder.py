@@ -37,6 +37,8 @@ _CALLED = re.compile("tool_call|tool_use|function_call")
 class ReplyBuilder:
     """The parts of one reply that have arrived so far."""
 
+    hear: Listener = field(default_factory=Listener)
+    """Called with each piece of the text, and with an empty one for a piece of thinking."""
     text: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
@@ -49,7 +51,7 @@ class ReplyBuilder:
     end_reason: str = ""
     """The endpoint's word for why the reply ended, such as `stop`."""
     is_whole: bool = False
-    """Whether the end has arrived: a reason, or the mark of the end of a stream."""
+    """Whether the end has arrived: a reason, the mark of the end of a stream, or the whole body."""
     end_details: str = ""
     """The endpoint's explanation of the end, in a sentence."""
     commentary_ids: set[str] = field(default_factory=set)
@@ -61,21 +63,19 @@ class ReplyBuilder:
     _unchecked: int = 0
     """Characters that came since `repeats` was checked."""
 
-    def add_text(self, text: object, on_delta: Listener | None) -> None:
+    def add_text(self, text: object) -> None:
         """Add a piece of the text; anything but a `str` is ignored."""
         if isinstance(text, str) and text:
             self.text.append(text)
             self._look_for_repeats(self.text)
-            if on_delta:
-                on_delta(text)
+            self.hear(text)
 
-    def add_thinking(self, text: object, on_delta: Listener | None) -> None:
+    def add_thinking(self, text: object) -> None:
         """Add a piece of thinking; anything but a `str` is ignored."""
         if isinstance(text, str) and text:
             self.thinking.append(text)
             self._look_for_repeats(self.thinking)
-            if on_delta:
-                on_delta.alive()
+            self.hear("")
 
     def set_end(self, reason: object) -> None:
         """Record why the reply ended; null and the empty text are ignored."""
@@ -111,8 +111,6 @@ class ReplyBuilder:
         model: str,
         target: CallTarget,
         count: Callable[[Any, Any], tuple[int, int, TokenDetails, Any]],
-        *,
-        streamed: bool,
     ) -> Reply:
         """The reply, which may be cut or empty. Raises LLMError for a reply that was refused, or broke off.
 
@@ -139,7 +137,7 @@ class ReplyBuilder:
         if _BROKEN.search(reason):
             words = f": {self.end_details}" if self.end_details else ""
             raise LLMError(f"{target}: the reply broke off ({self.end_reason}){words}", transient=True)
-        if streamed and not self.is_whole and not self.repeats:
+        if not self.is_whole and not self.repeats:
             raise LLMError(f"{target}: the stream ended in the middle, after {len(text):,} characters", transient=True)
         return reply
 

@@ -9,7 +9,6 @@ from typing import Any
 from rlm.errors import LLMError
 from rlm.models import chat
 from rlm.models.endpoint_errors import CallTarget, EndpointError, one_line, read_error
-from rlm.models.listener import Listener
 from rlm.models.reply_builder import ReplyBuilder, get, read_parts, read_thinking
 
 _THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
@@ -19,37 +18,37 @@ _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "i
 """Tool calls that the endpoint carries out itself before it answers."""
 
 
-def read_chunk(value: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
+def read_chunk(value: object, builder: ReplyBuilder) -> None:
     """Take one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
     builder.raise_failure(value)
     kind = get(value, "type")
     if kind == "response.output_item.added" and get(value, "item", "phase") == "commentary":
         builder.commentary_ids.add(str(get(value, "item", "id")))
     elif kind == "response.output_text.delta" and str(get(value, "item_id")) in builder.commentary_ids:
-        builder.add_thinking(get(value, "delta"), on_delta)
+        builder.add_thinking(get(value, "delta"))
     elif kind == "response.output_text.delta":
-        builder.add_text(get(value, "delta"), on_delta)
+        builder.add_text(get(value, "delta"))
     elif kind == "response.output_text.done" and not builder.text:  # some send no pieces
-        builder.add_text(get(value, "text"), on_delta)
+        builder.add_text(get(value, "text"))
     elif kind in _THINKING:
-        builder.add_thinking(get(value, "delta"), on_delta)
+        builder.add_thinking(get(value, "delta"))
     elif kind == "response.refusal.delta" and isinstance(said := get(value, "delta"), str):
         builder.refusal.append(said)
     elif kind == "response.refusal.done" and not builder.refusal:
         builder.refusal += [said] if isinstance(said := get(value, "refusal"), str) else []
     elif kind in _ENDS:
-        _read_response(get(value, "response"), builder, on_delta)
+        _read_response(get(value, "response"), builder)
         if not builder.end_reason and kind != "response.done":
             _end(kind.removeprefix("response."), get(value, "response"), builder)
         builder.is_whole = True
 
 
-def read_answer(value: object, builder: ReplyBuilder, on_delta: Listener | None, target: CallTarget) -> None:
+def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
     """Take a whole response. Raises EndpointError for a failure, LLMError for an answer without output."""
     builder.raise_failure(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
         raise LLMError(f"{target}: the answer has no `output` (is base_url right?): {one_line(value)[:120]}")
-    _read_response(value, builder, on_delta)
+    _read_response(value, builder)
 
 
 def rename(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,7 +66,7 @@ count_usage = partial(chat.count_usage, kinds=("input", "output"))
 """Tokens in and out, details and dollars."""
 
 
-def _read_response(response: object, builder: ReplyBuilder, on_delta: Listener | None) -> None:
+def _read_response(response: object, builder: ReplyBuilder) -> None:
     """Read the end of a response, and the parts of its output that have not arrived as events."""
     builder.usage, builder.tier = get(response, "usage"), get(response, "service_tier")
     text: list[str] = []
@@ -86,9 +85,9 @@ def _read_response(response: object, builder: ReplyBuilder, on_delta: Listener |
         elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and _messages(response)):
             builder.add_tool_call(get(item, "name") or kind, get(item, "arguments") or get(item, "input"))
     if not builder.thinking:
-        builder.add_thinking("".join(thinking), on_delta)
+        builder.add_thinking("".join(thinking))
     if not builder.text:
-        builder.add_text("".join(text) or (get(response, "output_text") if not text else None), on_delta)
+        builder.add_text("".join(text) or (get(response, "output_text") if not text else None))
     builder.refusal = builder.refusal or refusal
     if error := get(response, "error"):
         raise EndpointError(read_error(error))

@@ -12,7 +12,7 @@ from typing import Any, Self, Unpack
 
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
-from rlm.models.listener import Listener, listener_of
+from rlm.models.listener import listener_of
 from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
@@ -147,7 +147,7 @@ class SDKModel(Sampled, ABC):
         model: str | None = None,
         on_delta: Callable[[str], object] | None = None,
     ) -> Reply:
-        """Make one call, streamed if there is an `on_delta`. Raises LLMError, whose message is one line.
+        """Make one call, streamed where the endpoint allows it. Raises LLMError, whose message is one line.
 
         A field that the endpoint refuses, such as `temperature`, is left out (`max_tokens` is renamed), the request is
         sent again, and the reply's `notes` say so. What then worked is remembered for the model.
@@ -158,7 +158,7 @@ class SDKModel(Sampled, ABC):
         while True:
             sent: set[str] = set()
             try:
-                reply = self._ask(name, messages, Fields(refused, sent), listener if on_delta else None)
+                reply = self._ask(name, messages, Fields(refused, sent), ReplyBuilder(listener))
             except Exception as exc:
                 if exc is listener.raised:
                     raise
@@ -180,7 +180,7 @@ class SDKModel(Sampled, ABC):
             return replace(reply, notes=(*reply.notes, *notes))
 
     @abstractmethod
-    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, on_delta: Listener | None) -> Reply:
+    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, builder: ReplyBuilder) -> Reply:
         """Make one request. `fields` filters its optional fields. Whatever this raises becomes an LLMError."""
 
     def _read_response(
@@ -188,28 +188,26 @@ class SDKModel(Sampled, ABC):
         response: Any,
         target: CallTarget,
         builder: ReplyBuilder,
-        on_delta: Listener | None,
-        read_event: Callable[[object, ReplyBuilder, Listener | None], None],
-        read_answer: Callable[[object, ReplyBuilder, Listener | None, CallTarget], None],
-    ) -> bool:
-        """Read the body of a response into `builder`. Returns whether it was a stream.
+        read_event: Callable[[object, ReplyBuilder], None],
+        read_answer: Callable[[object, ReplyBuilder, CallTarget], None],
+    ) -> None:
+        """Read the body of a response into `builder`, up to a text that only repeats itself.
 
         An EndpointError gets the headers, which may say how long to wait. A connection that breaks after the end of a
         reply is no error.
         """
-        streamed = False
         try:
             for part in read_body(response.iter_bytes(), target, self._timeout_seconds):
-                streamed = part.is_event
                 if part.is_done:
                     builder.is_whole = True
                 elif not part.is_event:
-                    read_answer(part.value, builder, on_delta, target)
+                    read_answer(part.value, builder, target)
+                    builder.is_whole = True
                 elif part.value is not None:
-                    read_event(part.value, builder, on_delta)
-                elif on_delta:
-                    on_delta.alive()
-                if builder.repeats and streamed:
+                    read_event(part.value, builder)
+                else:
+                    builder.hear("")
+                if builder.repeats:
                     break
         except EndpointError as failed:
             failed.headers = response.headers
@@ -217,9 +215,8 @@ class SDKModel(Sampled, ABC):
         except LLMError:
             raise
         except Exception as exc:
-            if not builder.is_whole or (on_delta and exc is on_delta.raised):
+            if not builder.is_whole or exc is builder.hear.raised:
                 raise
-        return streamed
 
     def _read_failure(self, error: Exception) -> EndpointError | None:
         """The failure that the endpoint reported; None for any other error."""

@@ -1,21 +1,14 @@
 """Separate a model's thinking from its answer, in replies that mix both in one text.
 
-Endpoints send thinking in a field of its own, or, without the parser for the model, in the text between marks. Each
-rule has a case in the tests:
-
-- An opening mark counts at the start of a line, and right after other thinking. Thinking ends at its closing mark, or
-  with the text.
-- A closing mark without an opening one ends thinking too, since chat templates write the opening one: the text before
-  it, up to earlier thinking, is thinking.
-- Marks in a closed fenced block, in inline code, in quotes, in a `FINAL(...)` or in the middle of a sentence are only
-  mentioned.
+Endpoints without the parser for a model send its thinking in the text between marks. An opening mark counts at the
+start of a line; without one, the text up to a closing mark is thinking too, since chat templates write the opening one.
+Marks in a closed fenced block, in inline code, quotes, a `FINAL(...)` or the middle of a sentence are only mentioned.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 
 from rlm.models.lm import Reply
@@ -58,16 +51,10 @@ _END_TOKENS = (
 )  # fmt: skip
 """Marks of the end that some servers leave in the text."""
 _BOX = re.compile(r"\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution)\|>")
-"""A mark before the whole answer."""
-_BEGUN = re.compile(r"[<\[◁]")
-"""What may begin a mark at the end of the text."""
-_BARE_CHARACTERS = 40
-"""A reply that begins with `analysis` shows within this length whether that is a mark."""
 _FENCE = re.compile(
     r"(?:^|(?<=[>\]▷]))[ \t]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$", re.MULTILINE
 )
 _GAP = re.compile(r"(?:[ \t]*\n)+|[ \t]*")
-"""Space between a closing mark and the text after it."""
 _SENTENCE = re.compile(r"\w[ \t]+\Z"), re.compile(r"[ \t]+[a-z(]|[.,;:!?)'\"]")
 """The text before and after a mark in the middle of a sentence."""
 _ANSWER = re.compile(r"^[ \t]*\**(?:FINAL|SUBMIT)[ \t]*\([^()]*\Z", re.MULTILINE)
@@ -77,18 +64,15 @@ _LOOK_CHARACTERS = 400
 
 
 def separate_thinking(reply: Reply) -> Reply:
-    """The reply with the thinking of its text moved to `thinking`, after the thinking that the endpoint sent.
-
-    Only the text goes back to the model with the next turn, as vendors advise.
-    """
+    """The reply with the thinking of its text moved to `thinking`: only the text goes back to the model."""
     text, thought = split_thinking(reply.text)
     if text == reply.text:
         return reply
     return replace(reply, text=text, thinking="\n\n".join(filter(None, (reply.thinking, thought))))
 
 
-def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str]:
-    """The answer in a reply, and its thinking, in linear time. `thought_before`: the text follows thinking."""
+def split_thinking(text: str) -> tuple[str, str]:
+    """The answer in a reply, and its thinking, in linear time."""
     answer: list[str] = []
     thinking: list[str] = []
     fences = deque[re.Match[str]]()
@@ -101,108 +85,26 @@ def split_thinking(text: str, *, thought_before: bool = False) -> tuple[str, str
             fence = fences.popleft()
             opened = None if fence.start() < begin or _closes(fence, opened) else fence
         before = text[begin : mark.start()]
+        near = before[-_LOOK_CHARACTERS:]
         in_block = opened and opened.start() >= begin and fences and _closes(fences[0], opened)
-        if in_block or _is_quoted(text, mark, begin) or _ANSWER.search(before[-_LOOK_CHARACTERS:]):
+        if in_block or _is_quoted(text, mark, begin) or _ANSWER.search(near):
             continue
-        kind = str(mark.lastgroup)
-        if kind == "closing":
-            if not _is_in_sentence(text, mark, begin):
-                is_answer = (thinking or thought_before) and not text[offset:].strip()
+        if mark.lastgroup == "closing":
+            if not (_SENTENCE[0].search(near) and _SENTENCE[1].match(text, offset)):
+                is_answer = thinking and not text[offset:].strip()
                 (answer if is_answer else thinking).append(before)
                 begin = offset = _skip_gap(text, offset)
-        elif kind in _ANYWHERE or not before[before.rfind("\n", -_LOOK_CHARACTERS) + 1 :].strip():
-            closing = _find_closing(text, offset, kind)
+        elif mark.lastgroup in _ANYWHERE or not near[near.rfind("\n") + 1 :].strip():
+            closings = _CLOSINGS[str(mark.lastgroup)].finditer(text, offset)
+            closing = next((item for item in closings if not _is_quoted(text, item, offset)), None)
             answer.append(before if before[-1:] in ("", "\n") else before + "\n")
             thinking.append(text[offset : closing.start() if closing else len(text)])
             begin = offset = _skip_gap(text, closing.end()) if closing else len(text)
     said = "".join(answer) + text[begin:]
     said = _without_end_tokens(said.lstrip("\n") if thinking else said)
+    box = _BOX.match(said)
     thinking = [_without_end_tokens(part.strip()) for part in thinking]
-    if box := _BOX.match(said):
-        said = said[box.end() :]
-    return said, "\n\n".join(filter(None, thinking))
-
-
-class AnswerStream:
-    """Passes on the answer in a reply as it streams, without the thinking.
-
-    The pieces add up to the answer of `split_thinking`, however the stream is cut, with one exception: text before a
-    closing mark without an opening one is passed on before the mark arrives. After any other mark behind the beginning,
-    the rest is passed on at the end.
-    """
-
-    def __init__(self, hear: Callable[[str], object]) -> None:
-        self._hear = hear
-        self._since: list[str] = []
-        """The text since the last thinking."""
-        self._waiting = ""
-        """The end of it, which was not passed on."""
-        self._passed: list[str] = []
-        self._thinks = ""
-        """The kind of mark that opened the thinking under way; empty if none is."""
-        self._thought = self._is_fresh = self._is_held = False
-
-    def push(self, delta: str) -> None:
-        """Take more of the reply."""
-        self._since.append(delta)
-        if not self._is_held:
-            self._waiting += delta
-            while self._step():
-                pass
-
-    def end(self) -> None:
-        """Pass on the rest of the answer: the reply is complete."""
-        said, passed = split_thinking("".join(self._since), thought_before=self._thought)[0], "".join(self._passed)
-        if said.startswith(passed):
-            self._pass(said[len(passed) :])
-        elif said and not passed.startswith(said):  # the text passed on so far was thinking
-            self._pass("\n" + said)
-
-    def _step(self) -> bool:
-        """Handle what waits, up to the next mark. Whether there is more to handle."""
-        text = self._waiting
-        if self._thinks:
-            closing = _find_closing(text, 0, self._thinks)
-            if closing and closing.end() == len(text):  # the next character may be a quote, and the mark a mention
-                return False
-            self._waiting = text[closing.end() :] if closing else text[-2 * _LOOK_CHARACTERS :]
-            if closing:
-                self._thinks, self._thought, self._is_fresh = "", True, True
-            return closing is not None
-        if self._is_fresh and text.strip():
-            text = text[_skip_gap(text, 0) :]
-            self._since, self._passed, self._is_fresh = [text], [], False
-        if self._is_fresh or (not self._passed and _may_be_bare(text)):
-            return False
-        mark = _MARK.search(text)
-        if mark is None:
-            match = _BEGUN.search(text, text.rstrip().rfind("\n") + 1)
-            sure = max(match.start(), len(text) - _LOOK_CHARACTERS) if match else len(text)
-            self._pass(text[:sure])
-            self._waiting = text[sure:]
-        elif mark.lastgroup == "closing" or self._passed or text[: mark.start()].strip():
-            self._is_held = True
-        else:
-            self._thinks, self._waiting = str(mark.lastgroup), text[mark.end() :]
-        return bool(self._thinks)
-
-    def _pass(self, piece: str) -> None:
-        if piece:
-            self._passed.append(piece)
-            self._hear(piece)
-
-
-def _may_be_bare(text: str) -> bool:
-    """Whether a text may begin with a mark of which only the words are left."""
-    begin = text.lstrip()
-    return len(text) < _BARE_CHARACTERS and (
-        "analysis".startswith(begin[:8]) or "assistantfinal".startswith(begin[:14])
-    )
-
-
-def _find_closing(text: str, at: int, kind: str) -> re.Match[str] | None:
-    """The next closing mark of a kind that is not quoted."""
-    return next((mark for mark in _CLOSINGS[kind].finditer(text, at) if not _is_quoted(text, mark, at)), None)
+    return said[box.end() if box else 0 :], "\n\n".join(filter(None, thinking))
 
 
 def _closes(fence: re.Match[str], opened: re.Match[str] | None) -> bool:
@@ -221,25 +123,16 @@ def _is_quoted(text: str, mark: re.Match[str], begin: int) -> bool:
     return text.count("`", first, mark.start()) % 2 == 1 and "`" in rest
 
 
-def _is_in_sentence(text: str, mark: re.Match[str], begin: int) -> bool:
-    """Whether a closing mark stands in the middle of a sentence."""
-    before, after = _SENTENCE
-    start = max(begin, mark.start() - _LOOK_CHARACTERS)
-    return bool(before.search(text[start : mark.start()]) and after.match(text, mark.end()))
-
-
-def _skip_gap(text: str, at: int) -> int:
-    match = _GAP.match(text, at)
-    return match.end() if match else at
+def _skip_gap(text: str, start: int) -> int:
+    """The end of the space between a closing mark and the text after it."""
+    match = _GAP.match(text, start)
+    return match.end() if match else start
 
 
 def _without_end_tokens(text: str) -> str:
-    kept = text.rstrip()
-    if not kept.endswith(_END_TOKENS):
-        return text
-    while end := next((item for item in _END_TOKENS if kept.endswith(item)), None):
-        rest = kept.removesuffix(end)
+    while end := next((item for item in _END_TOKENS if text.rstrip().endswith(item)), None):
+        rest = text.rstrip().removesuffix(end)
         if rest[-1:] in (" ", "\t") or (end == "</s>" and (not rest or "<s>" in rest)):
             break
-        kept = text = rest.rstrip("\n")
+        text = rest.rstrip("\n")
     return text

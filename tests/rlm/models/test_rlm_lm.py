@@ -21,7 +21,7 @@ def test_a_whole_reply(endpoint: Any) -> None:
     reply = lm_at(endpoint).complete(ASK)
     assert (reply.text, reply.input_tokens, reply.output_tokens, reply.model) == ("hello", 11, 7, "m")
     assert endpoint.keys == ["Bearer sk-secret-key"]
-    assert "stream" not in endpoint.requests[0]
+    assert endpoint.requests[0]["stream"]
     assert lm_at(endpoint).complete(ASK, model="other").model == "other"
 
 
@@ -76,3 +76,4 @@ def test_a_run_at_an_endpoint(endpoint: Any) -> None:
     assert completion.answer == "sub: q0, sub: q1, sub: q2"
     assert {name: used.calls for name, used in completion.usage.models.items()} == {"big": 1, "small": 3}
     assert completion.usage.input_tokens == 44
+    assert [body["stream"] for body in endpoint.requests] == [True] * 4  # of sub-calls too: one that repeats is ended

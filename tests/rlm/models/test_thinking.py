@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rlm import RLM, ScriptedLM
 from rlm.models.lm import Reply
-from rlm.models.thinking import AnswerStream, separate_thinking, split_thinking
+from rlm.models.thinking import separate_thinking, split_thinking
 
 DRAFT = "```python\nFINAL(41)\n```"
 HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}"
@@ -142,56 +140,11 @@ def test_what_speaks_of_thinking_stays(text: str) -> None:
     assert split_thinking(text) == (text, "")
 
 
-def stream(text: str, size: int) -> str:
-    heard: list[str] = []
-    said = AnswerStream(heard.append)
-    for at in range(0, len(text), size):
-        said.push(text[at : at + size])
-    said.end()
-    return "".join(heard)
-
-
-UNSEEN = (
-    "the template",
-    "the same",
-    "nothing behind",
-    "nested",
-    "opened by",
-    "the beginning left out",
-    "granite",
-    "apriel",
-    "behind words, on",
-)
-"""Cases whose beginning looks like what is said until the end of thinking comes."""
-
-
-@pytest.mark.parametrize("size", [1, 3, 10**6])
-def test_what_is_passed_on_while_it_streams(size: int) -> None:
-    for name, (text, said, _) in THOUGHT.items():
-        heard = stream(text, size)
-        assert heard.endswith(said) if any(part in name for part in UNSEEN) else heard == said, name
-    for text in SPOKEN_OF:
-        assert stream(text, size) == text
-
-
-@given(st.lists(st.sampled_from(["<think>", "</think>", "\n", "a", "`", "```", " ", "FINAL(", ")", "[x", "assistant"])))
-def test_streams_end_with_what_is_said(parts: list[str]) -> None:
-    text = "".join(parts)
-    assert stream(text, 2).strip().endswith(split_thinking(text)[0].strip())
-
-
 def test_thinking_of_the_endpoint_stands_before_that_of_the_text() -> None:
     reply = Reply("<think>b</think>42", 1, 1, "m", thinking="a")
     assert (separate_thinking(reply).text, separate_thinking(reply).thinking) == ("42", "a\n\nb")
     plain = Reply("42", 1, 1, "m")
     assert separate_thinking(plain) is plain
-
-
-def test_only_what_is_said_reaches_the_context_and_the_listener() -> None:
-    pieces: list[str] = []
-    replies = ["<think>\n```repl\nprint(context[:9])\n```\n</think>\n```repl\nprint(context[5:])\n```", "FINAL(x)"]
-    RLM(lm=ScriptedLM(replies), on_delta=pieces.append).completion("q", "text")
-    assert "".join(pieces) == "```repl\nprint(context[5:])\n```FINAL(x)"
 
 
 def test_a_reply_of_thinking_alone_is_told_so() -> None:
@@ -202,8 +155,6 @@ def test_a_reply_of_thinking_alone_is_told_so() -> None:
 
 @pytest.mark.parametrize("text", ["x <think>\n", "x <think> y ", "</think>", "<think>", "FINAL(\n", "<think ", "`"])
 def test_a_reply_that_repeats_a_tag_costs_little(text: str) -> None:
-    import time
-
     started = time.process_time()
     split_thinking(text * 5_000 + "</think>")
     assert time.process_time() - started < 5
