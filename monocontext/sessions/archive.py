@@ -18,11 +18,11 @@ from monocontext.sessions import names
 from monocontext.sessions.project_text import ProjectText, open_text, text_of, turns_with
 from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.records import Record, parse_lines
-from monocontext.sessions.session_info import HEAD_BYTES, SessionInfo, read_info, unpack
+from monocontext.sessions.session_info import SessionInfo, read_info, read_session
 from monocontext.sessions.time_span import ALWAYS, Span, span_of, touches, turns_within
 from monocontext.sessions.turn import Turn, as_blocks
 from monocontext.stores.parallel import in_order
-from monocontext.stores.protocol import ObjectInfo, Store, seconds_now
+from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.stores.store_user import StoreUser
 
 if TYPE_CHECKING:
@@ -99,16 +99,9 @@ class Project:
 
     # -- descriptions -------------------------------------------------------------------------------------------------
 
-    def versions(self, *, resting_seconds: float = 0.0) -> dict[str, str]:
-        """Sessions by id, each with a token that changes when the session grows (1 LIST a thousand sessions; no GET).
-
-        `resting_seconds`: only sessions that have not grown for this long by the store's clock.
-        """
-        return {
-            session: result.etag
-            for session, result in self._list().items()
-            if seconds_now(self.store, result.now_seconds) - result.modified_seconds >= resting_seconds
-        }
+    def versions(self) -> dict[str, str]:
+        """Sessions by id, each with a token that changes when it grows (1 LIST a thousand sessions; no GET)."""
+        return {session: result.etag for session, result in self._list().items()}
 
     def sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
@@ -265,12 +258,10 @@ class Project:
 
     def _get(self, session_id: str) -> tuple[SessionInfo, list[bytes], str]:
         """The description, the records and the version of a session (1 GET). Raises `NotFound`."""
-        key = names.session_key(self.name, session_id)
         try:
-            blob = self.store.get(key)
+            return read_session(self.store, names.session_key(self.name, session_id))
         except NotFound:
             raise NotFound(f"No session {session_id!r} in project {self.name!r} at {self.store.url}") from None
-        return *unpack(blob.data, f"{self.store.url}/{key}"), blob.etag
 
     def _version(self, session_id: str) -> str:
         try:
@@ -287,10 +278,8 @@ class Project:
 
     def _info_of(self, found: ObjectInfo) -> SessionInfo | None:
         """The description in an object (1 GET); None if it was removed after the listing."""
-        where = f"{self.store.url}/{found.key}"
         try:
-            data = self.store.get_range(found.key, 0, min(HEAD_BYTES, found.size_bytes)).data
-            return read_info(data, where) or unpack(self.store.get(found.key).data, where)[0]
+            return read_info(self.store, found.key, found.size_bytes)[0]
         except NotFound:
             return None
 

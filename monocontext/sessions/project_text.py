@@ -6,11 +6,11 @@ import dataclasses
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from monocontext.engine.open import TextOptions
-from monocontext.errors import AccessDenied, AlreadyExists, DamagedData, MonocontextError, NotFound, StoreFailure
-from monocontext.format.manifest import generation_key
+from monocontext.errors import AccessDenied, AlreadyExists, DamagedData, NotFound, StoreFailure
 from monocontext.sessions.session_info import SessionInfo
 from monocontext.sessions.turn import Turn, parse, render
 from monocontext.stores.memory import MemoryStore, forget
@@ -18,15 +18,15 @@ from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.namespace import NamespacePatch
 from monocontext.writing.documents import documents
-from monocontext.writing.publish import append, publish
-from monocontext.writing.upkeep.edit import delete, replace
+from monocontext.writing.publish import publish
+from monocontext.writing.upkeep.edit import delete, update
 from monocontext.writing.upkeep.gc import gc
 
 _FACTS = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
 _BATCH_CHARACTERS = 64 << 20
 """Turns that are added in one generation, and held in memory for it."""
 _GC_GENERATIONS = 16
-"""After so many generations those that are older than an hour are removed."""
+"""With each so many-th generation those that are older than an hour are removed."""
 _ATTEMPTS = 50
 """The most tries to add sessions while others do."""
 _HEAD = "\n[Turn "
@@ -79,32 +79,30 @@ def open_text(
     """The text of a project below a prefix, after it got what is new of some sessions.
 
     `versions`: the sessions by id, each with a token that changes when it grows. Cost: 1 GET to open the text, 1 for
-    4,096 of its documents; for new sessions those of `load`, `append` and `replace`. Who may not write gets a text in
-    memory, made of all sessions. A damaged session is left out with a warning. Raises `NotFound` if no session is left.
+    4,096 of its documents; for new sessions those of `load` and `update`. Who may not write gets a text in memory, made
+    of all sessions. A damaged session is left out with a warning. Raises `NotFound` if no session is left.
     """
-    is_done = False
+    below, is_done = _Below(store, prefix), False
     for _ in range(_ATTEMPTS):
-        location = _Place(store, prefix)
         try:
-            text = cast(ProjectText, ProjectText.open(location, **options))
+            text = cast(ProjectText, ProjectText.open(below, **options))
         except NotFound:
             if is_done:
                 raise
             text = None
-        known = _versions_of(text) if text is not None else {}
+        known = {name: text.documents.metadata(name).get("version") for name in text.documents} if text else {}
+        if text is not None and (is_done or known == versions):
+            return _with_helpers(text, helpers)
         if text is not None:
-            if is_done or known == versions:
-                return _with_helpers(text, helpers)
-            location.generation = text.generation
             text.close()
         try:
-            _bring_up_to_date(location, known, versions, load)
+            _bring_up_to_date(below, known, versions, load)
             is_done = True
-        except (_Overtaken, AlreadyExists, NotFound):
+        except (AlreadyExists, NotFound):
             continue  # another reader has just changed something: look again
         except AccessDenied:
             return text_of((item for name in versions for item in _loaded(name, load)), helpers, options)
-    raise StoreFailure(f"{store.url}/{prefix}: others kept adding sessions, {_ATTEMPTS} times in a row")
+    raise StoreFailure(f"{below.url}: others kept adding sessions, {_ATTEMPTS} times in a row")
 
 
 def turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
@@ -145,31 +143,19 @@ def _turn_around(text: Monocontext, offset: int) -> tuple[int, int]:
 # -- bringing it up to date --------------------------------------------------------------------------------------------
 
 
-class _Overtaken(MonocontextError):
-    """Another writer committed a generation since the text was opened."""
-
-
-def _versions_of(text: Monocontext) -> dict[str, str]:
-    return {name: str(text.documents.metadata(name).get("version")) for name in text.documents}
-
-
-def _bring_up_to_date(place: _Place, known: Mapping[str, str], versions: Mapping[str, str], load: Load) -> None:
-    """Add new sessions, replace grown ones and remove those that are gone."""
-    first = place.generation
-    new = [name for name in versions if name not in known]
-    grown = [name for name in versions if name in known and known[name] != versions[name]]
-    gone = [name for name in known if name not in versions]
-    for batch in _batches(grown, versions, load):
-        replace(place, batch)
-    for batch in _batches(new, versions, load):
-        if place.generation:
-            append(documents(batch), place)
-        else:
-            publish(documents(batch), place)
-    if gone:
-        delete(place, gone, forget=True)
-    if place.generation // _GC_GENERATIONS > first // _GC_GENERATIONS:
-        gc(place, older_than_seconds=3600.0)
+def _bring_up_to_date(below: _Below, known: Mapping[str, Any], versions: Mapping[str, str], load: Load) -> None:
+    """Add new sessions, replace grown ones and remove those that are gone. What another reader does at the same time
+    is done once: documents have the names of their sessions."""
+    changed = [name for name in versions if known.get(name) != versions[name]]
+    roots = []
+    for batch in _batches(changed, versions, load):
+        is_first = not known and not roots
+        roots.append(publish(documents(batch), below) if is_first else update(below, batch))
+    if gone := [name for name in known if name not in versions]:
+        with suppress(StoreFailure):  # what others are adding right now may hold it too: `gc` removes that
+            roots.append(delete(below, gone, forget=True))
+    if any(root.generation % _GC_GENERATIONS == 0 for root in roots):
+        gc(below, older_than_seconds=3600.0)
 
 
 def _batches(names: list[str], versions: Mapping[str, str], load: Load) -> Iterator[list[Any]]:
@@ -211,29 +197,17 @@ def _with_helpers(text: ProjectText, helpers: Mapping[str, Any]) -> ProjectText:
     return text
 
 
-class _Place:
-    """The objects of a store below a prefix, in which a commit fails unless it follows the generation that was read:
-    another writer's may hold what this one adds."""
+class _Below:
+    """The objects of a store below a prefix."""
 
     def __init__(self, store: Store, prefix: str) -> None:
         self.store = store
         self.url = f"{store.url.rstrip('/')}/{prefix}"
-        self.generation = 0
         self.is_near: bool = getattr(store, "is_near", False)
         self._prefix = prefix + "/"
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        is_commit = key.startswith("generations/")
-        if is_commit and key != generation_key(self.generation + 1):
-            raise _Overtaken(f"{self.url}: another writer committed generation {self.generation + 1}")
-        try:
-            etag = self.store.put(self._prefix + key, data, if_absent=if_absent, if_match=if_match)
-        except AlreadyExists:
-            if is_commit:
-                raise _Overtaken(f"{self.url}: another writer committed {key}") from None
-            raise
-        self.generation += is_commit
-        return etag
+        return self.store.put(self._prefix + key, data, if_absent=if_absent, if_match=if_match)
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         if most_bytes is None:
@@ -251,10 +225,7 @@ class _Place:
         return dataclasses.replace(self.store.head(self._prefix + key), key=key)
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        if if_match is None:
-            self.store.delete(self._prefix + key)
-        else:
-            self.store.delete(self._prefix + key, if_match=if_match)
+        self.store.delete(self._prefix + key, **({} if if_match is None else {"if_match": if_match}))
 
     def close(self) -> None:
         """Leave the store open: the archive owns it."""

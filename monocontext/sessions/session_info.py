@@ -15,6 +15,7 @@ from typing import Any
 import zstandard
 
 from monocontext.errors import DamagedData, UnsupportedFormat
+from monocontext.stores.protocol import Store
 
 _FORMAT = 2
 HEAD_BYTES = 4096
@@ -77,22 +78,28 @@ def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
     return compressor.compress(head + b"\n") + compressor.compress(b"".join(line + b"\n" for line in lines))
 
 
-def read_info(data: bytes, where: str) -> SessionInfo | None:
-    """The description at the beginning of an object; None if `data` ends within it.
+def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) -> tuple[SessionInfo, str]:
+    """The description of a session, and its ETag (1 GET of the beginning, 1 more for a very long description).
 
-    Raises `DamagedData`, and `UnsupportedFormat` for the data of a newer version.
+    Raises `NotFound`, `DamagedData`, `UnsupportedFormat` for the data of a newer version, and with an `etag`
+    `ContextChanged`.
     """
+    blob, where = store.get_range(key, 0, min(HEAD_BYTES, size_bytes), etag=etag), f"{store.url}/{key}"
     inflate = zstandard.ZstdDecompressor().decompressobj()
     try:
-        line = inflate.decompress(data)
+        line = inflate.decompress(blob.data)
     except zstandard.ZstdError as error:
         raise DamagedData(f"{where} is not a session: {error}") from None
-    return _parse(line, where) if inflate.eof else None
+    if inflate.eof:
+        return _parse(line, where), blob.etag
+    info, _, etag = read_session(store, key)
+    return info, etag
 
 
-def unpack(data: bytes, where: str) -> tuple[SessionInfo, list[bytes]]:
-    """The description and the records of an object, as JSON lines. Raises as `read_info`."""
-    reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True)
+def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]:
+    """The description, the records as JSON lines, and the ETag of a session (1 GET). Raises as `read_info`."""
+    blob, where = store.get(key), f"{store.url}/{key}"
+    reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(blob.data), read_across_frames=True)
     text = bytearray()
     try:
         while piece := reader.read(_PIECE_BYTES):
@@ -107,7 +114,7 @@ def unpack(data: bytes, where: str) -> tuple[SessionInfo, list[bytes]]:
         raise DamagedData(f"{where} is cut off")
     if digest_of(lines) != info.content_sha256:
         raise DamagedData(f"{where}: its records have another digest than its description says")
-    return info, lines
+    return info, lines, blob.etag
 
 
 def digest_of(lines: Sequence[bytes]) -> str:
@@ -118,12 +125,10 @@ def digest_of(lines: Sequence[bytes]) -> str:
 def _parse(line: bytes, where: str) -> SessionInfo:
     try:
         result = json.loads(line)
-        if result["format"] > _FORMAT:
-            raise UnsupportedFormat(f"{where}: format {result['format']}, this version reads {_FORMAT}")
+        if (version := result["format"]) > _FORMAT:
+            raise UnsupportedFormat(f"{where}: format {version}, this version reads {_FORMAT}")
         known: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
         known |= {name: tuple(known[name]) for name in ("users", "tools")}
         return SessionInfo(**known)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        if isinstance(error, UnsupportedFormat | DamagedData):
-            raise
         raise DamagedData(f"{where} is not a session: {error!r}") from None

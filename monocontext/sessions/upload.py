@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from monocontext.errors import AlreadyExists, ContextChanged, NotFound, StoreFailure
 from monocontext.sessions import names
@@ -20,7 +21,7 @@ from monocontext.sessions.readers import reader_of
 from monocontext.sessions.record_ids import digest_of_ids, ids_of
 from monocontext.sessions.records import Record, dumps, parse_lines
 from monocontext.sessions.redaction import Finding, Redactor
-from monocontext.sessions.session_info import HEAD_BYTES, SessionInfo, digest_of, pack, read_info, unpack
+from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session
 from monocontext.sessions.turn import tools_of
 from monocontext.stores.protocol import Store, put_own
 
@@ -66,14 +67,9 @@ class _Copy:
     count: int
     """The number of records."""
     make: Callable[[], tuple[SessionInfo, list[bytes]]]
-    """Makes its description and records; called at most once."""
-    made: tuple[SessionInfo, list[bytes]] | None = None
+    """Makes its description and records."""
     rivals: list[set[str]] = field(default_factory=list)
     """The ids of records of other sessions with this id, as they were met."""
-
-    def get(self) -> tuple[SessionInfo, list[bytes]]:
-        self.made = self.made or self.make()
-        return self.made
 
 
 def upload_session(
@@ -99,12 +95,11 @@ def upload_session(
     name = project or project_of_session(file)
     redactor = Redactor(patterns, enabled=redact)
     records, problems, unreadable, is_partial = _read(file, is_open)
-    created: list[tuple[SessionInfo, list[bytes]]] = []
 
+    @cache
     def make() -> tuple[SessionInfo, list[bytes]]:
         clean = [redactor.record(record, line) for line, record in records]
-        created.append(_describe(file, name, clean, redactor, user, unreadable))
-        return created[-1]
+        return _describe(file, name, clean, redactor, user, unreadable)
 
     def report(new: int, turns: int, size: int) -> Uploaded:
         reported = tuple(redactor.findings) if new else ()
@@ -113,15 +108,14 @@ def upload_session(
     if not records:
         return report(0, 0, 0)
     if file.agent == "chat":  # its records have neither uuid nor time: what they say tells them apart
-        info, lines = make()
-        ours = _Copy(ids_of(parse_lines(lines)), len(lines), lambda: (info, lines))
+        ours = _copy_of(*make())
     else:
         ours = _Copy(ids_of(record for _, record in records), len(records), make)
     if not dry_run:
         return report(*_place(store, name, file.session_id, ours))
     before = _read_stored(store, names.session_key(name, file.session_id))
     known = before[0] if before else SessionInfo(file.session_id, name)
-    info, lines = ours.get()
+    info, lines = make()
     return report(max(0, info.records - known.records), max(0, info.turns - known.turns), sum(map(len, lines)))
 
 
@@ -189,28 +183,27 @@ def _describe(
 # -- the archive -------------------------------------------------------------------------------------------------------
 
 
-def _place(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int, int, int]:
+def _place(store: Store, project: str, session_id: str, ours: _Copy, first: int = 1) -> tuple[int, int, int]:
     """Give a copy its place: under the id, or the next free one. Returns new records, new turns and bytes written."""
-    for number in range(1, _MOST_COPIES + 1):
-        name = session_id if number == 1 else f"{session_id}.{number}"
+    for number in range(first, _MOST_COPIES + 1):
         for _ in range(_ATTEMPTS):
             try:
-                done = _try(store, project, name, f"{session_id}.{number + 1}", ours)
+                done = _try(store, project, session_id, number, ours)
                 break
             except (AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
                 continue
         else:
-            raise StoreFailure(f"{store.url}: {name}: others kept writing this session, {_ATTEMPTS} times in a row")
+            raise StoreFailure(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row")
         if done is not None:
-            if ours.rivals:
+            if ours.rivals and first == 1:
                 _drop_parts(store, project, session_id)
             return done
     raise StoreFailure(f"{store.url}: {session_id}: more than {_MOST_COPIES} sessions of this id differ")
 
 
-def _try(store: Store, project: str, name: str, next_name: str, ours: _Copy) -> tuple[int, int, int] | None:
-    """Write a copy under a name, unless the archive has as much; None if another session of this id has the place."""
-    key = names.session_key(project, name)
+def _try(store: Store, project: str, session_id: str, number: int, ours: _Copy) -> tuple[int, int, int] | None:
+    """Write a copy as the so many-th of its id, unless the archive has as much; None if another one has that place."""
+    key, name = names.session_key(project, _name_of(session_id, number)), _name_of(session_id, number)
     before = _read_stored(store, key)
     if before is None:
         return _put(store, key, name, ours, None, None)
@@ -219,57 +212,42 @@ def _try(store: Store, project: str, name: str, next_name: str, ours: _Copy) -> 
         return _put(store, key, name, ours, info, etag) if ours.count > info.records else (0, 0, 0)
     if info.identity == digest_of_ids(ours.ids[: info.identities]):
         return _put(store, key, name, ours, info, etag)
-    blob = store.get(key)
-    info, lines = unpack(blob.data, f"{store.url}/{key}")
-    theirs, own = set(ids_of(parse_lines(lines))), set(ours.ids)
+    info, lines, etag = read_session(store, key)
+    rival = _copy_of(info, lines)
+    theirs, own = set(rival.ids), set(ours.ids)
     if own <= theirs:
         return 0, 0, 0
     # What is stored is never lost, so a real part of what stands elsewhere may go; an equal copy may be the only one.
-    if theirs <= own or any(theirs < rival for rival in ours.rivals):
-        return _put(store, key, name, ours, info, blob.etag)
+    if theirs <= own or any(theirs < other for other in ours.rivals):
+        return _put(store, key, name, ours, info, etag)
     ours.rivals.append(theirs)
     if ours.count <= info.records:
         return None
-    # Ours is longer: first the other one gets a place, so that it is never missing.
-    moved = _Copy(ids_of(parse_lines(lines)), len(lines), lambda: (info, lines))
-    _move(store, project, next_name, moved, own)
-    return _put(store, key, name, ours, info, blob.etag)
+    # Ours is longer: first the other one gets a place, so that it is never missing. A part of ours may give way to it.
+    rival.rivals.append(own)
+    _place(store, project, session_id, rival, number + 1)
+    return _put(store, key, name, ours, info, etag)
 
 
-def _move(store: Store, project: str, name: str, moved: _Copy, own: set[str]) -> None:
-    """Store a copy under the next name; what is there may be an earlier part of the session that takes its place."""
-    key = names.session_key(project, name)
-    before = _read_stored(store, key)
-    if before is None:
-        _put(store, key, name, moved, None, None)
-        return
-    blob = store.get(key)
-    info, lines = unpack(blob.data, f"{store.url}/{key}")
-    there = set(ids_of(parse_lines(lines)))
-    if set(moved.ids) <= there:
-        return
-    if there <= own or there <= set(moved.ids):
-        _put(store, key, name, moved, info, blob.etag)
-        return
-    stem, _, number = name.rpartition(".")
-    if int(number) >= _MOST_COPIES:
-        raise StoreFailure(f"{store.url}: {stem}: more than {_MOST_COPIES} sessions of this id differ")
-    _move(store, project, f"{stem}.{int(number) + 1}", moved, own)
+def _name_of(session_id: str, number: int) -> str:
+    return session_id if number == 1 else f"{session_id}.{number}"
+
+
+def _copy_of(info: SessionInfo, lines: list[bytes]) -> _Copy:
+    return _Copy(ids_of(parse_lines(lines)), len(lines), lambda: (info, lines))
 
 
 def _drop_parts(store: Store, project: str, session_id: str) -> None:
     """Remove copies of a session that are parts of another copy, left by an upload that was killed or overtaken."""
-    stem = names.session_key(project, session_id).removesuffix(names.ENDING)
     results: list[tuple[str, str, set[str]]] = []
     for number in range(1, _MOST_COPIES + 1):
-        key = names.session_key(project, session_id if number == 1 else f"{session_id}.{number}")
+        key = names.session_key(project, _name_of(session_id, number))
         with suppress(NotFound):
-            blob = store.get(key)
-            lines = unpack(blob.data, f"{store.url}/{key}")[1]
-            results.append((key, blob.etag, set(ids_of(parse_lines(lines)))))
-    for key, etag, ids in results:
+            _, lines, etag = read_session(store, key)
+            results.append((key, etag, set(ids_of(parse_lines(lines)))))
+    for key, etag, ids in results[1:]:
         # An equal copy stays: another upload may be moving the session to it.
-        if key != f"{stem}{names.ENDING}" and any(ids < other for _, _, other in results):
+        if any(ids < other for _, _, other in results):
             with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
                 store.delete(key, if_match=etag)
 
@@ -278,7 +256,7 @@ def _put(
     store: Store, key: str, name: str, ours: _Copy, before: SessionInfo | None, etag: str | None
 ) -> tuple[int, int, int]:
     """Write a copy under a key, in the place of `before`. Raises `AlreadyExists`, `NotFound` if another was faster."""
-    info, lines = ours.get()
+    info, lines = ours.make()
     known = before or SessionInfo(name, info.project)
     kinds = {*info.redacted, *known.redacted}  # of a pulled session the marks stay, and are no finds
     redacted = {kind: max(info.redacted.get(kind, 0), known.redacted.get(kind, 0)) for kind in sorted(kinds)}
@@ -299,11 +277,6 @@ def _read_stored(store: Store, key: str) -> tuple[SessionInfo, str] | None:
     """The description under a key and its ETag (1 HEAD, 1 GET); None if there is none."""
     try:
         there = store.head(key)
-        blob = store.get_range(key, 0, min(HEAD_BYTES, there.size_bytes), etag=there.etag)
-        info = read_info(blob.data, f"{store.url}/{key}")
-        if info is None:
-            blob = store.get(key)
-            info = unpack(blob.data, f"{store.url}/{key}")[0]
-        return info, blob.etag
+        return read_info(store, key, there.size_bytes, there.etag)
     except NotFound:
         return None
