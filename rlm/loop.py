@@ -193,9 +193,11 @@ class Loop:
         if final is None or parsed.fault:
             is_thought = reply.thinking and not reply.text.strip()
             return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
-        thought = reply.thinking
-        if thought and (faults.holds_code(thought, final) or not faults.stands_alone(final, thought)):
-            final = replace(final, beside_code=True)  # code of its thinking did not run
+        thought, (start, stop) = reply.thinking, final.span
+        if (parsed.own_text[:start] + parsed.own_text[stop:]).strip("*_`. \n") or (
+            thought and (faults.holds_code(thought, final) or not faults.stands_alone(final, thought))
+        ):
+            final = replace(final, beside_code=True)  # what it says beside may be code in words, which did not run
         answer, notice = self._text_answer(final, messages, cells)
         if may_refuse and answer is not None and not cells and self.gate.spent is None:
             return None, prompts.UNSEEN
@@ -284,9 +286,10 @@ class Loop:
             if is_code:
                 self._run_all([CodeBlock(final.call)], cells)
                 return cells[-1].result.final_answer, None
+        if final.is_name:
+            self._run_all([CodeBlock(f"FINAL_VAR({final.text!r})")], cells)
+            return cells[-1].result.final_answer, None
         try:
-            if final.is_name:
-                return self.runner.variable(final.text), None
             check_written_answer(final.text)
             return final.text, None
         except AnswerRefused as exc:

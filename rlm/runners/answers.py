@@ -5,7 +5,7 @@ A model can answer in three ways:
 - by the dict `answer`: `answer["content"] = ...; answer["ready"] = True`. It counts as it is at the end of the cell, so
   the order does not matter, and an exception does not lose the answer.
 - by a call: `FINAL(value)`, `FINAL_VAR("name")` or `SUBMIT(value)`, which ends the cell at once.
-- by text in a reply without code, which `rlm.prompts.replies` reads; the runner looks up the name in `FINAL_VAR(name)`.
+- by text in a reply without code, which `rlm.prompts.replies` reads.
 
 Values without content are refused: None, blank text, a placeholder, NaN, an error, an iterator, an object without a
 text of its own. Empty lists and dicts, 0 and False are answers.
@@ -118,12 +118,6 @@ class Answers:
             self.slot.update(rebound)
         else:
             self.slot["content"] = rebound
-
-    def text_of_variable(self, name: str, namespace: Mapping[str, Any]) -> str:
-        """The text of the variable `name`. Raises AnswerRefused."""
-        if name not in namespace:
-            raise AnswerRefused(f"there is no variable {name!r}: assign it in a cell first, or use FINAL(your answer)")
-        return self.text_of(namespace[name])
 
     def text_of(self, value: object) -> str:
         """`value` as the text of an answer. Raises AnswerRefused for a value without content."""

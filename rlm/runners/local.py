@@ -118,10 +118,6 @@ class LocalRunner:
         """The names of the cells, live."""
         return self._namespace
 
-    def variable(self, name: str) -> str:
-        """The text of a variable, for an answer. Raises AnswerRefused."""
-        return self._answers.text_of_variable(name, self._namespace)
-
     def close(self) -> None:
         """Let the thread end and forget the sources."""
         self._thread.close()

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypedDict
 
 from rlm.calls.subcalls import SubCalls
 from rlm.context.excerpt import bounded_repr, shorten
-from rlm.errors import AnswerRefused, ChannelAbuse, RunnerUnavailable
+from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
 from rlm.runners.capture import NOTES_CHARACTERS, SLACK
 from rlm.runners.cell_clock import CellClock
@@ -92,8 +92,8 @@ class RemoteRunner(ABC):
         self._variables: Mapping[str, str] = {}
         self._pending_note = ""
         """A note for the stderr of the next cell: on the worker that ended after the last one."""
-        self._commands = 0
-        """The number of the last command to a worker."""
+        self._cells = 0
+        """The number of the last cell."""
         self._worker: Worker | None = None
         self.confinement = "none"
         """How the worker is confined, as it reports before any code runs."""
@@ -132,7 +132,9 @@ class RemoteRunner(ABC):
     def _run_cell(self, code: str, clock: CellClock) -> CellResult:
         budget_left = self._subcalls.seconds_left()
         seconds = None if math.isinf(budget_left) else budget_left
-        message = self._ask("cell", lambda: _GRACE_SECONDS + clock.seconds_left(), code=code, seconds=seconds)
+        self._cells += 1
+        self._send({"op": "cell", "id": self._cells, "code": code, "seconds": seconds})
+        message = self._await_reply(lambda: _GRACE_SECONDS + clock.seconds_left())
         if message is None:
             self._end()
             return self._report_loss(
@@ -150,30 +152,6 @@ class RemoteRunner(ABC):
                 result, stderr=result.stderr + loss.stderr, variables=loss.variables, raised=result.final_answer is None
             )
         return result
-
-    def variable(self, name: str) -> str:
-        """The text of a variable, for an answer. Raises AnswerRefused."""
-        if self._worker is None:
-            raise AnswerRefused(f"there is no variable {name!r}: the process that held the variables is gone")
-        deadline = time.monotonic() + min(self._cell_timeout, START_SECONDS)
-        try:
-            message = self._ask("variable", lambda: deadline - time.monotonic(), name=name)
-        except ChannelClosed:
-            message = None
-        except BaseException:
-            self._end()
-            raise
-        if message is None:
-            self._end()
-            raise AnswerRefused(f"the variable {name!r} was lost with the process that held it")
-        head, body = message
-        texts = split_texts(head.get("texts"), body)
-        if head["op"] not in ("text", "refused") or len(texts) != 1:
-            self._end()
-            raise ChannelAbuse("the worker sent a reply to another command")
-        if head["op"] == "refused":
-            raise AnswerRefused(texts[0])
-        return texts[0]
 
     def close(self) -> None:
         """End the worker and free its context. Idempotent."""
@@ -259,18 +237,12 @@ class RemoteRunner(ABC):
 
     # -- the channel -----------------------------------------------------------------------------------------------
 
-    def _ask(self, command: str, seconds_left: Callable[[], float], **fields: Any) -> Message | None:
-        """Send a command, and return the reply; None when its time is up."""
-        self._commands += 1
-        self._send({"op": command, "id": self._commands, **fields})
-        return self._await_reply(seconds_left)
-
     def _send(self, head: dict[str, Any]) -> None:
         assert self._worker is not None
         self._worker.channel.send(head, seconds=SEND_SECONDS)
 
     def _await_reply(self, seconds_left: Callable[[], float]) -> Message | None:
-        """Answer the worker until the reply to the last command comes; None when its time is up."""
+        """Answer the worker until the result of the last cell comes; None when its time is up."""
         assert self._worker is not None
         channel = self._worker.channel
         while (seconds := seconds_left()) > 0:
@@ -278,12 +250,12 @@ class RemoteRunner(ABC):
             self._requests.raise_failure()
             if message is None:
                 continue
-            if message[0].get("op") not in ("done", "text", "refused"):
+            if message[0].get("op") != "done":
                 self._requests.handle(channel, message)
-            elif message[0].get("id") == self._commands:
+            elif message[0].get("id") == self._cells:
                 return message
             else:
-                raise ChannelAbuse("the worker sent a reply to another command")
+                raise ChannelAbuse("the worker sent the result of another cell")
         return None
 
     def _read_result(self, message: Message) -> CellResult:

@@ -66,10 +66,6 @@ class Runner(Protocol):
         """Run one block. Exceptions of its code are text in the result; only a Ctrl-C of the user is raised."""
         ...
 
-    def variable(self, name: str) -> str:
-        """The text of a variable, for an answer. Raises AnswerRefused."""
-        ...
-
     def close(self) -> None:
         """End running code and free the namespace."""
         ...

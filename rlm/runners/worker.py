@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from rlm.calls.waiting import WaitClock
 from rlm.context.lazy import is_text
-from rlm.errors import AnswerRefused, LLMError
+from rlm.errors import LLMError
 from rlm.runners.cell_thread import CellTimeout
 from rlm.runners.channel import MOST_HEAD_BYTES, PROTOCOL, ChannelClosed, Message
 from rlm.runners.interpreter_state import InterpreterState
@@ -77,14 +77,11 @@ def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: me
     link.send({"op": "started"})
     while True:
         command, _ = link.command()
-        if command["op"] == "variable":
-            _send_variable(link, runner, command)
-        else:
-            calls.set_budget(command["seconds"])
-            result = runner.run(command["code"])
-            interpreter.repair()
-            is_broken = interpreter.is_lost() or not runner.works()
-            _send_result(link, command["id"], result, is_broken)
+        calls.set_budget(command["seconds"])
+        result = runner.run(command["code"])
+        interpreter.repair()
+        is_broken = interpreter.is_lost() or not runner.works()
+        _send_result(link, command["id"], result, is_broken)
 
 
 def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: bool) -> None:
@@ -114,16 +111,6 @@ def _encode_result(
         "claims": [convert(claim) if isinstance(claim, str) else claim and list(claim) for claim in result.claims],
     }
     return encode_for_host(fields, texts), texts
-
-
-def _send_variable(link: WorkerLink, runner: LocalRunner, command: dict[str, Any]) -> None:
-    try:
-        op, data = "text", _encode(runner.variable(command["name"]))
-        if excess := _surrogate_error([data]):
-            raise AnswerRefused(excess)
-    except AnswerRefused as exc:
-        op, data = "refused", _encode(str(exc)[:10_000])
-    link.send({"op": op, "id": command["id"], "texts": [len(data)]}, [data])
 
 
 def _encode(text: str) -> bytes:

@@ -24,6 +24,7 @@ SHAPES = [
     "FINAL(x)\nx = x + 41", "FINAL(x)\n\nwhere\nx = x + 41", "So:\nx = 42\nFINAL_VAR(x)", "So:\nx = 42\nFINAL_VAR('x')",
     f'<invoke name="a"><parameter name="code">{ADD}</parameter><parameter name="seconds">5</parameter></invoke>',
     '{"name": "python", "arguments": {"code": "x = x + 41"}}\nFINAL(x)', "<code>\nx = x + (\nFINAL(x)\n</code",
+    "It is in x.\nFINAL(x)", "Add 41 to x.\nFINAL(x)",
     "<code>\nx = x + 41\n</code>\nFINAL(x)", "```repl\nx = x + (\n```\nFINAL(x)", f"&lt;code&gt;\n{ADD}\n&lt;/code&gt;",
 ]  # fmt: skip
 
@@ -36,7 +37,7 @@ def test_no_value_of_an_earlier_turn_is_the_answer(reply: str) -> None:
 
 @pytest.mark.parametrize(
     ("reply", "answer"),
-    [("I stored it in `x`.\n\nFINAL_VAR(x)", "1"), ("It is in x.\nFINAL(x)", "1"), ("FINAL(x + 1)", "2"),
+    [("FINAL_VAR(x)", "1"), ("FINAL(x)", "1"), ("**FINAL(x)**", "1"), ("FINAL(x + 1)", "2"),
      ("FINAL(d[0])", "1"), ("FINAL(x = 5 is the setting)", "x = 5 is the setting"),
      ("The capital = Paris.\nFINAL(Paris)", "Paris"),
      ("f(x) = 3.\n\nFINAL(f(x) equals 3)", "f(x) equals 3"), ("FINAL(10,000)", "10,000"), ("FINAL(N/A)", "N/A")],

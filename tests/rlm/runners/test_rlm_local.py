@@ -69,8 +69,7 @@ def test_the_note_on_assigning_to_context_says_how_to_read_it(runner_of: Make, c
 @pytest.mark.parametrize("context", [["a"], {"k": ["v"]}, "text", 7, None])
 def test_context_is_handed_over_by_reference(runner_of: Make, context: object) -> None:
     runner = runner_of(context)
-    runner.run("there = id(context)")
-    assert runner.variable("there") == str(id(context))
+    assert runner.run("FINAL(id(context))").final_answer == str(id(context))
 
 
 def test_context_is_never_copied_serialised_or_made_a_str(runner_of: Make) -> None:
