@@ -1,12 +1,10 @@
 """The command `rlm demo`: questions about a log of 10 GB, a text of 30 MB in an S3 server, and a plain folder.
 
-If the environment holds a key, a model answers the question about the 30 MB, the source code of Python's standard
-library. Scripted replies take the place of a model otherwise; their code really runs.
+A script plays the model; its code really runs.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import sysconfig
 import tarfile
@@ -26,10 +24,9 @@ from monocontext.options import StoreOptions
 from monocontext.stores import open_store
 from monocontext.testing import SeaweedServer, SlowStore, find_weed
 from rlm.cli import demo_large
-from rlm.cli.demo_large import print_costs
 from rlm.context.excerpt import make_printable
 from rlm.errors import RunnerUnavailable
-from rlm.models.lm import LM, Message, Reply
+from rlm.models.lm import Message, Reply
 from rlm.models.scripted import ScriptedLM
 from rlm.rlm import RLM
 from rlm.runners.runner import DEFAULT_RUNNER
@@ -79,17 +76,12 @@ class SlowScriptedLM(ScriptedLM):
                 on_delta(line)
 
         time.sleep(TURN_SECONDS / 2)
-        return super().complete(messages, model=model, on_delta=write if on_delta else None)
+        return super().complete(messages, model=model, on_delta=write)
 
 
 def main(
-    *,
-    latency_seconds: float = 0.03,
-    model: str | None = None,
-    base_url: str | None = None,
-    quiet: bool = False,
-    runner: str = DEFAULT_RUNNER,
-) -> bool:
+    *, latency_seconds: float = 0.03, quiet: bool = False, runner: str = DEFAULT_RUNNER
+) -> bool:  # fmt: skip
     """Run the three acts of the demo on the terminal. Returns whether all answers were right."""
     console = Console(stderr=True)
     options = {"runner": runner, "on_step": None if quiet else print_step, "prices": {"scripted": (0, 0)}}
@@ -99,7 +91,7 @@ def main(
     )
     right = [
         _ask_the_log(console, latency_seconds, options),
-        _ask_the_library(console, latency_seconds, options, _model(model, base_url)),
+        _ask_the_library(console, latency_seconds, options),
         _ask_the_folder(console, options),
     ]
     console.print(
@@ -128,18 +120,8 @@ def _print_answer(console: Console, answer: str, *expected: str) -> bool:
     return right
 
 
-def _model(model: str | None, base_url: str | None) -> LM:
-    """The model of the environment; without one, a script."""
-    key, url = os.environ.get("OPENAI_API_KEY"), base_url or os.environ.get("OPENAI_BASE_URL") or None
-    if not key and url is None:
-        return SlowScriptedLM(list(_TURNS), model="scripted")
-    from rlm.models.openai import OpenAILM
-
-    return OpenAILM(model or os.environ.get("OPENAI_MODEL", "gpt-5"), base_url=url, api_key=key)
-
-
 def _ask_the_log(console: Console, latency_seconds: float, options: dict[str, Any]) -> bool:
-    """Ask the script about a text too large to download."""
+    """Ask about a text too large to download."""
     with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=options["runner"]) as rlm:  # `confined` may be wasm
         location = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"]
     is_wasm = location.get("confinement") == "wasm"
@@ -147,15 +129,15 @@ def _ask_the_log(console: Console, latency_seconds: float, options: dict[str, An
     slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
     console.rule("1. a log of 10 GB, computed as it is read", align="left")
     console.print(f"Question: {demo_large.QUESTION}\nA script plays the model. Its code really runs.\n")
-    with RLM(lm=SlowScriptedLM(demo_large.TURNS, model="scripted"), **options) as rlm:
-        completion, [lazy, whole] = demo_large.ask(rlm, store, slow, BYTES_PER_SECOND)
+    with RLM(lm=SlowScriptedLM(demo_large.TURNS), **options) as rlm:
+        completion, costs = demo_large.ask(rlm, store, slow, BYTES_PER_SECOND)
     right = _print_answer(console, completion.answer, demo_large.DISK)
-    print_costs(console, [lazy, whole])
-    console.print(f"Only {100 * lazy.bytes_read / whole.bytes_read:.2f} % of the log was read.\n")
+    for way, gets, size, seconds in costs:
+        console.print(f"{way}: {gets:,} requests, {size / 1e6:,.1f} MB read, {seconds:,.2f} s waited")
     return right
 
 
-def _ask_the_library(console: Console, latency_seconds: float, options: dict[str, Any], lm: LM) -> bool:
+def _ask_the_library(console: Console, latency_seconds: float, options: dict[str, Any]) -> bool:
     """Ask about the standard library's source in a local S3 server, or in a directory where there is no server."""
     library = Path(sysconfig.get_path("stdlib"))
     console.rule("2. the standard library's source in S3", align="left")
@@ -171,7 +153,7 @@ def _ask_the_library(console: Console, latency_seconds: float, options: dict[str
         )  # fmt: skip
         console.print(Text(f"Question: {QUESTION}\nUploaded {library}: {manifest.characters:,} characters to {url}.\n"))
         store = SlowStore(open_store(url, **stored), latency_seconds, bytes_per_second=BYTES_PER_SECOND)
-        with Monocontext.open(store) as context, RLM(lm=lm, **options) as rlm:
+        with Monocontext.open(store) as context, RLM(lm=SlowScriptedLM(_TURNS), **options) as rlm:
             completion = rlm.completion(QUESTION, context)
             console.print(f"{context.stats.gets:,} requests, {context.stats.bytes_fetched / 1e6:.1f} MB read.")
         return _print_answer(console, completion.answer, "tarfile.py", str(tarfile.RECORDSIZE))
@@ -185,6 +167,6 @@ def _ask_the_folder(console: Console, options: dict[str, Any]) -> bool:
     with (
         warnings.catch_warnings(action="ignore"),  # compiled files in the folder are left out
         Monocontext.open(folder) as context,
-        RLM(lm=SlowScriptedLM(list(_FOLDER_TURNS), model="scripted"), **options) as rlm,
+        RLM(lm=SlowScriptedLM(_FOLDER_TURNS), **options) as rlm,
     ):
         return _print_answer(console, rlm.completion(FOLDER_QUESTION, context).answer, "json.load")

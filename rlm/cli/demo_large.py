@@ -6,12 +6,8 @@ the filters and the script's code are real, with the latency of a bucket.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from random import Random
-
-from rich.console import Console
-from rich.table import Table
+from typing import NamedTuple
 
 from monocontext import Monocontext
 from monocontext.testing import CountingStore, SlowStore, VirtualStore, virtual_context
@@ -22,7 +18,7 @@ SIZE_BYTES = 10 * 10**9
 SIZE_BYTES_OF_32_BITS = 2 * 10**9
 """The size for a 32-bit Python, whose `len()` is limited to 2 Gi."""
 _FRAME_BYTES = 256 << 10
-LINE_BYTES = 128
+_LINE_BYTES = 128
 QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
 DISK = "sdq7"
 """The right answer."""
@@ -42,9 +38,8 @@ answer["ready"] = True
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """The cost of one way to read: a row of the table."""
+class Cost(NamedTuple):
+    """The cost of one way to read."""
 
     way: str
     gets: int
@@ -56,7 +51,7 @@ def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
     """Make a log of about this size. A disk fails after a third of it, and its transaction fails in the last line."""
     dice = Random(4711)
     frames = size_bytes // _FRAME_BYTES
-    lines = [_line(dice) for _ in range(_FRAME_BYTES // LINE_BYTES)]
+    lines = [_line(dice) for _ in range(_FRAME_BYTES // _LINE_BYTES)]
     failed = _padded("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
     fatal = _padded("2026-11-22T09:26:53 FATAL host-17 giving up on txn=ab12cd34")
     planted = {frames // 3: "".join([*lines[:999], failed, *lines[1000:]]), frames - 1: "".join([*lines[:-1], fatal])}
@@ -84,14 +79,4 @@ def _line(dice: Random) -> str:
 
 
 def _padded(line: str) -> str:
-    return line.ljust(LINE_BYTES - 1) + "\n"
-
-
-def print_costs(console: Console, costs: Iterable[Cost]) -> None:
-    """Print the costs as a table."""
-    table = Table()
-    for column in ("", "requests", "MB read", "seconds waited"):
-        table.add_column(column, justify="right" if column else "left")
-    for cost in costs:
-        table.add_row(cost.way, f"{cost.gets:,}", f"{cost.bytes_read / 1e6:,.1f}", f"{cost.seconds:,.2f}")
-    console.print(table)
+    return line.ljust(_LINE_BYTES - 1) + "\n"

@@ -178,8 +178,6 @@ def view(
 @one_line_errors()
 def demo(
     latency_ms: Annotated[float, Option(min=0, help="Milliseconds to add to each GET, to simulate a bucket.")] = 30,
-    model: Annotated[str | None, Option(help="The root model; needs OPENAI_API_KEY.")] = None,
-    base_url: Annotated[str | None, Option(help="Any OpenAI-compatible endpoint; by default OPENAI_BASE_URL.")] = None,
     runner: Annotated[
         str, Option(help="Where the model's code runs, as in `rlm run`.", autocompletion=one_of(*RUNNERS))
     ] = DEFAULT_RUNNER,
@@ -190,9 +188,7 @@ def demo(
 
     try_runner(runner)
     remark(describe_rights(runner))
-    right = run_demo(latency_seconds=latency_ms / 1000, model=model, base_url=base_url, quiet=is_quiet(),
-                     runner=runner)  # fmt: skip
-    if not right:
+    if not run_demo(latency_seconds=latency_ms / 1000, quiet=is_quiet(), runner=runner):
         raise click.exceptions.Exit(1)
 
 
