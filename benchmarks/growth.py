@@ -99,7 +99,7 @@ def _append(store: CountingStore, random: Random, words: list[str], count: int) 
         root = append(piece, store)
         seconds.append(time.process_time() - began)
         store.reset()
-        largest = max(largest, len(dataclasses.replace(root, text=b"", head="", tail="").to_bytes()))
+        largest = max(largest, len(dataclasses.replace(root, text="", head="", tail="").to_bytes()))
     return root, largest, seconds
 
 

@@ -142,7 +142,7 @@ class Reader:
         """Drop the cache and the text of the root; later reads raise `ContextClosed`. Idempotent."""
         if isinstance(self._store, TextInRoot):
             self._store.close()
-        self.manifest = self.table.manifest = replace(self.manifest, text=b"", head="", tail="")
+        self.manifest = self.table.manifest = replace(self.manifest, text="", head="", tail="")
         self.ends = Ends(self.manifest)
         self.table.forget_page()
         self.fetcher.close()

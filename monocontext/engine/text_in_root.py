@@ -61,7 +61,7 @@ class TextInRoot:
     def close(self) -> None:
         """Drop the copies."""
         self._stretches = {}
-        self._manifest = replace(self._manifest, text=b"")
+        self._manifest = replace(self._manifest, text="")
 
     def _locate(self) -> dict[str, list[tuple[int, int, int]]]:
         root, result, frames = self._manifest, dict[str, list[tuple[int, int, int]]](), 0

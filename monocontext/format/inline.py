@@ -7,15 +7,17 @@ time than a second request. An append would write them again each time, so its l
 from __future__ import annotations
 
 import base64
-import threading
+from typing import TYPE_CHECKING
 
 import zstandard
 
 from monocontext.errors import DamagedData
 from monocontext.format.codec import decode
 from monocontext.format.index import Page
-from monocontext.format.manifest import Manifest
 from monocontext.records import dataclass, field
+
+if TYPE_CHECKING:
+    from monocontext.format.manifest import Manifest
 
 MOST_TEXT_BYTES = 4 << 20
 """The most stored text in the root of a text that is written at once."""
@@ -30,50 +32,35 @@ SHORT_END_BYTES = 800
 LARGEST_END_BYTES = 64 << 10
 """The most text in an end that a reader accepts."""
 
-_local = threading.local()  # contexts of zstd are not safe to share between threads
+Copies = dict[str, str]
+"""The fields `text`, `head` and `tail` of a root."""
 
 
 @dataclass(slots=True)
 class Gathered:
     """Parts of neighbouring frames that may be copied into a root, gathered frame by frame."""
 
-    stored: bytearray | None = field(default_factory=bytearray)
+    stored: bytes | bytearray | None = field(default_factory=bytearray)
     """The frames as they are stored; `None` if they are too large for a root."""
     head: bytes = b""
-    """The start of the text of the frames."""
+    """The start of the text of the frames; empty if there are none."""
     tail: bytes = b""
     """The end of that text."""
-    is_empty: bool = True
-    """Whether there are no frames."""
 
     def add(self, text: bytes, stored: bytes) -> None:
         """Add the next frame."""
-        self._extend(stored, text, text)
+        self.extend(Gathered(stored, text, text))
 
     def extend(self, other: Gathered) -> None:
         """Add frames that were gathered apart."""
-        if not other.is_empty:
-            self._extend(other.stored, other.head, other.tail)
-
-    def _extend(self, stored: bytes | bytearray | None, head: bytes, tail: bytes) -> None:
-        self.is_empty = False
-        if self.stored is None or stored is None or len(self.stored) + len(stored) > MOST_TEXT_BYTES:
+        if self.stored is None or other.stored is None or len(self.stored) + len(other.stored) > MOST_TEXT_BYTES:
             self.stored = None
         else:
-            self.stored += stored
+            self.stored += other.stored
         if len(self.head) < END_BYTES:
-            self.head = (self.head + head)[: END_BYTES + 4]  # with the whole of a character at the limit
-        joined = tail if len(tail) >= END_BYTES else self.tail + tail
+            self.head = (self.head + other.head)[: END_BYTES + 4]  # with the whole of a character at the limit
+        joined = other.tail if len(other.tail) >= END_BYTES else self.tail + other.tail
         self.tail = joined[max(len(joined) - END_BYTES, 0) :]
-
-
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """The fields of a root that are copies of text, in base64."""
-
-    text: bytes | memoryview = b""
-    head: str = ""
-    tail: str = ""
 
 
 def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
@@ -86,34 +73,42 @@ def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Cop
         if may_be_whole and added.stored is not None:
             return whole(bytes(added.stored))
         return ends(added.head, added.tail)
-    if added.is_empty and (may_be_whole or not base.text):
-        return Copies(base.text, base.head, base.tail)
     if not base.text:
-        return Copies(head=base.head, tail=_tail(read_end(base.tail) + added.tail))
+        return {"text": "", "head": base.head, "tail": ends(b"", read_end(base.tail) + added.tail)["tail"]}
     stored = text_in(base)
-    if may_be_whole and added.stored is not None and len(stored) + len(added.stored) <= MOST_GROWN_BYTES:
-        return whole(stored + added.stored)
+    more = added.stored if may_be_whole else None
+    if more is not None and (not more or len(stored) + len(more) <= MOST_GROWN_BYTES):
+        return whole(stored + more)
     text = decode_text(base)
     return ends(text + added.head, text + added.tail)
 
 
-def ends(head: bytes, tail: bytes) -> Copies:
-    """The copies of the two ends of a text, given its start and its end."""
-    return Copies(head=_head(head), tail=_tail(tail))
-
-
-def shorter(head: str, tail: str) -> Copies:
-    """The copies of shorter ends, given those of longer ones."""
-    most = -(-SHORT_END_BYTES // 3) * 4  # in base64
-    return Copies(
-        head=head if len(head) <= most else _head(read_end(head), SHORT_END_BYTES),
-        tail=tail if len(tail) <= most else _tail(read_end(tail), SHORT_END_BYTES),
-    )
-
-
 def whole(stored: bytes) -> Copies:
-    """The copy of a whole text."""
-    return Copies(text=base64.b64encode(stored))
+    """The copy of a whole text, given its frames as they are stored, end to end."""
+    return {"text": base64.b64encode(stored).decode(), "head": "", "tail": ""}
+
+
+def ends(head: bytes, tail: bytes, most_bytes: int = MOST_END_BYTES) -> Copies:
+    """The copies of the two ends of a text, given its start and its end: of `END_BYTES` each, half of that and so on,
+    until they fit compressed."""
+
+    def copy(text: bytes, *, is_tail: bool) -> str:
+        size = min(len(text), END_BYTES)
+        while size:
+            part = text[len(text) - size :] if is_tail else text[:size]
+            part = part.decode(errors="ignore").encode()  # without the halves of characters
+            stored = zstandard.ZstdCompressor(level=9).compress(part)
+            if part and len(stored) <= most_bytes:
+                return base64.b64encode(stored).decode()
+            size //= 2
+        return ""
+
+    return {"text": "", "head": copy(head, is_tail=False), "tail": copy(tail, is_tail=True)}
+
+
+def shorter(root: Manifest) -> Copies:
+    """The copies of shorter ends of a root's text."""
+    return ends(read_end(root.head), read_end(root.tail), SHORT_END_BYTES)
 
 
 def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:
@@ -150,42 +145,7 @@ def read_end(copy: str) -> bytes:
     return text
 
 
-def _head(text: bytes, most_bytes: int = MOST_END_BYTES) -> str:
-    """The copy of the longest start of a text, of up to `END_BYTES`, half of that and so on, that fits compressed."""
-    size = min(len(text), END_BYTES)
-    while size:
-        while size and size < len(text) and text[size] & 0xC0 == 0x80:
-            size -= 1
-        if len(stored := _compress(text[:size])) <= most_bytes:
-            return _base64(stored)
-        size //= 2
-    return ""
-
-
-def _tail(text: bytes, most_bytes: int = MOST_END_BYTES) -> str:
-    """The same for the end of a text."""
-    start = max(len(text) - END_BYTES, 0)
-    while start < len(text):
-        while start < len(text) and text[start] & 0xC0 == 0x80:
-            start += 1
-        if start < len(text) and len(stored := _compress(text[start:])) <= most_bytes:
-            return _base64(stored)
-        start += -(-(len(text) - start) // 2)
-    return ""
-
-
-def _compress(text: bytes) -> bytes:
-    compressor = getattr(_local, "compressor", None)
-    if compressor is None:
-        compressor = _local.compressor = zstandard.ZstdCompressor(level=9)
-    return bytes(compressor.compress(text))
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def _bytes(copy: str | bytes | memoryview) -> bytes:
+def _bytes(copy: str) -> bytes:
     try:
         return base64.b64decode(copy, validate=True)
     except ValueError as error:

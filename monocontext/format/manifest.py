@@ -16,10 +16,12 @@ Invariants, which `Manifest.check` asserts:
 from __future__ import annotations
 
 import base64
+import json
 from typing import TYPE_CHECKING, Any
 
+import google_crc32c
+
 from monocontext.errors import DamagedData, NotAContext, UnsupportedFormat
-from monocontext.format import root_json
 from monocontext.format.refs import (
     CODECS,
     LIMIT,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 
 _FORMAT = 1
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 ROOT_KEY = "manifest.json"
 INLINE_PAGE_BYTES = 32 << 10
 """The most bytes of an index page in a root: some 1400 frames, 350 MB of text. Such a root has at most 45 KB."""
@@ -132,7 +135,7 @@ class Manifest:
     """The codec of the last writer."""
     last_page: bytes | None = None
     """A copy of the last page if it has at most `INLINE_PAGE_BYTES`; it saves most texts a round trip."""
-    text: bytes | memoryview = b""
+    text: str = ""
     """All frames as they are stored, end to end, in base64. Only if the text has one page, and `last_page` is it."""
     head: str = ""
     """The first characters of the text: one zstd frame, in base64."""
@@ -217,7 +220,7 @@ class Manifest:
         optional = {
             "last_page": base64.b64encode(self.last_page or b"").decode(),
             "flags": self.flags,
-            "text": str(self.text, "utf-8"),
+            "text": self.text,
             "head": self.head,
             "tail": self.tail,
             "filter_directories": [as_object(ref) for ref in self.filter_directories],
@@ -245,7 +248,11 @@ class Manifest:
             **{name: value for name, value in optional.items() if value},
             "pages": [as_object(page) for page in self.pages],
         }
-        return root_json.encode(root, self.text)
+        root["crc32c"] = checksum(root)
+        lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in root.items() if name != "pages"]
+        pages = ",\n".join(f"    {json.dumps(page)}" for page in root["pages"])
+        lines.insert(-1, f'  "pages": [\n{pages}\n  ]' if pages else '  "pages": []')
+        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = ROOT_KEY) -> Manifest:
@@ -257,7 +264,8 @@ class Manifest:
         if len(data) > MOST_ROOT_BYTES:
             raise DamagedData(f"{name}: the root has {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed")
         try:
-            root, result = root_json.parse(data)
+            root = json.loads(data)
+            result = checksum(root) if isinstance(root, dict) else ""
         except (ValueError, RecursionError) as error:
             raise DamagedData(
                 f"{name}: not a manifest: expected a JSON object, found {data[:40]!r} ({error})"
@@ -308,7 +316,7 @@ class Manifest:
             final_newline=bool(root["final_newline"]),
             codec=str(root["codec"]),
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
-            text=text if isinstance(text := root.get("text", b""), memoryview) else str(text or "").encode(),
+            text=str(root.get("text", "")),
             head=str(root.get("head", "")),
             tail=str(root.get("tail", "")),
             sources=tuple(str(source) for source in root["sources"]),
@@ -321,6 +329,12 @@ class Manifest:
             if root[name] != total:
                 raise ValueError(f"{name} is {root[name]!r}, the pages say {total}")
         return manifest
+
+
+def checksum(root: dict[str, Any]) -> str:
+    """The CRC-32C of the canonical form: keys sorted, no white space, ASCII only, without the field `crc32c`."""
+    fields = {name: value for name, value in root.items() if name != "crc32c"}
+    return f"{google_crc32c.value(_CANONICAL.encode(fields).encode()):08x}"
 
 
 def _documents_in(root: dict[str, Any]) -> DocumentsRef | None:

@@ -132,8 +132,7 @@ def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
     if _is_large(root):
         root = replace(root, last_page=None)
     if _is_large(root):
-        ends = inline.shorter(root.head, root.tail)
-        root = replace(root, head=ends.head, tail=ends.tail)
+        root = replace(root, **inline.shorter(root))
     documents = root.documents
     if documents and documents.last_page is not None and _is_large(root):
         last = replace(documents.pages[-1], id=fresh_id())

@@ -75,8 +75,8 @@ def virtual_context(
         stored_bytes=pages[-1].bytes,
         codec="raw",
         flags=flags_of_text([record, *special.values()]),
-        head=copies.head,
-        tail=copies.tail,
+        head=copies["head"],
+        tail=copies["tail"],
         filters=virtual_filters(frames, plain, plants, objects) if filters else (),
         documents=_one_each(frames, record, special, objects) if documents else None,
     )

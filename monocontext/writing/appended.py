@@ -72,7 +72,7 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
         root = _cover_end(text, root, base.frames, base.frames)
     may_be_whole = len(root.pages) == 1 and root.last_page is not None
     copied = copies(base if base.frames else None, new.gathered, may_be_whole=may_be_whole)
-    root = replace(root, text=copied.text, head=copied.head, tail=copied.tail)
+    root = replace(root, **copied)
     return _fitted(root) if base.frames else root
 
 
@@ -97,12 +97,12 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
     kept = root.stored_bytes - len(stored)
     is_whole = len(root.pages) == 1 and root.last_page is not None and (base.text or not base.frames)
     if is_whole and kept + len(stored) <= inline.MOST_GROWN_BYTES:
-        return _fitted(replace(root, text=inline.whole(inline.text_in(base)[:kept] + stored).text))
+        return _fitted(replace(root, **inline.whole(inline.text_in(base)[:kept] + stored)))
     gathered = Gathered(stored=None)
     if new:
         gathered.add(new, b"")
     copied = copies(base, gathered, may_be_whole=False)
-    return _fitted(replace(root, text=copied.text, head=copied.head, tail=copied.tail))
+    return _fitted(replace(root, **copied))
 
 
 def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
@@ -169,8 +169,7 @@ def _fitted(root: Manifest) -> Manifest:
     """
     if root.text:
         return root
-    ends = inline.shorter(root.head, root.tail)
-    for less in ({}, {"head": ends.head, "tail": ends.tail}, {"head": "", "tail": ""}, {"last_page": None}):
+    for less in ({}, inline.shorter(root), {"head": "", "tail": ""}, {"last_page": None}):
         root = replace(root, **less)
         if len(replace(root, documents=None).to_bytes()) + 400 <= ROOT_BYTES:  # the commit adds its ancestors
             break

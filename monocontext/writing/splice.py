@@ -64,7 +64,7 @@ def splice(text: StoredText, stretches: Sequence[Stretch], **changes: Any) -> Ma
     fields = {
         "pages": pages,
         "last_page": last_page,
-        "text": b"",
+        "text": "",
         "head": "",
         "tail": "",
         "final_newline": _ends_line(text, stretches),
@@ -206,7 +206,7 @@ def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
 
     `ends` is a root that begins and ends in the same text: its copies are used. Else the ends are read (2 GETs).
     """
-    root = replace(text.root, text=b"", head="", tail="")
+    root = replace(text.root, text="", head="", tail="")
     if root.last_page is not None and len(root.pages) == 1 and root.stored_bytes <= inline.MOST_TEXT_BYTES:
         page, first, stored = Page(root.last_page, root.pages[0], None), 0, b""
         if not any(run.is_virtual for run in page.runs):
@@ -214,14 +214,14 @@ def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
                 size = page.stored_starts[first + run.frames] - page.stored_starts[first]
                 stored += text.store.get_range(run.object, run.offset, size).data
                 first += run.frames
-            return replace(root, text=inline.whole(stored).text)
+            return replace(root, **inline.whole(stored))
     size = min(inline.END_BYTES, root.characters)
     head, tail = (ends.head, ends.tail) if ends else ("", "")
     read = inline.ends(
         b"" if head else _own_text(text, 0, size),
         b"" if tail else _own_text(text, root.characters - size, root.characters),
     )
-    return replace(root, head=head or read.head, tail=tail or read.tail)
+    return replace(root, head=head or read["head"], tail=tail or read["tail"])
 
 
 def _own_text(text: StoredText, start: int, stop: int) -> bytes:

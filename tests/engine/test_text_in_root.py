@@ -143,7 +143,7 @@ def test_a_part_of_a_copy_is_read_without_the_rest(length: int) -> None:
     publish("abcdefgh"[:length], store, codec="raw")
     root = find_root(store).manifest
     assert text_in(root) == b"abcdefgh"[:length]
-    damaged = replace(root, text=bytes(root.text) + b"????")
+    damaged = replace(root, text=root.text + "????")
     for start in range(length + 1):
         for stop in range(start, length + 1):
             assert text_in(root, start, stop) == text_in(damaged, start, stop) == b"abcdefgh"[start:stop]

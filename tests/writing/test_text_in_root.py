@@ -153,7 +153,7 @@ def test_filters_and_compaction_keep_the_copies_true(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 10)
     compact(store, frame_bytes=8000)
     root = root_of(store)
-    assert (root.text, bool(root.head), bool(root.tail)) == (b"", True, True)
+    assert (root.text, bool(root.head), bool(root.tail)) == ("", True, True)
     assert verify(store).problems == []
 
 
@@ -172,7 +172,7 @@ def test_a_replaced_text_takes_its_copies_along() -> None:
     publish("new\n", store, replace=True)
     assert gets_of(store, "new\n") == 1
     publish("", store, replace=True)
-    assert root_of(store).text == b""
+    assert root_of(store).text == ""
     assert gets_of(store, "") == 1
 
 
@@ -182,7 +182,7 @@ def test_text_elsewhere_is_not_copied(tmp_path: Path) -> None:
     append("ours\n", tmp_path / "context")
     with Monocontext.open(tmp_path / "context") as context:
         root = context._reader.manifest  # type: ignore[union-attr]
-        assert (root.text, root.head) == (b"", "")
+        assert (root.text, root.head) == ("", "")
         assert str(context).endswith("second line\nours\n")
         assert context[-5:] == "ours\n"
     compact(tmp_path / "context")
@@ -193,7 +193,7 @@ def test_a_copy_that_does_not_fit_its_page_is_not_used() -> None:
     """No writer of ours commits such a root; the frames themselves are read then, and `verify` says so."""
     store = memory()
     publish(TEXT, store, codec="raw")
-    other = inline.whole(TEXT.upper().encode()[: len(TEXT.encode())]).text
+    other = inline.whole(TEXT.upper().encode()[: len(TEXT.encode())])["text"]
 
     def build(base: Manifest | None) -> Manifest:
         assert base is not None
@@ -210,12 +210,12 @@ def test_an_end_that_does_not_fit_is_an_error(field: str) -> None:
     store = memory()
     publish(noise(5 << 20), store, codec="raw")
     root = root_of(store)
-    for copy in ("!!", inline.ends(b"x" * 100, b"").head[:-8], "QUJD"):
+    for copy in ("!!", inline.ends(b"x" * 100, b"")["head"][:-8], "QUJD"):
         bad = dataclasses.replace(root, **{field: copy})
         store.put("manifest.json", bad.to_bytes())
         with pytest.raises(DamagedData, match="root"):
             Monocontext.open(store)
-    store.put("manifest.json", dataclasses.replace(root, **{field: inline.ends(b"x", b"x").head}).to_bytes())
+    store.put("manifest.json", dataclasses.replace(root, **{field: inline.ends(b"x", b"x")["head"]}).to_bytes())
     assert any("an end of the text" in problem for problem in verify(store).problems)
 
 
@@ -234,7 +234,7 @@ def test_ends_are_cut_between_characters(size: int) -> None:
         for at in range(0, size, 977):
             gathered.add(text[at : at + 977].encode(), b"")
         copies = inline.ends(gathered.head, gathered.tail)
-        head, tail = inline.read_end(copies.head).decode(), inline.read_end(copies.tail).decode()
+        head, tail = inline.read_end(copies["head"]).decode(), inline.read_end(copies["tail"]).decode()
         assert text.startswith(head)
         assert text.endswith(tail)
         assert len(head) >= min(size, 4000)

@@ -269,7 +269,7 @@ def _check_part(
         result = PartResult(report or Report(store.url, generation))
         refs = tuple(ref for ref in manifest.filters if ref.first_frame < part.stop and part.first < ref.stop_frame)
         checker = Checker(refs, lambda key: store.get(key).data, part.first, part.stop)
-        bare = replace(manifest, text=b"", head="", tail="")
+        bare = replace(manifest, text="", head="", tail="")
         with closing(context), closing(context.read(bare)) as text:
             checks = _Checks(store, context, manifest, checker, result)
             for page in _pages(store, manifest, part.first, part.stop, result.report):
@@ -481,7 +481,7 @@ def _check_copies(
 ) -> None:
     """Check that the copies of text in the root equal its frames."""
     context = ContextHandle(store, cache_bytes=0, allow=allow, store_options=options, owns_store=False)
-    bare = replace(manifest, text=b"", head="", tail="")
+    bare = replace(manifest, text="", head="", tail="")
     with closing(context), closing(context.read(bare)) as text:
         try:
             if manifest.text and inline.decode_text(manifest) != text.read(0, text.characters).encode():

@@ -70,7 +70,7 @@ def test_three_hundred_appends_stay_cheap() -> None:
         root = append(piece, store)
         requests.append(len(store.log))
         assert not any(request.verb == "list" for request in store.log)
-        assert len(dataclasses.replace(root, text=b"", head="", tail="").to_bytes()) <= 8 << 10
+        assert len(dataclasses.replace(root, text="", head="", tail="").to_bytes()) <= 8 << 10
     text = "".join(pieces)
     assert max(requests) <= 60
     assert sum(requests[150:]) <= 1.2 * sum(requests[:149])

@@ -15,8 +15,7 @@ import pytest
 from monocontext import Monocontext
 from monocontext.errors import DamagedData, NotAContext, NotFound, UnsupportedFormat
 from monocontext.format.generations import find_root, read_generation
-from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
-from monocontext.format.root_json import checksum
+from monocontext.format.manifest import ROOT_KEY, Manifest, checksum, generation_key
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
