@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import zlib
+from bisect import bisect_right
 from typing import Any
 
 from monocontext.errors import DamagedData, MonocontextError, NotFound, StoreFailure
@@ -23,8 +24,6 @@ MOST_BYTES = 1 << 20
 TIMEOUT_SECONDS = 3.0
 """The longest wait for a store: the user cannot write a prompt meanwhile."""
 _CUT = "[cut here; the rest is in the bucket]"
-_LINE_END = 2
-"""The length of a newline in JSON."""
 
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> None:
@@ -41,7 +40,8 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> Non
 
 def get_brief(url: str, project: str, options: dict[str, object]) -> tuple[str | None, str]:
     """The brief, or None, and a note for the model if it is an old copy (1 GET)."""
-    copy = os.path.join(home(), "briefs", f"{_word(project)}-{_checksum(url, project):08x}.md")
+    words = [f"{zlib.crc32(word.encode('utf-8', 'replace')):08x}" for word in (url, project)]
+    copy = os.path.join(home(), "briefs", "-".join(words) + ".md")
     try:
         result = _read_object(url, f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}", options)
     except StoreFailure as error:
@@ -63,42 +63,28 @@ def get_brief(url: str, project: str, options: dict[str, object]) -> tuple[str |
 def hook_output(text: str, project: str, url: str, note: str = "", session: str = "") -> str:
     """The JSON of a SessionStart hook with a brief, cut at the end of a line so that it fits in `MOST_CHARACTERS`.
 
-    `session`: the id of a session that was compacted; the model is told where the whole of it is.
-
-    Raises `ValueError` if the names alone are too long.
-
-    A brief contains text of other users and of their tools. So it is fenced, and the model is told that it is data.
+    `session`: the id of a session that was compacted; the model is told where the whole of it is. A brief contains text
+    of other users and of their tools. So it is fenced, and the model is told that it is data. Raises `ValueError` if
+    the names alone are too long.
     """
-    text = text.replace("</team-brief", "<\\/team-brief")
-    room = MOST_CHARACTERS - _utf16_length(_hook_json(_fence("", project, url, note, session)))
-    lines = _cut_lines(text.rstrip("\n").split("\n"), room)
-    return _hook_json(_fence("\n".join(lines), project, url, note, session))
+    whole = text.replace("</team-brief", "<\\/team-brief").rstrip("\n").split("\n")
+    lines = whole[: MOST_CHARACTERS + 1]  # each takes a character at least
 
+    def output(count: int) -> str:
+        shown = whole if count == len(whole) else [*lines[:count], _CUT]
+        context = _fence("\n".join(shown), project, url, note, session)
+        told = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}
+        return json.dumps(told, ensure_ascii=False)
 
-def _hook_json(context: str) -> str:
-    output = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}
-    return json.dumps(output, ensure_ascii=False)
+    def length(count: int) -> int:
+        return len(output(count).encode("utf-16-le", "surrogatepass")) // 2
 
-
-def _cut_lines(lines: list[str], room: int) -> list[str]:
-    """The lines, if their JSON fits in `room` characters of UTF-16, or else the first ones that do, and a mark."""
-    room += _LINE_END  # the last line has none
-    mark = _json_length(_CUT)
-    used = fitting = 0
-    for number, line in enumerate(lines, 1):
-        used += _json_length(line)
-        if used > room:
-            break
-        if used + mark <= room:
-            fitting = number
-    else:
-        return lines
-    if mark > room:
-        raise ValueError(
-            f"the brief cannot be made: the project name and the URL alone exceed its limit of {MOST_CHARACTERS:,} "
-            f"characters"
-        )
-    return [*lines[:fitting], _CUT]
+    if length(len(whole)) <= MOST_CHARACTERS:
+        return output(len(whole))
+    count = bisect_right(range(len(lines)), MOST_CHARACTERS, key=length)
+    if not count:
+        raise ValueError(f"the project name and the URL alone exceed the {MOST_CHARACTERS:,} characters of a brief")
+    return output(count - 1)
 
 
 def _fence(text: str, project: str, url: str, note: str, session: str) -> str:
@@ -161,21 +147,3 @@ def _read_object(url: str, key: str, options: dict[str, object]) -> bytes | None
     if not results:
         raise StoreFailure(errors[0] if errors else f"{url} did not answer within {TIMEOUT_SECONDS:g} s")
     return results[0]
-
-
-def _checksum(*parts: str) -> int:
-    return zlib.crc32("\0".join(parts).encode("utf-8", "replace"))
-
-
-def _word(text: str) -> str:
-    """Any text as a part of a file name. Different texts may give the same part."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in text)[:80] or "-"
-
-
-def _json_length(line: str) -> int:
-    """The length of a line with its end, in characters of UTF-16, in a JSON text."""
-    return _utf16_length(json.dumps(line, ensure_ascii=False)) - 2 + _LINE_END  # without the quotes
-
-
-def _utf16_length(text: str) -> int:
-    return len(text) + sum(c > "\uffff" for c in text)

@@ -17,7 +17,8 @@ from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, a
 from monocontext.sessions.records import Record
 from monocontext.sessions.turn import Turn
 
-_FOLDERS = ("sessions", "archived_sessions")
+FOLDERS = ("sessions", "archived_sessions")
+"""The folders in which the agent keeps sessions, below its own."""
 _SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions)\b|# AGENTS\.md")
 _INTERRUPTED = re.compile(r"\s*<turn_aborted\b")
 _NOTICE = re.compile(r"\s*<subagent_notification>\s*(\{.*\})\s*</subagent_notification>\s*", re.S)
@@ -334,12 +335,12 @@ class Codex(SessionReader):
 
     def discover(self) -> Iterator[SessionFile]:
         """The sessions, including archived ones and those of subagents, in any order."""
-        for folder in _FOLDERS:
+        for folder in FOLDERS:
             yield from sessions_of(_rollouts(home() / folder), self)
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents. They began later, which the names of the files show."""
-        folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
+        folder = next((above for above in file.path.parents if above.name in FOLDERS), file.path.parent)
         later = (path for path in _rollouts(folder) if path.name > file.path.name)
         for item in sessions_of(later, self):
             if item.session_id.startswith(f"{file.session_id}/subagents/"):

@@ -7,7 +7,6 @@ calls read only new and longer sessions, and remove those that are gone. Nothing
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -15,13 +14,14 @@ from pathlib import Path
 from typing import Unpack
 
 from monocontext.engine.open import TextOptions
-from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotFound
-from monocontext.sessions import names
+from monocontext.errors import InvalidText, InvalidUrl, NotFound
+from monocontext.sessions import claude_code, codex, names
 from monocontext.sessions.archive import Project
+from monocontext.sessions.changed_files import read_states, state_of, upload_changed
 from monocontext.sessions.identity import user_at_machine
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
-from monocontext.sessions.upload import upload_session
+from monocontext.sessions.upload import Uploaded, upload_session
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.text.monocontext import Monocontext
@@ -29,8 +29,6 @@ from monocontext.text.monocontext import Monocontext
 Note = Callable[[str], object]
 
 _PROJECT = "local"
-_STATES_FILE = "taken.json"
-"""The sizes and times of the session files that the archive contains."""
 _MOST_FILES = 20_000
 """The most files to look at for sessions; a folder with more is refused."""
 _PLAIN = "chat"
@@ -85,14 +83,9 @@ def _find_sessions(folder: Path) -> list[SessionFile]:
 
 def _roots() -> list[Path]:
     """The folders in which the agents of this user keep sessions."""
-    home = Path.home()
-    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
-    claude = [Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude"), home / ".config" / "claude"]
-    results = [
-        *(item / "projects" for item in claude),
-        *(codex / name for name in ("sessions", "archived_sessions")),
-    ]
-    return [item.resolve() for item in results]
+    folders = [item / "projects" for item in claude_code.roots()]
+    folders += [codex.home() / name for name in codex.FOLDERS]
+    return [item.resolve() for item in folders]
 
 
 def _session_paths(folder: Path) -> list[Path]:
@@ -121,50 +114,20 @@ def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOp
     """Bring the archive for `key` up to date with the files, and open it."""
     folder = _cache_folder() / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     folder.mkdir(mode=0o700, exist_ok=True)
-    store = LocalStore(str(folder))
-    project = Project(store, _PROJECT)
-    before, known = _read_states(folder), set(project.list_sessions())
-    states = {str(file.path): _state_of(file) for file in files}
-    new = [file for file in files if before.get(str(file.path)) != states[str(file.path)]]
-    if note:
-        counts = Counter(file.agent for file in files)
-        agents = ", ".join(f"{count} of {agent}" for agent, count in sorted(counts.items()))
-        number = "1 session" if len(files) == 1 else f"{len(files)} sessions"
-        note(f"{number} on this machine ({agents}), {len(new)} new; secrets are taken out; kept in {folder}")
-    for gone in known - {file.session_id for file in files}:
+    store, noted, note = LocalStore(str(folder)), folder / "taken.json", note or (lambda _: None)
+    project, before = Project(store, _PROJECT), read_states(noted)
+    new = [file for file in files if before.get(str(file.path)) != state_of(file.path)]
+    agents = ", ".join(f"{count} of {agent}" for agent, count in sorted(Counter(file.agent for file in files).items()))
+    number = "1 session" if len(files) == 1 else f"{len(files)} sessions"
+    note(f"{number} on this machine ({agents}), {len(new)} new; secrets are taken out; kept in {folder}")
+    for gone in set(project.list_sessions()) - {file.session_id for file in files}:
         store.delete(names.session_key(_PROJECT, gone))
-    for file in new:
-        try:
-            upload_session(store, file, project=_PROJECT, user=user_at_machine(), is_open=True)
-        except (MonocontextError, OSError) as error:
-            if note:
-                note(f"left out: {file.path}: {error}")
-            states.pop(str(file.path), None)
-    _write_states(folder, states)
+
+    def upload(file: SessionFile) -> Uploaded:
+        return upload_session(store, file, project=_PROJECT, user=user_at_machine(), is_open=True)
+
+    upload_changed(new, noted, upload, note)
     return project.context(**options)
-
-
-def _state_of(file: SessionFile) -> list[float]:
-    """A value that changes when a session grows."""
-    try:
-        result = file.path.stat()
-        return [result.st_size, result.st_mtime]
-    except OSError:
-        return [0, file.modified_seconds]
-
-
-def _read_states(folder: Path) -> dict[str, list[float]]:
-    try:
-        result = json.loads((folder / _STATES_FILE).read_bytes())
-        return result if isinstance(result, dict) else {}
-    except (OSError, ValueError):  # no file yet, or a damaged one: all sessions count as new
-        return {}
-
-
-def _write_states(folder: Path, states: dict[str, list[float]]) -> None:
-    temporary = folder / f"{_STATES_FILE}.{os.getpid()}"
-    temporary.write_text(json.dumps(states))
-    temporary.replace(folder / _STATES_FILE)
 
 
 def _cache_folder() -> Path:

@@ -14,33 +14,29 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, StoreFailure
+from monocontext.errors import MonocontextError, StoreFailure
+from monocontext.sessions.changed_files import upload_changed
 from monocontext.sessions.identity import user_at_machine
 from monocontext.sessions.machine import home, one_line
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import AGENTS, recognize_session
+from monocontext.sessions.readers import discover_sessions, reader_of, recognize_session
 from monocontext.sessions.upload import Uploaded, project_of_session, upload_session
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 
 COOLDOWN_SECONDS = 60.0
 """Between two uploads of a session that goes on."""
-_WAITS_SECONDS = (2.0, 8.0, 30.0)
-"""The waits between attempts while the store fails: no process stays for long. Then the next hook goes on."""
 _RESTING_SECONDS = 3600.0
 """A session whose file was not written for so long has ended, whether its agent said so or was killed."""
 _STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
-
-State = dict[str, list[int]]
-"""The sizes and times of files as they were uploaded, by path. If it is lost, files are compared with the archive."""
 
 
 def main() -> None:
@@ -75,71 +71,39 @@ def work(job: dict[str, Any]) -> None:
         lock.release()
 
 
-def _upload_missing(job: dict[str, Any], state_path: Path) -> None:
+def _upload_missing(job: dict[str, Any], noted: Path) -> None:
+    """Upload each file that has changed, and compile the projects that got something."""
+    projects = {str(job.get("project") or _project_here(job))}
     options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
-    for wait in (*_WAITS_SECONDS, None):
-        store = open_store(str(job["url"]), **options)
+    with closing(open_store(str(job["url"]), **options)) as store:
+
+        def upload(file: SessionFile) -> Uploaded | None:
+            if not _is_wanted(file, job):
+                return None
+            report = _upload(store, file, job)
+            _log(_describe(report))
+            projects.add(report.project)
+            return report
+
         try:
-            projects = _upload_once(store, job, state_path)
-            break
+            upload_changed(_files_of(job), noted, upload, _log)
         except StoreFailure as error:
-            _log(f"{error}; " + (f"again in {wait:.0f} s" if wait else "the next hook goes on"))
-            if wait is None:
-                raise
-            time.sleep(wait)
-        finally:
-            store.close()
+            raise StoreFailure(f"{error}; the next hook goes on") from None
     if job.get("compile") and job["event"] == "session-end":
-        for project in sorted({*projects, str(job.get("project") or _project_here(job))}):
+        for project in sorted(projects):
             _compile(job, project)
 
 
-def _upload_once(store: Store, job: dict[str, Any], state_path: Path) -> set[str]:
-    """Upload each file that has changed; returns the projects that got something. Raises `StoreFailure`."""
-    state, projects = _read_state(state_path), set[str]()
-    for file in _files_of(job):
-        path, seen = str(file.path), _state_of(file.path)
-        if seen is None or state.get(path) == seen:
-            continue
-        try:
-            if _is_wanted(file, job):
-                report = _upload(store, file, job)
-                _log(_describe(report))
-                projects.add(report.project)
-                if report.is_partial:
-                    continue
-        except StoreFailure:
-            raise
-        except (MonocontextError, OSError, ValueError, RecursionError) as error:
-            _log(f"left out: {error}" if path in str(error) else f"left out: {path}: {error}")
-            if not isinstance(error, InvalidText | InvalidUrl):
-                continue  # else it is no session, until it changes
-        state[path] = seen  # as it was before it was read: what was added since is another state
-        _write_state(state_path, state)
-    return projects
-
-
-def _files_of(job: dict[str, Any]) -> Iterator[SessionFile]:
+def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     """The files that the agent of a hook has: first the session itself, then all others."""
-    agent, path = str(job.get("agent", "")), str(job.get("transcript_path") or "")
-    value: set[Path] = set()
+    agent, path, own = str(job.get("agent") or ""), str(job.get("transcript_path") or ""), list[SessionFile]()
     if path:
         try:
-            own = recognize_session(Path(path).expanduser().absolute(), agent if agent in AGENTS else None)
-            for file in (own, *AGENTS[own.agent].below(own)):
-                value.add(file.path)
-                if not AGENTS[own.agent].is_stub(file.path):
-                    yield file
+            main = recognize_session(Path(path).expanduser().absolute(), agent or None)
+            own = [file for file in (main, *reader_of(main).below(main)) if not reader_of(file).is_stub(file.path)]
         except (MonocontextError, OSError) as error:
             _log(f"left out: {path}: {error}")
-    for name, reader in AGENTS.items():
-        if agent in ("", name):
-            try:
-                result = sorted(reader.discover(), key=lambda file: -file.modified_seconds)
-            except (MonocontextError, OSError) as error:
-                _log(f"{name}: {error}")
-                continue
-            yield from (file for file in result if file.path not in value)
+    return {file.path: file for file in (*own, *discover_sessions(agent or None))}.values()
 
 
 def _is_wanted(file: SessionFile, job: dict[str, Any]) -> bool:
@@ -175,7 +139,7 @@ def _main_project(file: SessionFile) -> str | None:
     """The project of the session that a subagent belongs to, if its file tells; None for a session itself."""
     above = next((parent.parent for parent in file.path.parents if parent.name == "subagents"), None)
     main = above.with_suffix(".jsonl") if above is not None else None
-    return project_of_session(AGENTS[file.agent].file(main)) if main is not None and main.is_file() else None
+    return project_of_session(reader_of(file).file(main)) if main is not None and main.is_file() else None
 
 
 def _compile(job: dict[str, Any], project: str) -> None:
@@ -221,38 +185,13 @@ def _the_only_one(path: Path) -> Iterator[bool]:
         lock.release()
 
 
-def _wait_seconds(state_path: Path) -> float:
+def _wait_seconds(noted: Path) -> float:
     """The rest of the cooldown since the last upload. A clock that was set back makes it no longer."""
     try:
-        since = time.time() - state_path.stat().st_mtime
+        since = time.time() - noted.stat().st_mtime
     except OSError:
         return 0.0
     return min(COOLDOWN_SECONDS, max(0.0, COOLDOWN_SECONDS - since))
-
-
-def _state_of(path: Path) -> list[int] | None:
-    try:
-        result = path.stat()
-        return [result.st_size, result.st_mtime_ns]
-    except OSError:
-        return None
-
-
-def _read_state(path: Path) -> State:
-    try:
-        result = json.loads(path.read_bytes())
-        return result if isinstance(result, dict) else {}
-    except (OSError, ValueError):
-        return {}
-
-
-def _write_state(path: Path, state: State) -> None:
-    temporary = path.with_suffix(f".{os.getpid()}")
-    try:
-        temporary.write_text(json.dumps(state))
-        temporary.replace(path)
-    except OSError as error:
-        _log(f"{path}: {error}")
 
 
 # -- the log -----------------------------------------------------------------------------------------------------------
