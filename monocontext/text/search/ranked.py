@@ -98,19 +98,6 @@ def search(
     return best.finish()
 
 
-def scan(span: Span, queries: Sequence[str], k: int) -> list[Passages]:
-    """The results of `search` for several queries without a budget, from one look at every passage, for comparison."""
-    results = []
-    for query in queries:
-        terms = parse(query)
-        scorer = Scorer(terms, _weights(span, terms, may_read=True))
-        results.append(_BestPassages(span, scorer, k, _Chosen(None, (), True), False))
-    for window in span.windows(eager=True):
-        for best in results:
-            best.add_window(window)
-    return [best.finish() for best in results]
-
-
 # -- how rare the words are --------------------------------------------------------------------------------------------
 
 

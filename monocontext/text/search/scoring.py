@@ -68,6 +68,8 @@ class Scorer:
     def __init__(self, terms: Terms, weights: dict[Term, float]):
         self._terms = terms
         self._weights = [weights[term] for term in terms.scoring]
+        self._order = sorted(range(len(self._weights)), key=lambda number: -self._weights[number])
+        """The numbers of the terms, the heaviest first."""
         self._required = frozenset(range(len(terms.phrases)))
         self.has_phrases = any(" " in term.text for term in (*terms.phrases, *terms.without))
         """Whether a term may go on in the next line."""
@@ -88,41 +90,59 @@ class Scorer:
         word counts in the passage in which it begins, and that passage's text contains all of it. `follows_word` tells
         whether the text begins inside a word.
         """
-        folded = fold(text)
+        folded, terms = fold(text), self._terms.scoring
         last = len(text) if last is None else last
-        by_term = [list(_places(term, folded)) for term in self._terms.scoring]
-        if most_score([self._weights[number] for number, spans in enumerate(by_term) if spans]) < least:
+        everything = (*terms, *self._terms.without)
+        is_cut = any(term.is_word and term.pattern.match(folded) for term in everything) and follows_word()
+
+        def ranges(term: Term, start: int, stop: int) -> Iterator[tuple[int, int]]:
+            return _ranges(term, folded, max(start, 1) if is_cut and term.is_word else start, stop)
+
+        leading = self._leading(least)
+        by_term = {number: list(ranges(terms[number], 0, last)) for number in leading}
+        others = [n for n in self._order if n not in by_term and terms[n].beginning in folded]
+        present = [number for number in leading if by_term[number]]
+        if not present or most_score([self._weights[number] for number in (*present, *others)]) < least:
             return
-        result = sorted(
-            (span, stop, number) for number, spans in enumerate(by_term) for span, stop in spans if span < last
-        )
-        if result and result[0][0] == 0 and follows_word():
-            del result[0]
-        if not result:
-            return
-        excluded = sorted(offset for term in self._terms.without for offset, _ in _places(term, folded))
+        heads = sorted((*span, number) for number in present for span in by_term[number])
+        excluded = sorted(offset for term in self._terms.without for offset, _ in ranges(term, 0, last))
         first = 0
         for start, stop in _passages(text, cuts, last):
-            if result[first][0] >= stop:
+            if heads[first][0] >= stop:
                 continue
-            after = bisect_left(result, (stop,), first)
-            inside, first = result[first:after], after
+            after = bisect_left(heads, (stop,), first)
+            inside, first = heads[first:after], after
             if self._required <= {number for *_, number in inside} and (
                 not excluded or bisect_left(excluded, start) == bisect_left(excluded, stop)
             ):
+                inside += [(*span, number) for number in others for span in ranges(terms[number], start, stop)]
+                inside.sort()
                 places = [(offset, number) for offset, _, number in inside]
-                yield Scored(start, max(stop, inside[-1][1]), self.add_up(places), places)
-            if first == len(result):
+                if (score := self._add_up(places, least)) is not None:
+                    yield Scored(start, max(stop, inside[-1][1]), score, places)
+            if first == len(heads):
                 return
 
-    def add_up(self, places: list[tuple[int, int]]) -> float:
-        """The score of a passage with terms at these characters."""
+    def _leading(self, least: float) -> list[int]:
+        """The numbers of some terms, of which every passage that scores `least` has one: the phrases, or the heaviest
+        words. The others are looked for only in passages with one of these."""
+        if self._required:
+            return [*self._required]
+        for count in range(1, len(self._order)):
+            if most_score([self._weights[number] for number in self._order[count:]]) < least:
+                return self._order[:count]
+        return self._order
+
+    def _add_up(self, places: list[tuple[int, int]], least: float) -> float | None:
+        """The score of a passage with terms at these characters; None if it is certainly less than `least`."""
         counts = dict[int, int]()
         for _, term in places:
             counts[term] = counts.get(term, 0) + 1
         score = sum(_word_score(self._weights[term], count) for term, count in counts.items())
         if len(counts) < 2:
-            return score
+            return score if score >= least else None
+        if score + _BONUS * sum(self._weights[term] for term in counts) < least:
+            return None
         nearest: dict[int, int] = {}
         for (offset, term), (next_at, next_term) in pairwise(places):
             if term != next_term:
@@ -131,14 +151,15 @@ class Scorer:
         return score + _BONUS * sum(self._weights[term] / (1 + gap / _NEAR_CHARACTERS) for term, gap in nearest.items())
 
 
-def _places(term: Term, folded: str) -> Iterator[tuple[int, int]]:
-    """The ranges of a term in a folded text, without overlaps."""
-    offset = folded.find(term.beginning)
+def _ranges(term: Term, folded: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """The ranges of a term that begin in a part of a folded text."""
+    stop += len(term.beginning) - 1
+    offset = folded.find(term.beginning, start, stop)
     while offset >= 0:
         match = term.pattern.match(folded, offset)
         if match:
             yield match.span()
-        offset = folded.find(term.beginning, match.end() if match else offset + 1)
+        offset = folded.find(term.beginning, offset + 1, stop)
 
 
 def _passages(text: str, cuts: Sequence[int], last: int) -> Iterator[tuple[int, int]]:

@@ -53,6 +53,8 @@ class Term:
     """The query of search filters for places with the term."""
     words: tuple[str, ...] = ()
     """The folded words under which search filters may count the term."""
+    is_word: bool = False
+    """Whether the term does not begin inside a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def _phrase(tokens: list[str]) -> Term:
 
 def _term(text: str, beginning: str, pattern: str, query: Query, words: tuple[str, ...]) -> Term:
     is_word = _SPACELESS.match(text) is None
-    return Term(text, beginning, re.compile(rf"(?<!\w){pattern}" if is_word else pattern), query, words)
+    return Term(text, beginning, re.compile(rf"(?<!\w){pattern}" if is_word else pattern), query, words, is_word)
 
 
 def _folded(*tokens: str) -> tuple[str, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import cProfile
 import math
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.text import served_text
 from monocontext.text.search import ranked
+from monocontext.text.search.passages import Passage, Passages
 from monocontext.text.search.terms import parse
 from monocontext.writing.publish import publish
 from rlm import RLM, ScriptedLM
@@ -46,6 +49,18 @@ def opened(text: str, *, frame_bytes: int = 1 << 15, filters: bool = True) -> tu
     publish(text, store, frame_bytes=frame_bytes, filters=filters, codec="raw")
     counting = CountingStore(store)
     return counting, Monocontext.open(counting)
+
+
+def count_calls(function: Callable[[], Passages]) -> tuple[Passages, int]:
+    """The result of a function, and the calls of Python and C functions that it took in this thread."""
+    profile = cProfile.Profile()
+    result = profile.runcall(function)
+    return result, sum(entry.callcount for entry in profile.getstats())
+
+
+def every(context: Monocontext, query: str) -> list[Passage]:
+    """All passages with a word of the query, best first: without a last one to beat, none is ruled out."""
+    return context.search(query, k=1 << 40, max_bytes=1 << 40)
 
 
 def plain(text: str) -> Monocontext:
@@ -95,7 +110,7 @@ def test_equal_to_a_scan_of_everything(seed: int) -> None:
     _, context = opened(text, frame_bytes=2048)
     for _ in range(12):
         query = " ".join(rng.sample([*vocabulary, "rare7", "rare19", "thing"], rng.randrange(1, 4)))
-        expected = ranked.scan(context.span, [query], 10)[0]
+        expected = every(context, query)[:10]
         assert context.search(query, max_bytes=1 << 40) == expected, query
 
 
@@ -111,7 +126,7 @@ def test_equal_to_a_scan_where_filters_order_the_frames(seed: int) -> None:
     store, context = opened("".join(lines), frame_bytes=1 << 14)
     for _ in range(6):
         query = " ".join(rng.sample(vocabulary, rng.randrange(1, 4)))
-        expected = ranked.scan(context.span, [query], 10)[0]
+        expected = every(context, query)[:10]
         with Monocontext.open(store) as cold:
             assert cold.search(query, max_bytes=1 << 40) == expected, query
             assert cold.stats.search.searches
@@ -126,6 +141,29 @@ def test_a_word_across_the_end_of_a_frame_is_found() -> None:
     assert "ident23831" in found.text
     assert context[found.start : found.stop] == found.text
     assert not context.search(text[1 << 18 : cut + 10])  # the end of the word is no word
+
+
+@pytest.mark.parametrize(("before", "text", "query"), [("care", "full moon", '"full moon"'), ("東", "京都", "京都")])
+def test_what_may_begin_inside_a_word_does_so_at_a_frame_too(before: str, text: str, query: str) -> None:
+    size = 1 << 12
+    _, context = opened("." * (size - len(before.encode())) + before + text + ".\n", frame_bytes=size)
+    assert [found.start for found in context.search(query)] == [context.find(text)]
+
+
+@pytest.mark.parametrize(("words", "most_calls"), [("common", 400), ("rare", 9_000), ("common rare", 80_000)])
+def test_without_an_index_each_megabyte_costs_the_same(words: str, most_calls: int) -> None:
+    """Once the best are known: windows without the word that counts are passed over, and so is the sum of few words."""
+    calls = []
+    for megabytes in (3, 4, 5):
+        lines = [f"{'common rare rare' if n < 20 else ''} {words} ".ljust(511, "-") for n in range(megabytes << 11)]
+        store, context = opened("\n".join([*lines, ""]), frame_bytes=1 << 18, filters=False)
+        for _ in range(2):  # the first one imports modules and fetches the text
+            found, counted = count_calls(lambda context=context: context.search("rare common", k=5, max_bytes=1 << 40))
+        assert (len(found), found.note) == (5, "")
+        assert store.bytes_read < 1.01 * len(context)
+        calls.append(counted)
+    assert calls[2] - calls[1] == calls[1] - calls[0]
+    assert calls[2] - calls[1] < most_calls
 
 
 @pytest.mark.slow
@@ -156,7 +194,7 @@ def test_a_common_word_ends_where_no_passage_can_score_more() -> None:
         found = context.search(query, k=5)
         assert not found.note
         assert store.bytes_read < share * len(text)
-        assert found == ranked.scan(context.span, [query], 5)[0], query
+        assert found == every(context, query)[:5], query
 
 
 def test_without_filters_it_reads_from_the_beginning_and_says_so(large: str) -> None:
@@ -216,7 +254,7 @@ def test_of_two_words_in_every_frame_the_rarer_counts_more(filters: bool) -> Non
     store, context = opened("".join(lines), filters=filters)
     found = context.search("alpha omega", k=20, max_bytes=1 << 40)
     assert all("omega" in one.text for one in found)
-    assert found == ranked.scan(context.span, ["alpha omega"], 20)[0]
+    assert found == every(context, "alpha omega")[:20]
     context.count("\n")  # all of it is in memory now
     assert context.search("alpha omega", k=20, max_bytes=1 << 40) == found
     with Monocontext.open(store) as cold:

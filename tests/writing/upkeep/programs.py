@@ -65,15 +65,12 @@ def check(store: Store, texts: dict[str, str], chance: random.Random) -> None:
 
 
 def passages(context: Monocontext, query: str, *, everything: bool = False) -> list[tuple[int, int, float]] | None:
-    """The passages of a search, or of a look at every passage; None for a query without a word."""
+    """The passages of a search, or the first of all passages; None for a query without a word."""
     try:
-        if everything:
-            some = ranked.scan(context.span, [query], 10)[0]
-        else:
-            some = ranked.search(context.span, query, 10, 1 << 40, None)
+        some = ranked.search(context.span, query, 1 << 40 if everything else 10, 1 << 40, None)
     except ValueError:
         return None
-    return [(one.start, one.stop, one.score) for one in some]
+    return [(one.start, one.stop, one.score) for one in some[:10]]
 
 
 class Program:
