@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from rlm.interpreter.interpreter import FinalOutput as FinalOutput
     from rlm.interpreter.interpreter import Interpreter as Interpreter
     from rlm.interpreter.interpreter import create_interpreter as create_interpreter
+    from rlm.interpreter.interpreter import get_default_volume_name as get_default_volume_name
+    from rlm.interpreter.interpreter import sanitize_key as sanitize_key
 
 __version__ = "0.3.0"
 
 
-_OF_INTERPRETER = ("FinalOutput", "Interpreter", "create_interpreter")
+_OF_INTERPRETER = ("FinalOutput", "Interpreter", "create_interpreter", "get_default_volume_name", "sanitize_key")
 
 
 def __getattr__(name: str) -> object:

@@ -20,7 +20,6 @@ from rlm.errors import (
     TrajectoryError,
     UnknownOption,
 )
-from rlm.interpreter.names import get_default_volume_name, sanitize_key
 from rlm.models.anthropic import AnthropicLM
 from rlm.models.claude_agent import ClaudeAgentLM
 from rlm.models.lm import LM, Reply
@@ -39,6 +38,5 @@ __all__ = [
     "ChannelAbuse", "ClaudeAgentLM", "Completion", "InvalidArgument", "LLMError",
     "ModelUsage", "OpenAILM", "PromptTooLong", "RLMError", "RateLimited", "Read", "ReplayLM", "Reply",
     "ReplyRefused", "RunnerUnavailable", "ScriptExhausted", "ScriptedLM", "Session", "Source", "Step", "SubCache",
-    "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage", "get_default_volume_name",
-    "sanitize_key",
-]  # fmt: skip
+    "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage"
+    ]  # fmt: skip

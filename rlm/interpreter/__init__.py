@@ -2,9 +2,9 @@
 
 | file | holds |
 |---|---|
-| `interpreter.py` | the host's side, an edge: it knows `monocontext` |
-| `names.py` | names of volumes, and of keys on them |
-| `worker.py`, `mount.py` | the worker's side, where `monocontext` may not be: namespace, files |
+| `interpreter.py` | the host's side, which knows the store; names of volumes and of keys |
+| `worker.py` | the worker's side: namespace and files |
+| `dspy.py` | the interpreter of `dspy.RLM` |
 """
 
 from __future__ import annotations

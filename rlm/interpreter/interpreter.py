@@ -12,6 +12,8 @@ An edge: a volume is a prefix in a store of `monocontext`.
 from __future__ import annotations
 
 import base64
+import getpass
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -27,7 +29,6 @@ from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.lazy import is_lazy
 from rlm.errors import LLMError, RunnerUnavailable
-from rlm.interpreter.names import get_default_volume_name
 from rlm.models.lm import LM
 from rlm.models.scripted import ScriptedLM
 from rlm.runners import make_runner
@@ -49,7 +50,7 @@ try:
 except NameError:
     from rlm.interpreter.worker import WorkerNamespace as _Session
     _host = {name: globals()[name] for name in _interpreter_names()}
-    _interpreter_session = _Session(_host, __builtins__, _interpreter_mount())
+    _interpreter_session = _Session(_host, __builtins__, %r)
 _interpreter_session.%s()
 """
 
@@ -140,7 +141,7 @@ class Interpreter:
             self._runner = make_runner(
                 self._runner_name, None, SubCalls(self._sub_lm, Usage()), cell_timeout=self._timeout,
                 output_limit=_OUTPUT_CHARACTERS, names=self._all_names(),
-                scratch=self.volume_mount_path if self.volume is not None else None, **self._runner_options,
+                scratch=self._folder, **self._runner_options,
             )  # fmt: skip
 
     def shutdown(self) -> None:
@@ -237,7 +238,7 @@ class Interpreter:
     def _run(self, method: str) -> tuple[str, str]:
         self.start()
         assert self._runner is not None
-        result = self._runner.run(_CELL % method)
+        result = self._runner.run(_CELL % (self._folder, method))
         return result.stdout, result.stderr
 
     def _all_names(self) -> dict[str, object]:
@@ -246,10 +247,9 @@ class Interpreter:
             "_interpreter_code": lambda: self._code,
             "_interpreter_submit": self._submit,
             "_interpreter_files": lambda: [(info.key, info.size_bytes) for info in self._volume().list()],
-            "_interpreter_get": lambda path: base64.b64encode(self._volume().get(self._key(path)).data).decode(),
+            "_interpreter_get": lambda path: self._volume().get(self._key(path)).data,
             "_interpreter_put": lambda path, data: self._volume().put(self._key(path), base64.b64decode(data)),
             "_interpreter_drop": lambda path: self._volume().delete(self._key(path)),
-            "_interpreter_mount": lambda: self.volume_mount_path if self.volume is not None else None,
         }
         names = {f"{_OWN}{name}": value for name, value in self._names.items()} | functions
         listed = [*names, "llm_query", "llm_query_batched"]
@@ -262,6 +262,11 @@ class Interpreter:
     def _submit(self, given: list[Any], fields: dict[str, Any]) -> None:
         self._submitted = fields or {"output": given[0] if len(given) == 1 else given}
 
+    @property
+    def _folder(self) -> str | None:
+        """Where the files of the volume are in the sandbox; None without a volume."""
+        return None if self.volume is None else self.volume_mount_path
+
     def _volume(self) -> Store:
         if self.volume is None:
             raise ValueError("no volume")
@@ -270,6 +275,23 @@ class Interpreter:
     def _key(self, path: str) -> str:
         """The key in the store for a path on the volume. The store refuses a key that leads out of it."""
         return "/".join(part for part in path.removeprefix(self.volume_mount_path + "/").split("/") if part)
+
+
+def sanitize_key(key: str) -> str:
+    """A key as a file name: letters, digits and `-_.` stay, all else becomes `_`; an empty key becomes `unnamed`.
+
+    Two keys may get the same name (`a/b`, `a_b`). `monocontext.memory` keeps keys apart.
+    """
+    return "".join(item if item.isalnum() or item in "-_." else "_" for item in key) or "unnamed"
+
+
+def get_default_volume_name() -> str:
+    """`rlm-data-{user}-{folder}`, of the current user and folder."""
+    return _join_parts("rlm-data", getpass.getuser(), Path.cwd().name)
+
+
+def _join_parts(*parts: str) -> str:
+    return "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") or "none" for part in parts)
 
 
 def create_interpreter(

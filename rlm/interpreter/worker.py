@@ -1,6 +1,6 @@
 """Run an interpreter's code in a worker, in a namespace of its own, and send changed files to the host.
 
-Only workers import it; `monocontext` may be missing there.
+Only workers import it; what writes to stores may be missing there.
 """
 
 from __future__ import annotations
@@ -9,17 +9,13 @@ import base64
 import builtins
 import linecache
 import os
+import stat
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from rlm.context.lazy import lazy_parts
-from rlm.interpreter.mount import Mount
-
-_scandir = os.scandir
-_open = open
 
 
 class Submitted(BaseException):
@@ -31,29 +27,27 @@ class Submitted(BaseException):
 
 
 class WorkerNamespace:
-    """One namespace over one volume.
+    """One namespace over one volume, whose files are below `folder`.
 
     `host`: functions of the host, by name: those with `_interpreter_` (see `Interpreter`) serve this class, the others
     are for the code.
     """
 
-    def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, mount_path: str | None) -> None:
+    def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, folder: str | None) -> None:
         self._host = host
-        self._mount: Mount | None = None
+        self._folder = folder
         self._synced: dict[str, tuple[int, int]] = {}
         """Time and size of each file at the last load or save."""
         self._count = 0
         """Executions so far."""
         self._tools: set[str] = set()
         """The tools that have a function in the namespace."""
-        builtin_names = dict(given_builtins if isinstance(given_builtins, dict) else vars(given_builtins))
-        if mount_path:
-            self._mount = Mount(mount_path, _make_folder(mount_path))
+        if folder:
+            os.makedirs(os.path.realpath(folder), exist_ok=True)  # the sandbox may have made it a link to nothing
             self.load()
-            builtin_names |= self._mount.install()
         self.namespace: dict[str, Any] = {
             "__name__": "__main__",
-            "__builtins__": builtin_names,
+            "__builtins__": given_builtins,
             "SUBMIT": _submit,
             "save_to_volume": self.save_to_volume,
             "load_from_volume": self.load_from_volume,
@@ -97,43 +91,47 @@ class WorkerNamespace:
 
     def load(self) -> None:
         """Replace the files by those of the host."""
-        if self._mount is None:
-            return
-        wanted = dict(self._host["_interpreter_files"]())
-        for path in self._files():
-            if path not in wanted:
-                os.unlink(f"{self._mount.folder}/{path}")
+        wanted = dict(self._host["_interpreter_files"]()) if self._folder else {}
+        for path in self._files().keys() - wanted:
+            os.unlink(f"{self._folder}/{path}")
         for path in wanted:
-            full = f"{self._mount.folder}/{path}"
+            full = f"{self._folder}/{path}"
             os.makedirs(os.path.dirname(full), exist_ok=True)
-            with _open(full, "wb") as file:
-                file.write(base64.b64decode(self._host["_interpreter_get"](path)))
+            with open(full, "wb") as file:
+                file.write(self._host["_interpreter_get"](path))
         self._synced = self._files()
 
     def save(self) -> None:
         """Send changes since the last load or save to the host."""
         current = self._files()
         for path, state in current.items():
-            if self._mount and self._synced.get(path) != state:
-                with _open(f"{self._mount.folder}/{path}", "rb") as file:
+            if self._synced.get(path) != state:
+                with open(f"{self._folder}/{path}", "rb") as file:
                     self._host["_interpreter_put"](path, base64.b64encode(file.read()).decode())
         for path in self._synced.keys() - current.keys():
             self._host["_interpreter_drop"](path)
         self._synced = current
 
     def _files(self) -> dict[str, tuple[int, int]]:
-        return self._mount.files(_scandir) if self._mount else {}
+        """The modification time in nanoseconds and the size in bytes of each file, by its path below the folder."""
+        result = {}
+        for folder, _, names in os.walk(self._folder) if self._folder else ():
+            for path in (os.path.join(folder, name) for name in names):
+                state = os.lstat(path)
+                if stat.S_ISREG(state.st_mode):
+                    result[os.path.relpath(path, self._folder)] = (state.st_mtime_ns, state.st_size)
+        return result
 
     # -- functions of the code -----------------------------------------------------------------------------------------
 
     def save_to_volume(self, path: str, content: str) -> str:
         """Write a text. Returns the full path."""
         try:
-            full, real = self._resolve(path)
+            full = self._resolve(path)
         except ValueError as error:
             return f"[error: {error}]"
-        os.makedirs(os.path.dirname(real), exist_ok=True)
-        with _open(real, "w", encoding="utf-8", newline="") as file:
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8", newline="") as file:
             file.write(content)
         return full
 
@@ -141,30 +139,29 @@ class WorkerNamespace:
         """Read a text. If there is none: `default` if given, FileNotFoundError with `strict`, else a text that says
         so."""
         try:
-            full, real = self._resolve(path)
-        except ValueError as error:
-            problem = str(error)
-        else:
-            if os.path.isfile(real):
-                with _open(real, encoding="utf-8", newline="") as file:
+            full = self._resolve(path)
+            if os.path.isfile(full):
+                with open(full, encoding="utf-8", newline="") as file:
                     return file.read()
             problem = f"file not found: {full}"
+        except ValueError as error:
+            problem = str(error)
         if default is not None:
             return default
         if strict:
             raise FileNotFoundError(problem)
         return f"[error: {problem}]"
 
-    def _resolve(self, path: str) -> tuple[str, str]:
-        """The full path, as the code knows it, and the real one. Raises ValueError for a path outside."""
-        if self._mount is None:
+    def _resolve(self, path: str) -> str:
+        """The full path. Raises ValueError for a path outside of the volume."""
+        if self._folder is None:
             raise ValueError("no volume mounted at /data")
         if not path or not path.strip():
             raise ValueError("volume path cannot be empty")
-        full = os.path.normpath(path if path.startswith("/") else f"{self._mount.path}/{path}")
-        if not full.startswith(self._mount.path + "/"):
+        full = os.path.normpath(os.path.join(self._folder, path))
+        if not full.startswith(self._folder + "/"):
             raise ValueError(f"invalid volume path: {path}")
-        return full, self._mount.real(full)
+        return full
 
 
 def _submit(*values: Any, **fields: Any) -> NoReturn:
@@ -172,19 +169,6 @@ def _submit(*values: Any, **fields: Any) -> NoReturn:
     if bool(values) == bool(fields):
         raise TypeError("SUBMIT takes the result either by position or by keyword")
     raise Submitted(list(values), fields)
-
-
-def _make_folder(mount_path: str) -> str:
-    """A new folder for the files of the volume.
-
-    If the sandbox has made the path a link, the folder is its target, where code in C finds the files too. Otherwise,
-    only the functions that `Mount` maps find them.
-    """
-    if not os.path.islink(mount_path):
-        return tempfile.mkdtemp(prefix="volume-")
-    folder = os.readlink(mount_path)
-    os.makedirs(folder)
-    return folder
 
 
 def _format_traceback() -> str:

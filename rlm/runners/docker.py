@@ -38,13 +38,15 @@ class DockerRunner(RemoteRunner):
         image: str = IMAGE,
         program: str = "docker",
         options: Sequence[str] = (),
+        scratch: str | None = None,
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """`options`: more options of `docker run`, such as `--runtime=runsc`. Raises RunnerUnavailable."""
+        """`options`: more options of `docker run`, such as `--runtime=runsc`. `scratch`: a folder that cells may
+        write to. Raises RunnerUnavailable."""
         self._limits = limits or Limits()
         self._image = image
         self._program = program
-        self._options = options
+        self._options = [*options, "--tmpfs", _tmpfs(scratch, self._limits)] if scratch else options
         super().__init__(context, subcalls, **shared)
 
     def launch(self) -> tuple[Container, Mapping[str, Any]]:
@@ -68,11 +70,15 @@ def docker_command(program: str, name: str, image: str, options: Sequence[str], 
         program, "run", "--rm", "--interactive", "--name", name, "--network", "none", "--read-only",
         "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65534:65534",
         "--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes), "--pids-limit", "128",
-        "--tmpfs", f"/tmp:rw,noexec,nosuid,nodev,size={limits.disk_bytes},mode=1777", "--workdir", "/tmp",
+        "--tmpfs", _tmpfs("/tmp", limits), "--workdir", "/tmp",
         # Otherwise a cell could write 64 MiB to /dev/shm and, under podman, any amount to /var/tmp, both in memory.
         "--ipc", "none", "--tmpfs", "/var/tmp:ro", "--log-driver", "none", *options, image,
         "python", "-I", "-m", "rlm.runners.launcher", make_container_plan(limits),
     ]  # fmt: skip
+
+
+def _tmpfs(path: str, limits: Limits) -> str:
+    return f"{path}:rw,noexec,nosuid,nodev,size={limits.disk_bytes},mode=1777"
 
 
 class Container(PipedProcess):

@@ -66,6 +66,9 @@ class ProcessRunner(RemoteRunner):
             ways.sort(key=lambda way: way != "namespaces")
         reasons = []
         for way in ways:
+            if way == "landlock" and self._scratch:
+                reasons.append(f"landlock: it gives a worker no {self._scratch} to write to")
+                continue
             try:
                 process, hello = _start_worker(way, view, self._limits)
             except RunnerUnavailable as exc:

@@ -80,7 +80,7 @@ def make_runner(
     options |= {"cell_timeout": cell_timeout, "output_limit": output_limit, "names": names}
     if name == "confined":
         return _make_confined(context, subcalls, scratch, options)
-    if name == "subprocess":
+    if name in ("subprocess", "docker"):
         options["scratch"] = scratch
     return _load_class(name)(context, subcalls, **options)
 
