@@ -101,15 +101,15 @@ test-portable: $(VENV)/.all  ## the quick suites without POSIX's own modules and
 test-docker: $(VENV)/.all  ## the runner `docker` with a real engine (ENGINE=docker for that one): the claims of docs/security.md
 	MONOCONTEXT_CONTAINERS=$(ENGINE) $(BIN)/python -m pytest tests/rlm/runners/confine/test_sandbox_claims.py tests/rlm/runners/confine/test_sandbox_docker.py
 
-test-tools: $(VENV)/.all  ## MCP by both majors of its SDK and by the Inspector, DSPy, any-llm; environments in .venv-tools (1 GB)
+test-tools: $(VENV)/.all  ## MCP by its SDK and by the Inspector, DSPy, any-llm; environments in .venv-tools (1 GB)
 	@echo "== building environments in .venv-tools"
-	for it in "mcp1 mcp>=1.14,<2" "mcp2 mcp>=2,<3" "dspy dspy>=3.4"; do \
+	for it in "mcp mcp>=2" "dspy dspy>=3.4"; do \
 	  set -- $$it && $(PYTHON) -m venv .venv-tools/$$1 && \
 	  .venv-tools/$$1/bin/python -m pip --disable-pip-version-check --quiet install "$$2" -e . -e ./rlm || exit 1; \
 	done
 	! command -v npm || npm install --silent --no-audit --no-fund --prefix .venv-tools @modelcontextprotocol/inspector@2
 	PATH="$(CURDIR)/.venv-tools/node_modules/.bin:$$PATH" \
-	  MONOCONTEXT_MCP_PYTHONS=.venv-tools/mcp1/bin/python:.venv-tools/mcp2/bin/python \
+	  MONOCONTEXT_MCP_PYTHONS=.venv-tools/mcp/bin/python \
 	  MONOCONTEXT_DSPY_PYTHON=.venv-tools/dspy/bin/python \
 	  $(BIN)/python -m pytest tests/mcp tests/memory/dspy
 	$(PYTHON) -m venv .venv-tools/models  # any-llm holds anthropic below 1.0, which the tests of our own backend are above

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ import click
 
 from monocontext.cli.options import S3, Allow, options_of
 from monocontext.cli.parameters import Argument, Option
+from monocontext.errors import MonocontextError, install_line
 from monocontext.options import StoreOptions
 
 if TYPE_CHECKING:
@@ -45,11 +46,8 @@ def mcp(
     s3: S3,
 ) -> None:
     """Serve texts to programs that speak the Model Context Protocol."""
-    from monocontext.mcp.server import make_server
-
     with serving(contexts or [], sessions, memory, allow or [], s3) as served:
-        value = "" if no_token else token
-        serve(lambda: make_server(served, host=host, uploads=not http), http=http, host=host, port=port, token=value)
+        serve(served, http=http, host=host, port=port, token="" if no_token else token)
 
 
 @contextmanager
@@ -79,28 +77,35 @@ def serving(
                 item.close()
 
 
-def serve(make: Callable[[], Any], *, http: bool, host: str, port: int, token: str | None) -> None:
-    """Serve over stdio, or over HTTP with its URL on stderr, until the client leaves or the user presses Ctrl-C."""
+def serve(served: Served, *, http: bool, host: str, port: int, token: str | None, **options: Any) -> None:
+    """Serve over stdio, or over HTTP with its URL on stderr, until the client leaves or the user presses Ctrl-C.
+
+    `options` are those of `make_server`.
+    """
+    try:
+        from monocontext.mcp import stdio
+        from monocontext.mcp.server import make_server
+    except ModuleNotFoundError:
+        raise MonocontextError(f"the MCP SDK is missing: {install_line('mcp')}") from None
+    from monocontext.mcp import http as over_http
+
+    server = make_server(served, uploads=not http, **options)
+    if not http:
+        stdio.serve(server)
+        return
     if token is None:
         token = os.environ.get(TOKEN_VARIABLE) or None
-    try:
-        if not http:
-            make().run()
-            return
-        from monocontext.mcp.http import HttpListener
-
-        server = make()
-        listener = HttpListener(host, port, token=token)
-        print(f"MCP at {listener.url}", file=sys.stderr)
+    chosen = over_http.choose_token(token, host)
+    listening, url = over_http.listen(host, port)
+    with listening:
+        print(f"MCP at {url}", file=sys.stderr)
         if token is None:
-            print(f"Authorization: Bearer {listener.token}", file=sys.stderr)
+            print(f"Authorization: Bearer {chosen}", file=sys.stderr)
         sys.stderr.flush()
         try:
-            listener.serve(server)
-        finally:
-            listener.close()
-    except KeyboardInterrupt:
-        pass  # Ctrl-C is the way to end it
+            over_http.serve(server, listening, host, chosen)
+        except KeyboardInterrupt:
+            pass  # Ctrl-C is the way to end it
 
 
 def parse_contexts(contexts: list[str]) -> dict[str, str]:

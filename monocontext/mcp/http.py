@@ -1,71 +1,65 @@
-"""Serve MCP over streamable HTTP, to callers with a token."""
+"""Serve MCP over streamable HTTP, to callers with a bearer token.
+
+By default a server is reached only from this machine. The token is the only protection and is sent in the clear: for
+callers on other machines, put TLS in front of the server.
+"""
 
 from __future__ import annotations
 
+import hmac
 import json
+import secrets
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from monocontext.mcp.access import EXPECTED_HEADER, choose_token, holds_token
-from monocontext.page.loopback import server_url
+from monocontext.errors import AccessDenied
+from monocontext.page.loopback import is_loopback, server_url
 
-PATH = "/mcp"
 _Message = MutableMapping[str, Any]
 _App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
 
 
-class HttpListener:
-    """Listens at an address, and serves callers with its token."""
+def choose_token(token: str | None, host: str) -> str:
+    """The token of a server on `host`: a new one for None. With an empty token, callers need none.
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, *, token: str | None = None) -> None:
-        """Bind to an address; port 0 takes a free port.
-
-        `token`: None generates one, an empty one means that none is required. Raises `AccessDenied` for an empty one
-        beyond this machine, and `OSError` if the port is taken.
-        """
-        self.token = choose_token(token, host)
-        self.host = host
-        self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self._socket.bind((host, port))
-            self._socket.listen(128)  # clients that connect from now on wait instead of being refused
-        except BaseException:
-            self._socket.close()
-            raise
-        self.port: int = self._socket.getsockname()[1]
-
-    @property
-    def url(self) -> str:
-        """The URL for clients."""
-        return server_url(self.host, self.port) + PATH
-
-    def serve(self, server: Any) -> None:
-        """Serve a server of the SDK until it is interrupted."""
-        import uvicorn
-
-        is_first = hasattr(server.settings, "stateless_http")
-        options = {} if is_first else {"stateless_http": True, "host": self.host}
-        app = _require_token(server.streamable_http_app(**options), self.token)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run(sockets=[self._socket])
-
-    def close(self) -> None:
-        """Release the address. Idempotent."""
-        self._socket.close()
+    Raises `AccessDenied` for an empty token beyond this machine, and for a token that cannot be sent in a header.
+    """
+    chosen = secrets.token_urlsafe(24) if token is None else token
+    if not chosen and not is_loopback(host):
+        raise AccessDenied(f"serving on {host} without a token would open it to everyone who reaches it")
+    if not (chosen.isascii() and chosen.isprintable()):
+        raise AccessDenied("a token must be printable ASCII: it is sent in a header")
+    return chosen
 
 
-def _require_token(app: Any, token: str) -> _App:
+def listen(host: str, port: int) -> tuple[socket.socket, str]:
+    """A socket that listens at an address, and the URL for clients; port 0 takes a free one. Raises `OSError`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=128)
+    return listening, f"{server_url(host, listening.getsockname()[1])}/mcp"
+
+
+def serve(server: Any, listening: socket.socket, host: str, token: str) -> None:
+    """Serve a server of the SDK until it is interrupted. The SDK compares the `Host` of requests with `host`."""
+    import uvicorn
+
+    app = require_token(server.streamable_http_app(stateless_http=True, host=host), token)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run(sockets=[listening])
+
+
+def require_token(app: Any, token: str) -> _App:
     """An app that passes requests with the token to `app`, and answers others with 401."""
 
     async def answer(scope: _Message, receive: Any, send: Any) -> None:
-        is_http = scope["type"] == "http"
-        if token and is_http and not holds_token(dict(scope["headers"]).get(b"authorization", b""), token):
-            headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
-            await send({"type": "http.response.start", "status": 401, "headers": headers})
-            body = json.dumps({"error": EXPECTED_HEADER}).encode()
-            await send({"type": "http.response.body", "body": body})
+        kind, _, value = dict(scope.get("headers", ())).get(b"authorization", b"").partition(b" ")
+        holds_token = hmac.compare_digest(value.strip(), token.encode()) and kind.lower() == b"bearer"
+        if not token or scope["type"] != "http" or holds_token:
+            await app(scope, receive, send)
             return
-        await app(scope, receive, send)
+        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        body = json.dumps({"error": "expected the header Authorization: Bearer <token>"}).encode()
+        await send({"type": "http.response.body", "body": body})
 
     return answer

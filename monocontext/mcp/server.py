@@ -1,20 +1,23 @@
-"""Make an MCP server of the tools and resources, with version 1.x or 2.x of the SDK."""
+"""Make an MCP server of the tools and resources, with version 2 of the SDK."""
 
 from __future__ import annotations
 
-import functools
+import asyncio
 import inspect
-import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from importlib import import_module
+from functools import partial
 from typing import Any, get_args
 from urllib.parse import quote, unquote
 
+import anyio.to_thread
+from mcp import types
+from mcp.server import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter
+
 from monocontext import __version__
-from monocontext.errors import InvalidParameters, MonocontextError, ToolRefusal, install_line
-from monocontext.mcp import stdio
+from monocontext.errors import InvalidParameters, MonocontextError, NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, Served
 from monocontext.mcp.outputs import Text
 from monocontext.mcp.tools import Tools
@@ -24,6 +27,8 @@ from monocontext.text_tools.outputs import Reply
 from monocontext.text_tools.replies import fit_error, slice_reply
 
 SCHEME = "monocontext"
+PROGRESS_SECONDS = 2.0
+"""The time between two reports about a call that goes on. Clients that ask for reports take them as a sign of life."""
 _MOST_TYPO = 100
 """Characters. For a longer unknown name no similar one is suggested."""
 _WRITES = frozenset({"memory", "upload_context", "chat_rlm_query"})
@@ -47,175 +52,124 @@ INSTRUCTIONS = (
     "context_search (with words=true where you do not know the exact ones), and read them with context_slice. A reply "
     "that was cut ends in a line that states the next range."
 )
+_REFUSALS = (MonocontextError, InvalidParameters, OSError, ValueError)
+"""Errors whose message the caller gets. Others are internal errors without one."""
 
 
 def make_server(
     served: Served,
     *,
     name: str = "monocontext",
-    more: Callable[[Tools], Mapping[str, Callable[..., str]]] | None = None,
+    more: Mapping[str, Callable[..., Any]] | None = None,
     uploads: bool = True,
-    host: str = "127.0.0.1",
     version: str = __version__,
-) -> Any:
-    """A server of the SDK, `FastMCP` or `MCPServer`: `run()` serves stdio, `HttpListener.serve` HTTP.
+) -> Server[Any]:
+    """A server of the SDK, for `stdio.serve` and `http.serve`.
 
     - `name`, `version`: shown to clients
-    - `more`: further tools by name
+    - `more`: further tools by name. A call that is cancelled cancels the task of an `async` one
     - `uploads`: offer `upload_context`, which reads session files of this machine
-    - `host`: the host name of the server; the SDK compares the `Host` of requests with it
-
-    Raises `MonocontextError` if the SDK is not installed.
     """
-    base, annotations, is_v1 = _sdk()
-    tool_error, resource_error = _error_types(is_v1)
-    options = {"host": host, "stateless_http": True} if is_v1 else {"version": version}
-    tools = Tools(served)
-    functions: dict[str, Callable[..., str]] = {
-        **tools._tools_by_name(uploads=uploads),
-        **(more(tools) if more else {}),
-    }
-    server_class = _server_class(base, functions, tool_error, is_v1)
-    server = server_class(name=name, instructions=INSTRUCTIONS, log_level="WARNING", **options)
-    if is_v1:
-        server._mcp_server.version = version  # the constructor takes none, and clients would get the SDK's
-        logging.getLogger("mcp.server.lowlevel.server").setLevel(logging.ERROR)  # it warns of each unknown tool
-    for tool, function in functions.items():
-        title = _TITLES.get(tool, tool)
-        server.tool(
-            name=tool,
-            title=title,
-            description=inspect.getdoc(function),
-            annotations=annotations(title=title, readOnlyHint=tool not in _WRITES),
-            structured_output=False,
-        )(function)
-    _add_resources(server, served, resource_error)
-    return server
-
-
-def _server_class(
-    base: Any, functions: Mapping[str, Callable[..., str]], tool_error: type[Exception], is_v1: bool
-) -> Callable[..., Any]:
-    """A subclass of the SDK's server that checks arguments and makes replies itself.
-
-    The SDK ignores unknown arguments, quotes an unknown name whole, and writes errors of many lines.
-    """
-    import anyio.to_thread
-    from mcp import types
-    from pydantic import TypeAdapter
-
-    schemas = {name: TypeAdapter(_output_type(function)).json_schema() for name, function in functions.items()}
-
-    def run(name: str, arguments: dict[str, Any]) -> str:
-        if name not in functions:
-            raise ToolRefusal(f"Unknown tool: {name}{nearest(name, functions) if len(name) <= _MOST_TYPO else ''}")
-        return functions[name](**check_arguments(name, functions[name], arguments))
-
-    class Server(base):  # type: ignore[misc]
-        async def call_tool(self, name: str, arguments: dict[str, Any], *_: Any) -> Any:
-            with _raise_as(tool_error):
-                reply = await anyio.to_thread.run_sync(run, name, arguments)
-            fields = asdict(reply.data if isinstance(reply, Reply) else Text(reply))
-            content = [types.TextContent(type="text", text=str(reply))]
-            return (content, fields) if is_v1 else types.CallToolResult(content=content, structured_content=fields)
-
-        async def list_tools(self) -> Any:
-            listed = await super().list_tools()
-            for item in listed:
-                (item.inputSchema if is_v1 else item.input_schema)["additionalProperties"] = False
-                setattr(item, "outputSchema" if is_v1 else "output_schema", schemas[item.name])
-            return listed
-
-        async def run_stdio_async(self) -> None:
-            await stdio.serve(self._mcp_server if is_v1 else self._lowlevel_server, _parser(is_v1))
-
-    return Server
-
-
-def _output_type(function: Callable[..., str]) -> Any:
-    """The class with the fields of a tool's replies: `D` of `Reply[D]`, else `Text`."""
-    return next(iter(get_args(inspect.signature(function).return_annotation)), Text)
-
-
-def _parser(is_v1: bool) -> Callable[[str], Any]:
-    """The SDK's function that parses a message of JSON-RPC."""
-    if is_v1:
-        parse: Callable[[str], Any] = import_module("mcp.types").JSONRPCMessage.model_validate_json
-        return parse
-    return functools.partial(import_module("mcp_types").jsonrpc_message_adapter.validate_json, by_name=False)
-
-
-def _sdk() -> tuple[Any, Any, bool]:
-    """The SDK's classes for servers and annotations, and whether it is of version 1."""
-    try:
-        from mcp.types import ToolAnnotations
-
-        try:
-            from mcp.server.mcpserver import MCPServer
-        except ModuleNotFoundError:
-            from mcp.server.fastmcp import FastMCP
-
-            return FastMCP, ToolAnnotations, True
-    except ModuleNotFoundError:
-        raise MonocontextError(f"the MCP SDK is missing: {install_line('mcp')}") from None
-    return MCPServer, ToolAnnotations, False
-
-
-def _error_types(is_v1: bool) -> tuple[type[Exception], type[Exception]]:
-    """The SDK's errors for tools and for resources. Version 2 hides the message of any other error from the caller."""
-    exceptions: Any = import_module("mcp.server.fastmcp.exceptions" if is_v1 else "mcp.server.mcpserver.exceptions")
-    return exceptions.ToolError, exceptions.ResourceError
-
-
-def _in_thread(read: Callable[..., str], resource_error: type[Exception]) -> Callable[..., Any]:
-    """The function of a resource, run in a thread to keep the event loop free."""
-    import anyio.to_thread
-
-    @functools.wraps(read)
-    async def run(*args: Any, **options: Any) -> str:
-        with _raise_as(resource_error):
-            return str(await anyio.to_thread.run_sync(functools.partial(read, *args, **options)))
-
-    return run
-
-
-@contextmanager
-def _raise_as(error_type: type[Exception]) -> Iterator[None]:
-    """Raise our errors as this error of the SDK, with the message cut to the size of a reply."""
-    try:
-        yield
-    except (MonocontextError, InvalidParameters, OSError, ValueError) as error:
-        raise error_type(fit_error(str(error))) from None
-
-
-def _add_resources(server: Any, served: Served, resource_error: type[Exception]) -> None:
-    """Offer each context as a resource by its name, and any range of it."""
-    for name in [*served.contexts, *([MEMORY] if served.memory is not None else [])]:
-        server.resource(
-            f"{SCHEME}://{quote(name, safe='')}",
-            name=name,
-            description=f"The beginning of the text {name}; its last line says how to read on.",
+    functions: dict[str, Callable[..., Any]] = {**Tools(served).by_name(uploads=uploads), **(more or {})}
+    tools = [_describe(tool, function) for tool, function in functions.items()]
+    resources = [
+        types.Resource(
+            uri=f"{SCHEME}://{quote(text, safe='')}",
+            name=text,
+            description=f"The beginning of the text {text}; its last line says how to read on.",
             mime_type="text/plain",
-        )(_in_thread(_read_head(served, name), resource_error))
-
-    def part(context: str, start: str, stop: str) -> str:
-        text = served.context(unquote(context))
-        if not (start.isdecimal() and stop.isdecimal()):
-            raise InvalidParameters(f"a range is START/STOP in characters, not {start}/{stop}")
-        first, last, _ = slice(int(start), int(stop)).indices(len(text))
-        return slice_reply(text, first, last)
-
-    server.resource(
-        SCHEME + "://{context}/{start}/{stop}",
+        )
+        for text in [*served.contexts, *([MEMORY] if served.memory is not None else [])]
+    ]
+    part = types.ResourceTemplate(
+        uri_template=SCHEME + "://{context}/{start}/{stop}",
         name="part",
         description="Characters START to STOP of a text; its name percent-encoded.",
         mime_type="text/plain",
-    )(_in_thread(part, resource_error))
+    )
+
+    async def list_tools(*_: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(context: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        reports = asyncio.create_task(_report_progress(context))
+        try:
+            reply = await _call(functions, asked.name, asked.arguments or {})
+        except _REFUSALS as error:
+            content = [types.TextContent(type="text", text=fit_error(str(error)))]
+            return types.CallToolResult(content=list(content), is_error=True)
+        finally:
+            reports.cancel()
+        fields = asdict(reply.data if isinstance(reply, Reply) else Text(reply))
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=str(reply))], structured_content=fields
+        )
+
+    async def list_resources(*_: Any) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=resources)
+
+    async def list_templates(*_: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[part])
+
+    async def read_resource(_: Any, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        try:
+            text = await anyio.to_thread.run_sync(_read_resource, served, asked.uri, abandon_on_cancel=True)
+        except _REFUSALS as error:
+            raise MCPError(code=types.INVALID_PARAMS, message=fit_error(str(error))) from None
+        content = types.TextResourceContents(uri=asked.uri, text=text, mime_type="text/plain")
+        return types.ReadResourceResult(contents=[content])
+
+    return Server(
+        name,
+        version=version,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
 
 
-def _read_head(served: Served, name: str) -> Callable[[], str]:
-    def head() -> str:
-        text = served.context(name)
-        return slice_reply(text, 0, len(text))
+def _describe(name: str, function: Callable[..., Any]) -> types.Tool:
+    """The description of a tool, with the schemas of its arguments and of the fields of its replies."""
+    reply = next(iter(get_args(inspect.signature(function).return_annotation)), Text)  # `D` of `Reply[D]`
+    title = _TITLES.get(name, name)
+    return types.Tool(
+        name=name,
+        title=title,
+        description=inspect.getdoc(function),
+        input_schema=TypeAdapter(function).json_schema(),
+        output_schema=TypeAdapter(reply).json_schema(),
+        annotations=types.ToolAnnotations(title=title, read_only_hint=name not in _WRITES),
+    )
 
-    return head
+
+async def _call(functions: Mapping[str, Callable[..., Any]], name: str, given: dict[str, Any]) -> str:
+    """Call a tool; one that is not `async` in a thread, which goes on where the call is cancelled."""
+    if name not in functions:
+        raise ToolRefusal(f"Unknown tool: {name}{nearest(name, functions) if len(name) <= _MOST_TYPO else ''}")
+    call = partial(functions[name], **check_arguments(name, functions[name], given))
+    is_async = inspect.iscoroutinefunction(functions[name])
+    reply: str = await (call() if is_async else anyio.to_thread.run_sync(call, abandon_on_cancel=True))
+    return reply
+
+
+async def _report_progress(context: Any) -> None:
+    """Report every `PROGRESS_SECONDS` that a call goes on, for how many seconds it does."""
+    for count in range(1, 1 << 30):
+        await asyncio.sleep(PROGRESS_SECONDS)
+        await context.session.report_progress(count * PROGRESS_SECONDS, message="still running")
+
+
+def _read_resource(served: Served, uri: str) -> str:
+    """The beginning of a text for `monocontext://NAME`, a part of it for `monocontext://NAME/START/STOP`."""
+    scheme, _, rest = uri.partition("://")
+    name, *ends = rest.split("/")
+    if scheme != SCHEME or len(ends) not in (0, 2):
+        raise NotFound(f"no resource {uri}: expected {SCHEME}://NAME or {SCHEME}://NAME/START/STOP")
+    text = served.context(unquote(name))
+    if not all(end.isdecimal() for end in ends):
+        raise InvalidParameters(f"a range is START/STOP in characters, not {'/'.join(ends)}")
+    start, stop, _ = slice(*map(int, ends or ("0", str(len(text))))).indices(len(text))
+    return slice_reply(text, start, stop)

@@ -1,129 +1,74 @@
-"""Serve MCP over stdin and stdout: each request gets a reply, and the process ends soon after its client.
+"""Serve MCP over stdin and stdout until the client leaves.
 
-The SDK alone would drop a line that it cannot parse, and its client would wait for ever. And it would wait for threads
-that search when stdin ends.
+The SDK alone would not answer a request with half a surrogate pair, which models write: its client would wait for ever.
+And it would wait for threads that read or search when stdin ends.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import anyio
+from anyio.to_thread import run_sync
+from mcp import types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+
 from monocontext.text_tools import search_process
-from monocontext.text_tools.arguments import HALF_A_PAIR, is_text
-from monocontext.text_tools.replies import fit_error
-
-GRACE_SECONDS = 1.0
-"""The time for running calls to finish when stdin ends."""
-_NOT_JSON, _NO_REQUEST = -32700, -32600
+from monocontext.text_tools.arguments import HALF_A_PAIR
 
 
-async def serve(lowlevel: Any, parse: Callable[[str], Any]) -> None:
-    """Serve a low-level server of the SDK until stdin ends; ends the process if calls run longer than `GRACE_SECONDS`.
-
-    `parse`: the SDK's function that parses a message.
-    """
-    from mcp.server.stdio import stdio_server
-
-    lines = _Lines(_take(0, os.open(os.devnull, os.O_RDONLY)), _take(1, os.dup(2)), parse)
+def serve(server: Server[Any]) -> None:
+    """Serve until stdin ends or the user presses Ctrl-C, then end this process."""
     try:
-        async with stdio_server(stdin=lines, stdout=lines) as (reading, writing):
-            await lowlevel.run(reading, writing, lowlevel.create_initialization_options())
-    finally:
-        _end_soon()  # after an interrupt a thread still reads
+        anyio.run(_relay, server)
+    except* (KeyboardInterrupt, BrokenPipeError):
+        pass
+    search_process.end_all()
+    os._exit(0)  # a thread that reads stdin or a text cannot be ended
 
 
-def _take(standard: int, instead: int) -> int:
-    """A private descriptor for stdin or stdout. The standard one becomes `instead`, so that prints of other code do not
-    reach the client."""
-    own = os.dup(standard)
-    os.dup2(instead, standard)
-    os.close(instead)
-    return own
+async def _relay(server: Server[Any]) -> None:
+    lines = _Lines()
+    async with stdio_server(stdin=lines) as (reading, writing):  # type: ignore[arg-type]  # it only iterates
+        lines.answer = writing.send
+        await server.run(reading, writing, server.create_initialization_options())
 
 
 class _Lines:
-    """A text file as far as the SDK uses one: an iterator of lines, `write` and `flush`."""
+    """The lines of stdin that hold text. Requests with half a surrogate pair are answered here."""
 
-    def __init__(self, reading: int, writing: int, parse: Callable[[str], Any]) -> None:
-        self._reading = os.fdopen(reading, "rb")
-        self._writing = writing
-        self._parse = parse
-        self._lock = threading.Lock()
+    answer: Callable[[SessionMessage], Awaitable[None]]
+
+    def __init__(self) -> None:
+        self._file = os.fdopen(os.dup(0), "rb")
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)  # processes that tools start must not read what the client sends
+        os.close(nothing)
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        from anyio.to_thread import run_sync
-
-        while line := await run_sync(self._reading.readline, abandon_on_cancel=True):
-            if not line.strip():
-                continue
-            text = line.decode(errors="surrogateescape")
-            why = refusal_of(text, self._parse)
-            if why is None:
-                yield text
-            elif why:
-                await self.write(why + "\n")
-        _end_soon()
-
-    async def write(self, text: str) -> None:
-        from anyio.to_thread import run_sync
-
-        await run_sync(self._write, text.encode())
-
-    def _write(self, line: bytes) -> None:
-        remaining = memoryview(line)
-        try:
-            with self._lock:
-                while remaining:
-                    remaining = remaining[os.write(self._writing, remaining) :]
-        except BrokenPipeError:
-            _end_soon()  # the client is gone
-
-    async def flush(self) -> None:
-        """Do nothing: each write is complete."""
+        while line := await run_sync(self._file.readline, abandon_on_cancel=True):
+            refusal = refusal_of(line)
+            if refusal is None:
+                yield line.decode(errors="replace")
+            else:
+                await self.answer(SessionMessage(refusal))
 
 
-def refusal_of(line: str, parse: Callable[[str], Any]) -> str | None:
-    """The error reply to a line that `parse` refuses. Empty if no reply is due, None for a valid line."""
+def refusal_of(line: bytes) -> types.JSONRPCError | None:
+    """The error reply to a request that holds half a surrogate pair; None for any other line."""
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return _error_reply(None, _NOT_JSON, f"not JSON: {error}")
-    if not isinstance(message, dict):
-        return _error_reply(None, _NO_REQUEST, "a message is one JSON object")
-    is_request, identity = "method" in message and "id" in message, message.get("id")
-    if type(identity) not in (int, str) or not is_text(str(identity)):
-        identity = None
-    if is_request and identity is None:
-        return _error_reply(None, _NO_REQUEST, "the id of a request is a string or an integer")
-    if not is_text(line):
-        code, why = _NOT_JSON, "the line is not UTF-8"
-    else:
-        try:
-            parse(line)
-            return None
-        except (ValueError, RecursionError):
-            code, why = _NO_REQUEST, "not a message of JSON-RPC 2.0"
-        if not is_text(json.dumps(message, ensure_ascii=False)):
-            code, why = _NOT_JSON, f"the request holds {HALF_A_PAIR}"
-    is_answer_due = is_request or not {"method", "result", "error"} & message.keys()
-    return _error_reply(identity, code, why) if is_answer_due else ""
-
-
-def _error_reply(identity: int | str | None, code: int, why: str) -> str:
-    return json.dumps({"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": fit_error(why)}})
-
-
-def _end_soon() -> None:
-    """End the process after `GRACE_SECONDS`, if it has not ended by then: a thread that searches cannot be ended."""
-
-    def end() -> None:
-        search_process.end_all()
-        os._exit(0)
-
-    clock = threading.Timer(GRACE_SECONDS, end)
-    clock.daemon = True
-    clock.start()
+        request = json.loads(line.decode(errors="surrogatepass"))
+        json.dumps(request, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        error = types.ErrorData(code=types.INVALID_REQUEST, message=f"the request holds {HALF_A_PAIR}")
+        identity = request.get("id") if isinstance(request, dict) else None
+        is_known = type(identity) is int or (isinstance(identity, str) and identity.isprintable())
+        return types.JSONRPCError(jsonrpc="2.0", id=identity if is_known else None, error=error)
+    except (ValueError, RecursionError):
+        return None
+    return None

@@ -43,7 +43,7 @@ def _describe_as(tool: Callable[..., Any], more: str = "") -> Callable[[Method],
 
 
 class Tools:
-    """The tools over the served texts: each method without an underscore is one."""
+    """The tools over the served texts: each method but `by_name` is one."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -211,7 +211,7 @@ class Tools:
 
     # -- the served texts ----------------------------------------------------------------------------------------------
 
-    def _tools_by_name(self, *, uploads: bool) -> dict[str, Callable[..., Reply[Any]]]:
+    def by_name(self, *, uploads: bool) -> dict[str, Callable[..., Reply[Any]]]:
         """The tools by name for which this server has texts."""
         results: dict[str, Callable[..., Reply[Any]]] = {
             item.__name__: item

@@ -3,7 +3,8 @@
 The SDK reads annotations as objects, so this module does not import `annotations`.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from monocontext.errors import ToolRefusal
@@ -22,10 +23,13 @@ ALIAS = "chat_rlm_query"
 """The name of the same tool in the server of DeepRecurse."""
 
 
-def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Callable[..., Reply[Answer]]]:
+AskTool = Callable[..., Coroutine[Any, Any, Reply[Answer]]]
+
+
+def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, AskTool]:
     """Make the tools that call a model, by name. `options` are keywords of `RLM`."""
 
-    def ask(query: str, context: str = "") -> Reply[Answer]:
+    async def ask(query: str, context: str = "") -> Reply[Answer]:
         """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.
 
         It reads and searches the text by code of its own, and asks another model about parts of it. The sources of the
@@ -36,10 +40,10 @@ def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Call
         """
         if not query.strip():
             raise ToolRefusal("the query is empty")
-        text = served.context(context or served.only_name())
+        text = await asyncio.to_thread(lambda: served.context(context or served.only_name()))
         try:
             with RLM(**options) as rlm:
-                completion = rlm.completion(query, text)
+                completion = await rlm.acompletion(query, text)
         except RLMError as error:
             raise ToolRefusal(str(error)) from None
         answer = completion.answer
@@ -51,9 +55,9 @@ def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, Call
         fields = Answer(_cut_to_reply(answer), [source.reference for source in completion.sources], unfinished)
         return Reply(_cut_to_reply(text_of_answer + sources), fields)
 
-    def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> Reply[Answer]:
+    async def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> Reply[Answer]:
         """The same as ask, by the name that it has elsewhere. query: the question. chat_file, thread_id: the text."""
-        return ask(query, chat_file or thread_id)
+        return await ask(query, chat_file or thread_id)
 
     return {"ask": ask, ALIAS: chat_rlm_query}
 
@@ -70,20 +74,10 @@ def serve(
 ) -> None:
     """Serve until the client leaves. `models` are keywords of `RLM`."""
     from monocontext.cli import mcp as command
-    from monocontext.mcp.server import make_server
-
-    def make() -> Any:
-        return make_server(
-            served,
-            name="rlm",
-            version=__version__,
-            more=lambda _: make_ask_tools(served, models),
-            uploads=not listening["http"],
-            host=listening["host"],
-        )
 
     with command.serving(contexts, sessions, memory, allow, store_options) as served:
-        command.serve(make, **listening)
+        more = make_ask_tools(served, models)
+        command.serve(served, name="rlm", version=__version__, more=more, **listening)
 
 
 def _cut_to_reply(answer: str) -> str:

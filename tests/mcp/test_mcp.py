@@ -1,4 +1,4 @@
-"""The servers over real connections: the script under each SDK there is, and the MCP Inspector as another client.
+"""The servers over real connections: the script, and the MCP Inspector as another client.
 
 `MONOCONTEXT_MCP_PYTHONS`: interpreters whose environments hold an SDK, separated by `:`; else this one, if it has one.
 """
@@ -30,7 +30,7 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(not PYTHONS, reason="no MCP SDK here: pip install 'mcp>=1.14', or name interpreters that have one")
+@pytest.mark.skipif(not PYTHONS, reason="no MCP SDK here: pip install 'mcp>=2', or name interpreters that have one")
 @pytest.mark.parametrize("python", PYTHONS)
 def test_script(python: str) -> None:
     assert run(python, SCRIPT) == "fine\n"

@@ -17,7 +17,7 @@ import pytest
 from monocontext import Monocontext, publish
 from monocontext.errors import AccessDenied, NotFound, ToolRefusal
 from monocontext.mcp import Served, Tools
-from monocontext.mcp.http import HttpListener, _require_token
+from monocontext.mcp.http import choose_token, listen, require_token
 from monocontext.memory import Memory
 from monocontext.stores.protocol import Store
 from monocontext.text_tools import search_process
@@ -70,7 +70,7 @@ class FakeSessions:
 
 def test_twelve_tools_at_most_each_with_a_description(tmp_path: Path) -> None:
     served = Served({"a": "x"}, sessions=FakeSessions(tmp_path), memory=Memory.open(tmp_path / "m"))
-    offered = {**Tools(served)._tools_by_name(uploads=True), **make_ask_tools(served, {})}
+    offered = {**Tools(served).by_name(uploads=True), **make_ask_tools(served, {})}
     assert len(offered) == 12
     assert {"chat_rlm_query", "upload_context"} <= set(offered)
     for name, work in offered.items():
@@ -272,13 +272,13 @@ def test_ask(tmp_path: Path) -> None:
     served = Served({"t": str(tmp_path)})
     lm = ScriptedLM(["```repl\nFINAL(context[-2:])\n```"] * 2)
     tools = make_ask_tools(served, {"lm": lm, "runner": "local"})
-    told = tools["ask"]("What is it?")
+    told = asyncio.run(tools["ask"]("What is it?"))
     assert told == "42"
-    assert tools["chat_rlm_query"]("What is it?", thread_id="t") == told
+    assert asyncio.run(tools["chat_rlm_query"]("What is it?", thread_id="t")) == told
     with pytest.raises(ToolRefusal):
-        tools["ask"]("  ")
+        asyncio.run(tools["ask"]("  "))
     found = ScriptedLM(["```repl\nprint(context[:])\nFINAL('It is 42.', sources=['answer is 42'])\n```"])
-    shown = make_ask_tools(served, {"lm": found, "runner": "local"})["ask"]("What is it?")
+    shown = asyncio.run(make_ask_tools(served, {"lm": found, "runner": "local"})["ask"]("What is it?"))
     assert shown.startswith("It is 42.\n\nSources:\nline:1  4-16@1#")
     assert (shown.data.answer, len(shown.data.sources), shown.data.unfinished) == ("It is 42.", 1, None)
 
@@ -287,28 +287,27 @@ def test_ask_tells_of_a_run_that_did_not_finish(tmp_path: Path) -> None:
     publish("the answer is 42", tmp_path)
     served = Served({"t": str(tmp_path)})
     forced = {"lm": ScriptedLM(["```repl\n1\n```", "maybe 42"]), "runner": "local", "max_iterations": 1}
-    assert make_ask_tools(served, forced)["ask"]("q") == (
+    assert asyncio.run(make_ask_tools(served, forced)["ask"]("q")) == (
         "maybe 42\n\n[The model did not finish: this answer was forced after its last turn.]"
     )
     nothing = {"lm": ScriptedLM(["```repl\n1\n```"]), "runner": "local", "max_calls": 1}
     with pytest.raises(ToolRefusal, match="max_calls is reached; it had no answer yet"):
-        make_ask_tools(served, nothing)["ask"]("q")
+        asyncio.run(make_ask_tools(served, nothing)["ask"]("q"))
 
 
 def test_no_token_only_on_this_machine() -> None:
     with pytest.raises(AccessDenied):
-        HttpListener("0.0.0.0", token="")
+        choose_token("", "0.0.0.0")
     with pytest.raises(AccessDenied):
-        HttpListener(token="line\nbreak")
-    first = HttpListener()
-    second = HttpListener()
-    assert len(first.token) >= 32
-    assert first.token != second.token
-    assert first.url == f"http://127.0.0.1:{first.port}/mcp"
-    with pytest.raises(OSError, match="in use"):
-        HttpListener(port=first.port)
-    first.close()
-    second.close()
+        choose_token("line\nbreak", "localhost")
+    assert choose_token("", "127.0.0.1") == ""
+    assert len({choose_token(None, "0.0.0.0"), choose_token(None, "0.0.0.0")}) == 2
+    first, url = listen("127.0.0.1", 0)
+    with first:
+        port = first.getsockname()[1]
+        assert url == f"http://127.0.0.1:{port}/mcp"
+        with pytest.raises(OSError, match="in use"):
+            listen("127.0.0.1", port)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +331,7 @@ def test_the_token_guards_every_path(header: bytes | None, passes: bool) -> None
 
     headers = [(b"authorization", header)] if header else []
     scope = {"type": "http", "path": "/anything", "headers": headers}
-    asyncio.run(_require_token(app, "right")(scope, None, send))  # type: ignore[arg-type]
+    asyncio.run(require_token(app, "right")(scope, None, send))  # type: ignore[arg-type]
     assert sent == (["passed"] if passes else ["http.response.start", "http.response.body"])
 
 

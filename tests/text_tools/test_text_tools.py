@@ -130,7 +130,7 @@ def test_options_and_prefix(context: Monocontext, tmp_path: Path) -> None:
 
 
 def test_each_function_is_described_as_the_tool_of_the_server(context: Monocontext) -> None:
-    served = Tools(Served())._tools_by_name(uploads=False)
+    served = Tools(Served()).by_name(uploads=False)
     for tool in monocontext.tools(context):
         described = inspect.getdoc(tool) or ""
         parameters = inspect.signature(tool).parameters
