@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def pattern_limit(seconds: float, stats: Stats) -> Iterator[None]:
     """Raise `MonocontextError` where a search takes this many seconds without going on in the text; 0 for no limit.
 
+    These are seconds of the processor: a slow network, or a pager at the other end of the pipe, is no slow pattern.
     `re` runs C code that only a signal can stop, so there is no limit on Windows, and outside the main thread.
     """
     if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
@@ -34,10 +35,10 @@ def pattern_limit(seconds: float, stats: Stats) -> Iterator[None]:
             )
         used = stats.bytes_used
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

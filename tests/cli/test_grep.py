@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -273,3 +274,27 @@ def test_on_s3(cli: Cli, seaweed: SeaweedServer, folder: Path, tmp_path: Path) -
 def test_patterns_beyond_what_the_engine_takes(cli: Cli, context: Path, pattern: str) -> None:
     cli("grep", pattern, str(context)).refused("not a regular expression")
     cli("memory", "search", pattern, str(context)).misused("not a regular expression")
+
+
+# -- a pattern that does not end ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("pattern", "option"), [("(a+)+$", "--only-matching"), ("(a|a)*b", "--json")])
+def test_a_pattern_that_does_not_end_is_stopped(cli: Cli, tmp_path: Path, pattern: str, option: str) -> None:
+    (tmp_path / "in.txt").write_text("first\n" + "a" * 60 + "!\n")
+    done = cli("grep", "--max-seconds", "0.2", option, pattern, tmp_path / "in.txt")
+    assert done.code == 2
+    assert "a pattern took more than 0.2 seconds on one piece" in done.err
+    assert "--max-seconds" in done.err
+
+
+def test_a_reader_that_waits_is_no_pattern_that_does_not_end(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a line\n" * 60_000)
+    command = [sys.executable, "-m", "monocontext", "grep", "--max-seconds", "0.5", "line", tmp_path / "in.txt"]
+    with subprocess.Popen(command, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        first = process.stdout.read(1000)
+        time.sleep(0.8)  # the pipe is full
+        rest, errors = process.communicate()
+    assert (process.returncode, errors) == (0, b"")
+    assert len(first + rest) == 7 * 60_000
