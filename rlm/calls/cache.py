@@ -7,7 +7,6 @@ import json
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from rlm.models.lm import Message, Reply
@@ -27,33 +26,28 @@ class SubCache:
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
         self._directory = None if directory is None else Path(directory)
-        self._memory: dict[str, Reply] = {}
-        self._lock = threading.Lock()
+        self._memory: dict[str, tuple[str, str]] = {}
 
     def get(self, key: str) -> Reply | None:
-        """The reply kept under `key`, marked as cached; a file that is damaged counts as absent."""
-        with self._lock:
-            reply = self._memory.get(key)
-        if reply is None and self._directory is not None:
-            try:
-                fields = json.loads(self._file(self._directory, key).read_text("utf-8"))
-                reply = Reply(fields["text"], fields["input_tokens"], fields["output_tokens"], fields["model"])
-            except (FileNotFoundError, ValueError, KeyError, TypeError):
-                return None
-        return None if reply is None else replace(reply, cached=True)
+        """The reply kept under `key`, which costs nothing; a file that is damaged counts as absent."""
+        try:
+            if self._directory is None:
+                text, model = self._memory[key]
+            else:
+                text, model = json.loads(self._file(self._directory, key).read_text("utf-8"))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+        return Reply(text, 0, 0, model, dollars=0.0, cached=True)
 
     def put(self, key: str, reply: Reply) -> None:
         """Store `reply`. A file appears whole or not at all."""
         if self._directory is None:
-            with self._lock:
-                self._memory[key] = reply
+            self._memory[key] = reply.text, reply.model
             return
         file = self._file(self._directory, key)
         file.parent.mkdir(parents=True, exist_ok=True)
-        fields = {"text": reply.text, "input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens,
-                  "model": reply.model}  # fmt: skip
         draft = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-        draft.write_text(json.dumps(fields), "utf-8")
+        draft.write_text(json.dumps([reply.text, reply.model]), "utf-8")
         draft.replace(file)
 
     @staticmethod

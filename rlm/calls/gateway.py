@@ -33,7 +33,7 @@ from rlm.models.lm import (
     Reply,
     check_prompt,
     check_whole,
-    clean_messages,
+    clean,
     has_words,
     reply_notes,
     with_counted_usage,
@@ -151,7 +151,7 @@ class Gateway:
     def ask(
         self,
         lm: LM,
-        messages: Sequence[Message],
+        messages: list[Message],
         *,
         model: str | None = None,
         on_delta: Callable[[str], object] | None = None,
@@ -161,13 +161,15 @@ class Gateway:
     ) -> Reply:
         """Make one call, unless a recording or the cache has its reply. The cache serves calls without `on_delta` only.
 
+        `messages` are cleaned in place: the record of the caller has what was sent.
+
         `turn`: the turn of the top root that makes the call; None for other calls. `order`: the number of the call, by
         default the next one. `whole`: a reply that is cut, empty or a tool call is an LLMError; after an empty reply
         the call is made once more.
 
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
-        messages = clean_messages(messages)
+        clean(messages)
         name = model or getattr(lm, "model", None) or "unknown"
         key = call_key(name, messages)
         if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):
@@ -176,7 +178,7 @@ class Gateway:
         # The key of a record is made of the messages; other runs' answers are valid only with the same options.
         cache_key = call_key(f"{name} {sampling}", messages) if (sampling := getattr(lm, "sampling", None)) else key
         if cache and (reply := cache.get(cache_key)):
-            return separate_thinking(reply)
+            return reply
         about = {
             "key": key,
             "root_model": name,

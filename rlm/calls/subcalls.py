@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,10 +16,10 @@ from rlm.calls.threads import run_side_by_side
 from rlm.calls.usage import Usage
 from rlm.calls.waiting import WaitClock
 from rlm.context.description import describe
-from rlm.context.excerpt import make_printable, shorten
+from rlm.context.excerpt import shorten
 from rlm.context.lazy import is_text, thinking
 from rlm.errors import LLMError, PromptTooLong
-from rlm.models.lm import LM, Reply, TokenDetails
+from rlm.models.lm import LM, Reply
 
 CONCURRENCY = 16
 """Calls of one batch that are under way at once; the figure of rlms."""
@@ -40,33 +39,28 @@ _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the res
 class SubCall:
     """The record of one call, answered or failed."""
 
-    model: str
     prompt: str
     """Cut when the call failed and it was long."""
-    response: str
-    """Empty when the call failed."""
-    input_tokens: int
-    output_tokens: int
+    reply: Reply
+    """Its text is empty when the call failed; the tokens were paid even so."""
+    dollars: float | None
+    """None where no price is known."""
+    start_seconds: float
+    """Seconds from the beginning of the run."""
     execution_seconds: float
+    key: str
+    """A hash of model and prompt: equal for equal calls."""
+    order: int
+    """The number of the call in its run, in the order in which calls are made."""
     error: str | None = None
     """Why it failed."""
-    dollars: float | None = None
-    """None where no price is known."""
-    start_seconds: float = 0.0
-    """Seconds from the beginning of the run."""
-    cached: bool = False
-    """Whether the cache of sub-answers replied, at no cost."""
-    key: str = ""
-    """A hash of model and prompt: equal for equal calls."""
-    order: int = 0
-    """The number of the call in its run, in the order in which calls are made."""
     child: Mapping[str, Any] | None = None
     """For a child run: `usage`, `reason`, and `iterations` as in a trajectory but without prompts."""
-    estimated: bool = False
-    """The endpoint reported no tokens: one is counted for each byte."""
-    details: TokenDetails = field(default_factory=TokenDetails)
-    thinking: str = ""
-    """The model's thinking, as far as its endpoint sends it."""
+
+    @property
+    def response(self) -> str:
+        """The answer; empty when the call failed."""
+        return self.reply.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +104,7 @@ class SubCalls:
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
-        prompt = _check_prompt(prompt)
-        return self._do(lambda order: self._ask(prompt, model, order))
+        return self._make_one(partial(self._ask, _check_prompt(prompt), model))
 
     def llm_query_batched(
         self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
@@ -122,20 +115,14 @@ class SubCalls:
         its LLMError instead.
         """
         texts = _check_prompts(prompts, "llm_query_batched")
-        orders = self.gate.number_calls(len(texts))
-        return self._batch(
-            [lambda i=i: self._ask(texts[i], model, orders[i]) for i in range(len(texts))],  # type: ignore[misc]
-            CONCURRENCY,
-            return_exceptions,
-        )
+        return self._make_many([partial(self._ask, text, model) for text in texts], CONCURRENCY, return_exceptions)
 
     def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
         """Let a child run answer `prompt` over `context`, with code; at the limit of depth, ask as llm_query does.
 
         Raises LLMError when the child fails.
         """
-        prompt = _check_prompt(prompt)
-        return self._do(lambda order: self._child(prompt, context, model, order))
+        return self._make_one(partial(self._child, _check_prompt(prompt), context, model))
 
     def rlm_query_batched(
         self,
@@ -149,15 +136,11 @@ class SubCalls:
         Answers come in the order of the prompts. Failed calls raise or are returned as in llm_query_batched.
         """
         texts = _check_prompts(prompts, "rlm_query_batched")
-        value = [None] * len(texts) if contexts is None else list(contexts)
-        if len(value) != len(texts):
-            raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(value)}")
-        orders = self.gate.number_calls(len(texts))
-        return self._batch(
-            [lambda i=i: self._child(texts[i], value[i], model, orders[i]) for i in range(len(texts))],  # type: ignore[misc]
-            CHILDREN if self._spawn else CONCURRENCY,
-            return_exceptions,
-        )
+        values = [None] * len(texts) if contexts is None else list(contexts)
+        if len(values) != len(texts):
+            raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(values)}")
+        calls = [partial(self._child, text, value, model) for text, value in zip(texts, values, strict=True)]
+        return self._make_many(calls, CHILDREN if self._spawn else CONCURRENCY, return_exceptions)
 
     def drain(self) -> tuple[SubCall, ...]:
         """The records since the last drain, in the order of the calls; those of a batch in the order of its prompts."""
@@ -184,50 +167,28 @@ class SubCalls:
         return self._waited.is_running
 
     def _ask(self, prompt: str, model: str | None, order: int) -> str:
-        name = model or self._model
         self._check_model(model)
+        name = model or self._model
         display = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
-        key = call_key(display, messages)
-        started = self.gate.elapsed()
+        started, prices = self.gate.elapsed(), self.gate.usage.prices
+
+        def record(reply: Reply, dollars: float | None, error: LLMError | None = None) -> None:
+            key = call_key(display, messages)
+            self._record(
+                messages[0]["content"], reply, dollars, start_seconds=started, key=key, order=order, error=error
+            )
+
         try:
             reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
         except Exception as exc:
             error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
-            error = _say_what_fits(error, prompt, self._lm)
+            _say_what_fits(error, prompt, self._lm)
             # A reply that is no answer (cut, empty, refused) was paid for all the same.
             paid = error.reply or Reply("", 0, 0, display)
-            self._record(
-                model=paid.model,
-                prompt=shorten(prompt, _FAILED_PROMPT_CHARACTERS),
-                response="",
-                input_tokens=paid.input_tokens,
-                output_tokens=paid.output_tokens,
-                error=str(error),
-                dollars=dollars(paid, self.gate.usage.prices) if error.reply else None,
-                start_seconds=started,
-                key=key,
-                order=order,
-                estimated=paid.estimated,
-                details=paid.details,
-            )
+            record(paid, dollars(paid, prices) if error.reply else None, error)
             raise error from (exc.__cause__ if error is exc else exc)
-        is_paid = not reply.cached
-        self._record(
-            model=reply.model,
-            prompt=prompt,
-            response=reply.text,
-            input_tokens=reply.input_tokens if is_paid else 0,
-            output_tokens=reply.output_tokens if is_paid else 0,
-            dollars=dollars(reply, self.gate.usage.prices) if is_paid else 0.0,
-            start_seconds=started,
-            cached=reply.cached,
-            key=key,
-            order=order,
-            estimated=reply.estimated and is_paid,
-            details=reply.details if is_paid else TokenDetails(),
-            thinking=reply.thinking,
-        )
+        record(reply, dollars(reply, prices))
         return reply.text
 
     def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:
@@ -241,72 +202,54 @@ class SubCalls:
         about: dict[str, Any] = {"start_seconds": self.gate.elapsed(), "key": key, "order": order}
         try:
             if self.gate.paid and (paid := self.gate.paid.take(key)):
-                self._record(
-                    model=paid.model,
-                    prompt=prompt,
-                    response=paid.text,
-                    input_tokens=paid.input_tokens,
-                    output_tokens=paid.output_tokens,
-                    dollars=paid.dollars,
-                    **about,
-                )
+                self._record(prompt, paid, paid.dollars, **about)
                 return paid.text
             answer = self._spawn(query, context, model)
         except LLMError as exc:
-            self._record(
-                model=model or "child run",
-                prompt=shorten(prompt, _FAILED_PROMPT_CHARACTERS),
-                response="",
-                input_tokens=0,
-                output_tokens=0,
-                error=str(exc),
-                **about,
-            )
+            self._record(prompt, Reply("", 0, 0, model or "child run"), None, error=exc, **about)
             raise
         used = answer.usage
         name = model or next(iter(used.models), "child run")
         self.gate.write_child(key, order, name, answer.text)
-        self._record(
-            model=name,
-            prompt=prompt,
-            response=answer.text,
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            dollars=used.dollars,
-            child={"usage": used.to_dict(), "iterations": list(answer.steps), "reason": answer.reason},
-            **about,
-        )
+        reply = Reply(answer.text, used.input_tokens, used.output_tokens, name)
+        child = {"usage": used.to_dict(), "iterations": list(answer.steps), "reason": answer.reason}
+        self._record(prompt, reply, used.dollars, child=child, **about)
         return answer.text
 
-    def _do(self, call: Callable[[int], str]) -> str:
-        """Make one call, by its number."""
-        order = self.gate.number_calls(1)[0]
-        with (mine := threading.Lock()), self._waiting(mine):
-            return run_side_by_side([lambda: call(order)], 1)[0]
+    def _make_one(self, call: Callable[[int], str]) -> str:
+        answer = self._make([call], 1)[0]
+        if isinstance(answer, LLMError):
+            raise answer
+        return answer
 
-    def _batch(
-        self, calls: Sequence[Callable[[], str]], concurrency: int, return_exceptions: bool
+    def _make_many(
+        self, calls: Sequence[Callable[[int], str]], most: int, return_exceptions: bool
     ) -> list[str | LLMError]:
-        started = self._abandoned
-
-        def attempt(call: Callable[[], str]) -> str | LLMError:
-            if self._abandoned != started:
-                return LLMError("the call was not made: its cell was stopped")
-            try:
-                return call()
-            except LLMError as exc:
-                return exc
-
-        if not calls:
-            return []
-        with (mine := threading.Lock()), self._waiting(mine):
-            answers = run_side_by_side([partial(attempt, call) for call in calls], concurrency)
+        answers = self._make(calls, most)
         failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if failed and not return_exceptions:
             index, error = failed[0]
             failures = f"{len(failed)} of {len(calls)} calls failed"
             raise LLMError(f"{failures}; the first was prompts[{index}]: {error}") from error
         return answers
+
+    def _make(self, calls: Sequence[Callable[[int], str]], most: int) -> list[str | LLMError]:
+        """Make calls, each by its number, at most `most` at once; the texts may read ahead meanwhile."""
+        started = self._abandoned
+
+        def attempt(call: Callable[[int], str], order: int) -> str | LLMError:
+            if self._abandoned != started:
+                return LLMError("the call was not made: its cell was stopped")
+            try:
+                return call(order)
+            except LLMError as exc:
+                return exc
+
+        if not calls:
+            return []
+        jobs = [partial(attempt, *job) for job in zip(calls, self.gate.number_calls(len(calls)), strict=True)]
+        with (mine := threading.Lock()), self._waited.running(mine), thinking(self._texts):
+            return run_side_by_side(jobs, most)
 
     def _check_model(self, model: object) -> None:
         """Raise TypeError or LLMError for a model that a cell may not name; its default is always allowed."""
@@ -315,20 +258,21 @@ class SubCalls:
         if model and model not in (self._model, getattr(self._lm, "model", None)):
             self.gate.check_model(model)
 
-    def _record(self, *, start_seconds: float, **fields: Any) -> None:
+    def _record(
+        self, prompt: str, reply: Reply, dollars: float | None, *, start_seconds: float, key: str, order: int,
+        error: LLMError | None = None, child: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         """Record a call that ends now; of failed calls, only the first 10,000."""
         seconds = self.gate.elapsed() - start_seconds
-        call = SubCall(start_seconds=start_seconds, execution_seconds=seconds, **fields)
+        if error:
+            prompt, reply = shorten(prompt, _FAILED_PROMPT_CHARACTERS), replace(reply, text="")
+        call = SubCall(
+            prompt, reply, dollars, start_seconds, seconds, key, order, None if error is None else str(error), child
+        )
         with self._lock:
-            self._failed += call.error is not None
-            if call.error is None or self._failed <= _FAILED_KEPT:
+            self._failed += error is not None
+            if error is None or self._failed <= _FAILED_KEPT:
                 self._records.append(call)
-
-    @contextmanager
-    def _waiting(self, mine: threading.Lock) -> Iterator[None]:
-        """While `mine` is locked the lazy texts may read ahead, and the time does not count as the cell's."""
-        with self._waited.running(mine), thinking(self._texts):
-            yield
 
 
 def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
@@ -340,26 +284,22 @@ def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
 def _check_prompt(prompt: object) -> str:
     """A prompt as a `str`; a lazy text is read up to its own limit, as by an f-string. Raises TypeError otherwise."""
     if is_text(prompt):
-        return make_printable(f"{prompt}", terminal=False)  # the record has the messages that are sent
+        return f"{prompt}"
     raise TypeError(f"a prompt must be a str, not {type(prompt).__name__}: pass text such as context[a:b]")
 
 
-def _say_what_fits(error: LLMError, prompt: str, lm: LM) -> LLMError:
-    """Add to a PromptTooLong how many characters fit, for the model that wrote the prompt. Other errors are unchanged.
+def _say_what_fits(error: LLMError, prompt: str, lm: LM) -> None:
+    """Add to a PromptTooLong how many characters fit, for the model that wrote the prompt.
 
     The estimate follows the counts of the endpoint, less a tenth, since other text has other tokens.
     """
     if not isinstance(error, PromptTooLong):
-        return error
-    counts = error.tokens, error.window_tokens
-    if all(counts):
-        fits = int(0.9 * len(prompt) * (error.window_tokens or 0) / (error.tokens or 1))
+        return
+    if error.tokens and error.window_tokens:
+        fits = int(0.9 * len(prompt) * error.window_tokens / error.tokens)
     else:
         fits = min(getattr(lm, "prompt_characters", None) or len(prompt), len(prompt)) // 2
-    return PromptTooLong(
-        f"{error}; this prompt has {len(prompt):,} characters, and about {min(fits, len(prompt)):,} fit",
-        tokens=error.tokens, window_tokens=error.window_tokens,
-    )  # fmt: skip
+    error.args = (f"{error}; this prompt has {len(prompt):,} characters, and about {min(fits, len(prompt)):,} fit",)
 
 
 def _prompt_with_context(prompt: str, context: object, lm: LM) -> str:

@@ -33,11 +33,11 @@ class ModelUsage:
     """Output tokens spent on thinking."""
 
     @classmethod
-    def of_call(cls, call: Any, dollars: float | None) -> ModelUsage:
-        """The usage of one call, a `Reply` or a `SubCall`, that cost `dollars`."""
-        details = call.details
+    def of_call(cls, reply: Reply, dollars: float | None) -> ModelUsage:
+        """The usage of one call that cost `dollars`."""
+        details = reply.details
         return cls(
-            1, call.input_tokens, call.output_tokens, dollars, int(call.estimated),
+            1, reply.input_tokens, reply.output_tokens, dollars, int(reply.estimated),
             details.cache_read, details.cache_write, details.reasoning,
         )  # fmt: skip
 

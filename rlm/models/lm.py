@@ -105,14 +105,10 @@ class LM(Protocol):
         ...
 
 
-def clean_messages(messages: Sequence[Message]) -> list[Message]:
-    """The messages with lone surrogates escaped: half of a pair has no form in which it could be sent."""
-    try:
-        for message in messages:
-            message["content"].encode()
-    except UnicodeEncodeError:
-        return [{**message, "content": make_printable(message["content"], terminal=False)} for message in messages]
-    return list(messages)
+def clean(messages: list[Message]) -> None:
+    """Escape lone surrogates in the messages: half of a pair has no form in which it could be sent."""
+    for message in messages:
+        message["content"] = make_printable(message["content"], terminal=False)
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rlm.context.description import Description
-from rlm.context.excerpt import make_printable, shorten
+from rlm.context.excerpt import shorten
 from rlm.models.lm import Message, Reply
 from rlm.prompts.compaction import Window, fit, without_turn
 from rlm.prompts.examples import LOOK_FIRST, QUESTION_OPENS, example_messages
@@ -198,4 +198,4 @@ def _format_names(names: Sequence[str], most: int = 40) -> str:
 
 
 def _message(role: str, content: str) -> Message:
-    return {"role": role, "content": make_printable(content, terminal=False)}
+    return {"role": role, "content": content}

@@ -189,7 +189,7 @@ def run_metadata(
 
 def _result(cell: Cell) -> dict[str, Any]:
     calls = cell.result.calls
-    costs = [call.dollars for call in calls if call.error is None or call.input_tokens]
+    costs = [call.dollars for call in calls if call.error is None or call.reply.input_tokens]
     known = [cost for cost in costs if cost is not None]
     result: dict[str, Any] = {
         "stdout": cell.result.stdout,
@@ -199,8 +199,8 @@ def _result(cell: Cell) -> dict[str, Any]:
         "rlm_calls": [_call(call) for call in calls],
         "final_answer": cell.result.final_answer,
         "start_seconds": round(cell.start_seconds, 6),
-        "prompt_tokens": sum(call.input_tokens for call in calls),
-        "completion_tokens": sum(call.output_tokens for call in calls),
+        "prompt_tokens": sum(call.reply.input_tokens for call in calls),
+        "completion_tokens": sum(call.reply.output_tokens for call in calls),
         "dollars": sum(known) if len(known) == len(costs) else None,
         "seconds": {
             "executing": round(cell.result.execution_seconds, 6),
@@ -218,29 +218,25 @@ def _result(cell: Cell) -> dict[str, Any]:
 
 def _call(call: SubCall) -> dict[str, Any]:
     """The record of a sub-call. It has the usage twice: rlms writes the summary, its viewer reads the plain fields."""
-    details = call.details
-    used = ModelUsage.of_call(call, None).to_dict()
-    summary = call.child["usage"] if call.child else {"model_usage_summaries": {call.model: used}}
+    reply = call.reply
+    used = ModelUsage.of_call(reply, None).to_dict()
     record: dict[str, Any] = {
-        "root_model": call.model,
+        "root_model": reply.model,
         "prompt": call.prompt,
-        "response": call.response,
+        "response": reply.text,
         "execution_time": round(call.execution_seconds, 6),
-        "prompt_tokens": call.input_tokens,
-        "completion_tokens": call.output_tokens,
-        "usage_summary": summary,
+        "prompt_tokens": reply.input_tokens,
+        "completion_tokens": reply.output_tokens,
+        "usage_summary": call.child["usage"] if call.child else {"model_usage_summaries": {reply.model: used}},
         "dollars": call.dollars,
         "start_seconds": round(call.start_seconds, 6),
-        "cached": call.cached,
+        "cached": reply.cached,
         "key": call.key,
         "order": call.order,
+        **reply_notes(reply),
     }
     if call.child:
         record |= {"iterations": call.child["iterations"], "reason": call.child["reason"]}
-    if details.to_dict():
-        record["token_details"] = details.to_dict()
-    if call.thinking:
-        record["thinking"] = call.thinking
     return record | ({"error": call.error} if call.error else {})
 
 
