@@ -121,7 +121,7 @@ class RLM:
 
         - `runner`: where code runs. `subprocess`: a confined process (Linux); `wasm`: Python in WebAssembly under Node;
           `confined`, the default: the first of these that works; `local`: this process with its rights, no sandbox;
-          `docker`; `modal`; `sandbox`: one of another provider (docs/runners.md)
+          `docker`; `sandbox`: one of a provider (docs/runners.md)
         - `runner_options`: `limits` for `subprocess`, `pyodide` for `wasm`, `image` for `docker`, `make` for `sandbox`
         - `environment`, `environment_kwargs`: the same two, as `rlms` names them
         - `custom_tools`: name -> function or value for the code

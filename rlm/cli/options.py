@@ -110,7 +110,7 @@ def limits(
         str,
         Option(
             autocompletion=one_of(*RUNNERS),
-            help="Where the model's code runs: confined (subprocess, or else wasm), subprocess, wasm, docker, modal, "
+            help="Where the model's code runs: confined (subprocess, or else wasm), subprocess, wasm, docker, "
             "or local (with your rights, no sandbox).",
         ),
     ] = DEFAULT_RUNNER,

@@ -1,1 +1,1 @@
-"""The classes of other packages: `RLM_REPL` of rlm-minimal, and models of DSPy."""
+"""The classes of other packages: `RLM_REPL` of rlm-minimal and DeepRecurse."""

@@ -101,7 +101,7 @@ class Interpreter:
     ) -> None:
         """- `volume_name`: a name below `volumes` (see `volume_url`), a URL or a store; None for no volume
         - `timeout`: seconds of one `execute`
-        - `runner`: `confined`, `subprocess`, `wasm`, `docker` or `modal`
+        - `runner`: `confined`, `subprocess`, `wasm`, `docker` or `sandbox`
         - `store_options`: those of `monocontext.stores.open_store`
         - `sub_lm`: answers `llm_query`, which raises LLMError without it
         - `context`: the variable `context`; a lazy text stays lazy
@@ -112,7 +112,7 @@ class Interpreter:
         """
         if runner == "local":
             raise RunnerUnavailable(
-                "an interpreter needs its own process: use runner 'confined', 'subprocess', 'wasm', 'docker' or 'modal'"
+                "an interpreter needs its own process: use runner 'confined', 'subprocess', 'wasm' or 'docker'"
             )
         if not volume_mount_path.startswith("/") or volume_mount_path.strip("/") == "":
             raise ValueError(f"volume_mount_path must be an absolute path, not {volume_mount_path!r}")

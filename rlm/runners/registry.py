@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from rlm.runners.runner import NothingConfines, Runner
 if TYPE_CHECKING:
     from rlm.calls.subcalls import SubCalls
 
-RUNNERS = ("confined", "subprocess", "wasm", "local", "docker", "modal")
+RUNNERS = ("confined", "subprocess", "wasm", "local", "docker")
 """The runners that need no more than their name; `sandbox` needs `make` in its options."""
 _ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
 """Options of `confined` for just one of the two runners that it may be."""
@@ -70,58 +70,44 @@ def make_runner(
     """A fresh runner with `context` in its namespace. `confined` is `subprocess`, or `wasm` if that cannot work here.
 
     `names`: more names for the namespace. Functions run in this process, not where the cells do; lazy texts stay lazy;
-    other values must be plain data, but for `local`. `scratch`: a path that
-    cells may write below, for `subprocess` alone, and only if it confines by namespaces. `options` are those of the
-    runner, such as `limits` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
+    other values must be plain data, but for `local`. `scratch`: a folder that cells may write to, also outside of
+    `/tmp`. `options` are those of the runner, such as `limits` of `subprocess`, `pyodide` of `wasm`, `image` of
+    `docker`, `make` of `sandbox`.
 
     Raises RunnerUnavailable.
     """
     check_runner(name, options)
-    options |= {"cell_timeout": cell_timeout, "output_limit": output_limit, "names": names}
-    if name == "confined":
-        return _make_confined(context, subcalls, scratch, options)
-    if name in ("subprocess", "docker"):
-        options["scratch"] = scratch
-    return _load_class(name)(context, subcalls, **options)
-
-
-def _make_confined(context: object, subcalls: SubCalls, scratch: str | None, options: dict[str, Any]) -> Runner:
-    for_wasm = {name: value for name, value in options.items() if name not in _ONLY_SUBPROCESS}
-    for_subprocess = {name: value for name, value in options.items() if name not in _ONLY_WASM}
-    if lacks := _missing_of_linux():
-        log(INFO, "no process can be confined without %s; code runs in WebAssembly", lacks)
-        return _load_class("wasm")(context, subcalls, **for_wasm)
-    try:
-        return _load_class("subprocess")(context, subcalls, scratch=scratch, **for_subprocess)
-    except NothingConfines as exc:
-        if lacks := what_is_missing(options.get("pyodide")):
-            raise RunnerUnavailable(f"{exc}; --runner wasm is not available either: there is {lacks}") from exc
-    log(INFO, "nothing here confines a process; code runs in WebAssembly")
-    return _load_class("wasm")(context, subcalls, **for_wasm)
-
-
-def _load_class(name: str) -> Callable[..., Runner]:
-    """The class of a runner; its module is imported only where it is used."""
+    shared: Any = {"cell_timeout": cell_timeout, "output_limit": output_limit, "names": names}
     if name == "local":
         from rlm.runners.local import LocalRunner
 
-        return LocalRunner
-    if name == "wasm":
-        from rlm.runners.wasm import WasmRunner
-
-        return WasmRunner
+        return LocalRunner(context, subcalls, **shared, **options)
     if name == "docker":
         from rlm.runners.docker import DockerRunner
 
-        return DockerRunner
+        return DockerRunner(context, subcalls, scratch=scratch, **shared, **options)
     if name == "sandbox":
         from rlm.runners.sandbox import SandboxRunner
 
-        return SandboxRunner
-    if name == "modal":
-        from rlm.runners.modal import ModalRunner
+        return SandboxRunner(context, subcalls, **shared, **options)
+    if name != "wasm" and not (name == "confined" and _missing_of_linux()):
+        from rlm.runners.process import ProcessRunner
 
-        return ModalRunner
-    from rlm.runners.process import ProcessRunner
+        own = _without(_ONLY_WASM, options) if name == "confined" else options
+        try:
+            return ProcessRunner(context, subcalls, scratch=scratch, **shared, **own)
+        except NothingConfines as exc:
+            if name == "subprocess":
+                raise
+            if lacks := what_is_missing(options.get("pyodide")):
+                raise RunnerUnavailable(f"{exc}; --runner wasm is not available either: there is {lacks}") from exc
+    from rlm.runners.wasm import WasmRunner
 
-    return ProcessRunner
+    if name == "confined":
+        log(INFO, "nothing here confines a process; code runs in WebAssembly")
+        options = _without(_ONLY_SUBPROCESS, options)
+    return WasmRunner(context, subcalls, **shared, **options)
+
+
+def _without(names: Collection[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in names}

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import dspy
 from contract import ANSWER, LINE, QUESTION, SECRET, Turns, measure, measure_documents, served, tell
-from dspy import lm15
 from dspy_model import model, raises, step
-from openai_server import answering
 
 from monocontext.dspy import ExploreMemory, MemoryRLM, interpreter
 from monocontext.errors import ContextTooLarge
@@ -137,87 +133,8 @@ def memories_run_async() -> None:
     assert done.relevant_memories == [SECRET[2:7]]
 
 
-def models_cross_over() -> None:
-    """The code of docs/dspy.md: a model of DSPy in `rlm`, one of ours in DSPy, and what they used on the other side."""
-    page = (Path(__file__).parents[2] / "docs" / "dspy.md").read_text("utf-8")
-    code = page.partition("\n## LMs of DSPy in rlm")[2].partition("```python\n")[2].partition("```")[0]
-    turns = Turns(["```repl\nprint(len(context), llm_query('a colour?'))\n```", f"FINAL({ANSWER})"])
-    with answering(lambda asked: "[[ ## answer ## ]]\nblue" if "colour" in asked[-1]["content"] else turns()) as url:
-        at = f"api_key='none', {{}}={url!r}"
-        code = code.replace('"openai/gpt-5-mini"', f'"openai/gpt-5-mini", cache=False, {at.format("api_base")}')
-        code = code.replace('"gpt-5-mini"', f'"gpt-5-mini", {at.format("base_url")}')
-        names: dict[str, Any] = {"context": SECRET}
-        exec(code, names)
-    completion, prediction, entry = names["completion"], names["prediction"], names["theirs"].history[-1]
-    assert (completion.answer, prediction.answer) == (ANSWER, "blue")
-    assert (completion.usage.calls, completion.usage.tokens, entry["usage"]["total_tokens"]) == (3, 6, 2)
-    assert completion.cost == 3 * entry["cost"] > 0, (completion.cost, entry["cost"])
-
-
-def models_say_all_they_say() -> None:
-    """Options, thinking, what was cut, what failed; in threads of a loop too."""
-    from rlm import LLMError, PromptTooLong, RateLimited, Reply, ScriptedLM
-    from rlm.compat.dspy_lm import FromDSPy, to_dspy
-
-    class Says:
-        def complete(self, request: Any) -> Any:
-            if request.messages[-1].text.startswith("fail"):
-                raise getattr(lm15, request.messages[-1].text[5:])("no")
-            config = request.config
-            said = f"{request.system} {config.temperature} {config.max_tokens} {request.messages[-1].text}"
-            parts = [lm15.ThinkingPart("hm"), lm15.TextPart(said)]
-            usage = lm15.Usage(10, 2, cache_read_tokens=4)
-            return lm15.Response(None, request.model, lm15.Message.assistant(parts), "length", usage)
-
-    dspy.configure_cache(enable_disk_cache=False)
-    ours = FromDSPy(dspy.LM("says", engine=Says(), temperature=0.5, max_tokens=9))
-    asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": str(uuid4())}]
-    first, again = ours.complete(asked), ours.complete(asked)  # the second comes from the cache of DSPy
-    assert first.text == again.text == f"Be brief. 0.5 9 {asked[1]['content']}"
-    assert (first.thinking, first.cut, first.input_tokens, first.details.cache_read) == ("hm", True, 10, 4)
-    assert (first.dollars, again.dollars) == (None, 0.0)
-    warm = ours.with_sampling({"temperature": 1.0, "max_tokens": None})
-    assert warm.complete(asked).text == f"Be brief. 1.0 None {asked[1]['content']}"
-    for name, kind, is_transient in (
-        ("RateLimitError", RateLimited, True),
-        ("ContextLengthError", PromptTooLong, False),
-        ("ServerError", LLMError, True),
-        ("AuthError", LLMError, False),
-    ):
-        with raises(kind) as raised:
-            ours.complete([{"role": "user", "content": f"fail {name}"}])
-        assert raised[0].transient == is_transient, raised
-
-    class Ours:
-        model = "ours"
-        sampling: Any = None
-
-        def with_sampling(self, options: Any) -> Any:
-            other = Ours()
-            other.sampling = options
-            return other
-
-        def complete(self, messages: Any, *, model: Any = None, on_delta: Any = None) -> Reply:
-            return Reply(f"{self.sampling} {messages[-1]['content']}", 10, 2, "ours", 0.25, thinking="hm")
-
-    theirs = to_dspy(Ours(), temperature=0.5, max_tokens=9, cache=False)
-    said = {"text": "{'temperature': 0.5, 'max_completion_tokens': 9} hello", "reasoning_content": "hm"}
-    assert theirs("hello") == asyncio.run(theirs.acall("hello")) == [said]
-    assert [entry["cost"] for entry in theirs.history] == [0.25, 0.25]
-    refused: Any = ScriptedLM(["hello"]), {"temperature": 0.5}, dspy.LMProviderError, "leave out temperature"
-    for lm, options, kind, said in (
-        (ScriptedLM([PromptTooLong("too long")]), {}, dspy.ContextWindowExceededError, "too long"),
-        (ScriptedLM([LLMError("down", transient=True)]), {}, dspy.LMServerError, "down"),
-        refused,
-    ):
-        with raises(kind, said):
-            to_dspy(lm, cache=False, num_retries=0, **options)("hello")
-
-
 if __name__ == "__main__":
     run_as_a_str()
-    models_cross_over()
-    models_say_all_they_say()
     many_at_once()
     sub_calls_go_to_sub_lm()
     errors_are_one_line()

@@ -59,7 +59,7 @@ def test_one_object_answers_many_questions_at_once() -> None:
 
 
 def test_a_runner_that_is_not_there_is_refused_at_once() -> None:
-    with pytest.raises(RunnerUnavailable, match="'confined', 'subprocess', 'wasm', 'local', 'docker', 'modal'"):
+    with pytest.raises(RunnerUnavailable, match="'confined', 'subprocess', 'wasm', 'local', 'docker'"):
         RLM(lm=ScriptedLM([]), runner="nonsense")
 
 

@@ -68,7 +68,7 @@ def test_where_nothing_confines(caplog: pytest.LogCaptureFixture, monkeypatch: p
     assert [line.partition("; ")[2] for line in lines(caplog)] == ["code runs in WebAssembly"]
     monkeypatch.setattr("rlm.runners.registry._missing_of_linux", lambda: "os.fork")
     make_runner("confined", "c", calls, cell_timeout=1.0, output_limit=1)
-    assert lines(caplog)[1:] == ["INFO no process can be confined without os.fork; code runs in WebAssembly"]
+    assert lines(caplog)[1:] == ["INFO nothing here confines a process; code runs in WebAssembly"]
 
 
 def test_a_worker_that_is_lost(caplog: pytest.LogCaptureFixture) -> None:

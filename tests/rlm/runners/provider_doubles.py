@@ -1,4 +1,4 @@
-"""As much of the packages of E2B, Daytona and Vercel as docs/runners.md uses, with a process of this machine.
+"""As much of the packages of E2B, Daytona, Vercel and Modal as docs/runners.md uses, with a process of this machine.
 
 Names, parameters and what crosses the streams are those of e2b 2.63.0, daytona 0.226.1 and vercel-sandbox 0.10.0;
 `tests/hosts/run_sandboxes.py` compares them with the packages. Imports nothing but the standard library.
@@ -146,6 +146,24 @@ def create_sandbox(*, source: SimpleNamespace, network_policy: str, execution_ti
     return VercelSandbox()
 
 
+class ModalSandbox:
+    @classmethod
+    def create(cls, *, app: str, image: str, block_network: bool, timeout: float) -> ModalSandbox:
+        assert block_network
+        return cls()
+
+    def exec(self, *words: str) -> SimpleNamespace:
+        assert words[:2] == ("sh", "-c")
+        process = LocalProcess(words[2])
+        return SimpleNamespace(
+            stdout=process.output(),
+            stdin=SimpleNamespace(write=lambda text: process.send(text.encode()), drain=lambda: None),
+        )
+
+    def terminate(self) -> None:
+        started[-1].kill()
+
+
 def _module(**names: Any) -> SimpleNamespace:
     return SimpleNamespace(**names)
 
@@ -154,6 +172,11 @@ MODULES: dict[str, Any] = {
     "e2b": _module(Sandbox=E2BSandbox),
     "daytona": _module(
         Daytona=Daytona, CreateSandboxFromSnapshotParams=SimpleNamespace, SessionExecuteRequest=SimpleNamespace
+    ),
+    "modal": _module(
+        Sandbox=ModalSandbox,
+        App=_module(lookup=lambda name, create_if_missing: name),
+        Image=_module(debian_slim=lambda: _module(pip_install=lambda *names: "image")),
     ),
     "vercel": _module(),
     "vercel.sandbox": _module(

@@ -20,7 +20,7 @@ from rlm.runners.sandbox import SandboxRunner
 from tests.rlm.runners import provider_doubles
 
 PAGE = Path(__file__).parents[3] / "docs" / "runners.md"
-PROVIDERS = {"e2b": "E2BSandbox", "daytona": "DaytonaSandbox", "vercel": "VercelSandbox"}
+PROVIDERS = {"e2b": "E2BSandbox", "daytona": "DaytonaSandbox", "vercel": "VercelSandbox", "modal": "ModalSandbox"}
 
 
 @pytest.fixture

@@ -1,14 +1,10 @@
-"""The runners `docker` and `modal`, with stand-ins for the program and the service; the worker is real."""
+"""The runner `docker`, with a stand-in for the program; the worker is real."""
 
 from __future__ import annotations
 
-import os
 import stat
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +14,6 @@ from rlm.calls.usage import Usage
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
 from rlm.runners.docker import DockerRunner, docker_command
-from rlm.runners.modal import ModalRunner
 
 ROOT = Path(__file__).parents[4]
 FAKE = f"""#!{sys.executable}
@@ -82,94 +77,6 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
-
-
-class FakeModal:
-    """As much of the package `modal` as the runner uses, with a process of this machine for a sandbox."""
-
-    def __init__(self) -> None:
-        self.created: list[dict[str, Any]] = []
-        self.processes: list[subprocess.Popen[bytes]] = []
-        fake = self
-
-        class Image:
-            @staticmethod
-            def debian_slim() -> Any:
-                return Image()
-
-            def pip_install(self, *names: str) -> Any:
-                return self
-
-        class App:
-            @staticmethod
-            def lookup(name: str, create_if_missing: bool) -> str:
-                return name
-
-        class Stdin:
-            def __init__(self, pipe: Any) -> None:
-                self._pipe = pipe
-
-            def write(self, data: str) -> None:
-                self._pipe.write(data.encode())
-
-            def drain(self) -> None:
-                self._pipe.flush()
-
-        class Process:
-            def __init__(self, popen: Any) -> None:
-                self.stdin = Stdin(popen.stdin)
-                self.stdout: Iterator[str] = iter(lambda: self._read(popen.stdout), "")
-
-            @staticmethod
-            def _read(pipe: Any) -> str:
-                try:
-                    return os.read(pipe.fileno(), 65536).decode()
-                except ValueError:  # closed meanwhile
-                    return ""
-
-        class Sandbox:
-            @staticmethod
-            def create(**options: Any) -> Any:
-                fake.created.append(options)
-                return Sandbox()
-
-            def exec(self, *words: str) -> Any:
-                shell, option, command = words
-                command = f"exec {command}".replace("python -I", sys.executable)
-                popen = subprocess.Popen(
-                    [shell, option, command],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env={"PYTHONPATH": str(ROOT)},
-                )
-                fake.processes.append(popen)
-                return Process(popen)
-
-            def terminate(self) -> None:
-                fake.processes[-1].kill()
-                fake.processes[-1].wait()
-
-        self.Image, self.App, self.Sandbox = Image, App, Sandbox
-
-
-def test_a_modal_sandbox_runs_cells_without_a_network() -> None:
-    modal = FakeModal()
-    runner = ModalRunner("the context" * 50_000, calls(), modal=modal)
-    assert runner.confinement == "modal"
-    assert runner.run("print(len(context), llm_query('hi'))").stdout == "550000 HI\n"
-    assert "WorkerDied" in runner.run("import os; os._exit(1)").stderr
-    assert runner.run("print(len(context))").stdout == "550000\n"
-    runner.close()
-    assert modal.created[0]["block_network"] is True
-    assert all(process.poll() is not None for process in modal.processes)
-    for process in modal.processes:
-        process.communicate()
-
-
-def test_without_the_package_modal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "modal", None)
-    with pytest.raises(RunnerUnavailable, match="pip install modal"):
-        ModalRunner("c", calls())
 
 
 def test_rlm_takes_options_for_its_runner(tmp_path: Path) -> None:
