@@ -11,8 +11,10 @@ import contextlib
 import json
 import os
 import select
+import subprocess
 import sys
 import time
+from typing import IO
 
 from monocontext.sessions.machine import complain, home, log_path
 
@@ -53,28 +55,21 @@ def start_worker(job: dict[str, object]) -> None:
     """Start the process that uploads. It gets its own process session, so it outlives the agent and its terminal."""
     # -P: no module is imported from the agent's directory.
     command = [sys.executable, "-P", "-m", "monocontext.sessions.worker", json.dumps(job)]
-    null = os.open(os.devnull, os.O_RDWR)
-    log = _open_log(null)
-    try:
-        streams = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=streams, setsid=True)
-    except (NotImplementedError, AttributeError):  # no setsid for posix_spawn here, or no posix_spawn
-        import subprocess
-
-        subprocess.Popen(command, stdin=null, stdout=log, stderr=log, start_new_session=True)
+    with _open_log() as log:
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
 
-def _open_log(otherwise: int) -> int:
-    """A descriptor of the log; where there can be none, `otherwise`."""
+def _open_log() -> IO[bytes]:
+    """The log of uploads; where there can be none, a file that keeps nothing."""
     try:
         os.makedirs(home(), mode=0o700, exist_ok=True)
         path = log_path()
         if os.path.exists(path) and os.stat(path).st_size > _LOG_BYTES:
             os.replace(path, path + ".1")
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
     except OSError as error:
         complain(error)
-        return otherwise
+        return open(os.devnull, "ab")
 
 
 def read_input(descriptor: int) -> dict[str, object]:
@@ -119,22 +114,16 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
     patterns: list[str] = []
     rest = iter(arguments[1:])
     for item in rest:
-        name, equals, value = item.removeprefix("--").partition("=")
+        name, _, value = item.removeprefix("--").partition("=")
         if not item.startswith("--") or name not in OPTIONS + FLAGS:
             raise ValueError(f"unknown option {item!r}: there are {', '.join('--' + o for o in OPTIONS + FLAGS)}")
-        if name in FLAGS:
-            options[name.replace("-", "_")] = True
-            continue
-        if not equals:
-            value = next(rest, "")
-        if not value:
+        if name not in FLAGS and not (value := value or next(rest, "")):
             raise ValueError(f"--{name} needs a value")
         if name == "pattern":
+            options["patterns"] = patterns
             patterns.append(value)
         else:
-            options[name.replace("-", "_")] = value
-    if patterns:
-        options["patterns"] = patterns
+            options[name.replace("-", "_")] = name in FLAGS or value
     options.setdefault("url", next(filter(None, map(os.environ.get, _URL_VARIABLES)), ""))
     if not options["url"]:
         raise ValueError("no --url, and no MONOCONTEXT_URL: nothing is uploaded")

@@ -110,7 +110,7 @@ def test_session_end_returns_at_once(store: str, tmp_path: Path) -> None:
 def test_the_hook_imports_next_to_nothing() -> None:
     code = (
         "import sys; from monocontext.sessions import hook; "
-        "heavy = {'boto3', 'numpy', 'typer', 'zstandard', 'http.client', 'subprocess', 'hashlib', 'urllib.parse', "
+        "heavy = {'boto3', 'numpy', 'typer', 'zstandard', 'http.client', 'hashlib', 'urllib.parse', "
         "'monocontext.stores', 'monocontext.text', 'asyncio', 'logging'}; "
         "print(sorted(heavy & (set(sys.modules) - before)))"
     )
@@ -357,9 +357,7 @@ def test_session_start_prints_the_brief_after_one_get() -> None:
 
         begin()
     text, done = start(*words)  # the server is gone
-    assert "statement 39" in text
-    assert "the store does not answer" in text
-    assert done.stderr.count(b"\n") == 1
+    assert (text, done.stderr.count(b"\n")) == ("", 1)
 
 
 @pytest.mark.slow
@@ -415,7 +413,7 @@ def test_after_a_compaction_the_model_is_told_where_the_session_is(text: str, tm
 )
 def test_the_brief_is_never_too_long(line: str) -> None:
     for count in (1, 10, 100, 5000):
-        printed = hook_output("\n".join([line] * count), "proj", "s3://bucket/a", " (a copy)")
+        printed = hook_output("\n".join([line] * count), "proj", "s3://bucket/a")
         assert len(printed) <= MOST_CHARACTERS
         assert len(printed.encode("utf-16-le")) // 2 <= MOST_CHARACTERS
         assert json.loads(printed)["hookSpecificOutput"]["additionalContext"].count("</team-brief>") == 1

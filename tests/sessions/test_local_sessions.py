@@ -95,33 +95,11 @@ def test_only_the_user_may_read_the_copy_and_nothing_else_is_written(
     assert [stat.S_IMODE(path.stat().st_mode) for path in (cache / "monocontext" / "sessions").iterdir()] == [0o700]
 
 
-def test_a_copied_folder_is_known_by_what_is_in_it(projects: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "backup"
-    shutil.copytree(projects, copy)
-    assert "method 2" in opened(copy)
-    for other in ("main.py", "notes.md"):  # it is somebody's work, with sessions in it
-        (copy / other).write_text("x\n")
-        assert open_folder(copy) is None
-        (copy / other).unlink()
-    assert "method 2" in opened(copy)
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"train.jsonl": '{"text": "a"}\n'},
-        {"chat.jsonl": '{"role": "user", "content": "a"}\n'},
-        {"a.txt": "USER: a\n"},
-        {"a.jsonl": "no JSON\n"},
-        {},
-    ],
-)
-def test_other_folders_are_none(files: dict[str, str], tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    assert open_folder(folder) is None
+def test_other_folders_are_none(projects: Path, own_home: Path, tmp_path: Path) -> None:
+    """Not the folder around that of an agent, nor one that holds a session by chance."""
+    shutil.copytree(projects, tmp_path / "work")
+    for folder in (own_home, tmp_path / "work", tmp_path / "gone", "s3://bucket/a"):
+        assert open_folder(folder) is None
 
 
 def test_a_session_that_cannot_be_read_is_left_out_by_name(projects: Path) -> None:
