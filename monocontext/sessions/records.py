@@ -1,22 +1,24 @@
 """Read the records of a transcript file in bounded memory.
 
 A line that is no JSON object is not dropped: it becomes a record of type `unreadable` with its text. Only a line longer
-than `MOST_LINE_BYTES` is cut to its beginning, and its record says so.
+than `MOST_LINE_BYTES` is cut to its beginning, and its record says so. A crash, a killed agent or a shell may leave
+NULs around a record, several records on a line, also behind one that broke off, or UTF-16 within UTF-8: such records
+are read as what they are.
 """
 
 from __future__ import annotations
 
 import codecs
-import hashlib
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from monocontext.sessions.damaged_lines import decode, records_in
 from monocontext.stores.regular_file import open_file
 
 Record = dict[str, Any]
@@ -26,11 +28,19 @@ MOST_LINE_BYTES = 64 << 20
 memory."""
 _LONG_LINE_BYTES = 4096
 """What is kept of a line longer than `MOST_LINE_BYTES`."""
-_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ZSTD_BYTES = 512
 """Compressed bytes that are inflated at once: they give at most 16 MiB."""
 _MOST_LEVELS = 200
 """The most levels of nesting; deeper JSON is unreadable, since it would break later readers."""
+_MOST_STARTS = 50
+"""The most places in a damaged line that are tried as the beginning of a record."""
+_UTF16 = {
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", b'{\0"\0': "utf-16-le", b'\0{\0"': "utf-16-be",
+}  # fmt: skip
+"""How a file in UTF-16 begins: with a mark or `{"`."""
+_DECODER = json.JSONDecoder()
+_BETWEEN = re.compile(r"[\0\s\ufeff]*")
+_START = re.compile(r'\{\s*"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +63,14 @@ def read_lines(path: Path) -> Iterator[RecordLine]:
     """
     with _open_lines(path) as file:
         number = 0
-        while True:
+        while data := file.readline(MOST_LINE_BYTES + 1):
             number += 1
-            data = file.readline(MOST_LINE_BYTES + 1)
-            if not data:
-                return
             if len(data) > MOST_LINE_BYTES and not data.endswith(b"\n"):
-                yield _read_long_line(number, data, file)
+                size, head = len(data), data[:_LONG_LINE_BYTES].decode("utf-8", "backslashreplace")
+                while not data.endswith(b"\n") and (data := file.readline(1 << 20)):
+                    size += len(data)
+                problem = f"{size:,} bytes long, more than {MOST_LINE_BYTES:,}: only its beginning is kept"
+                yield _unreadable(number, head, problem)
             elif data.strip(b"\0 \t\r\n"):
                 yield from _parse_line(number, data)
 
@@ -80,71 +91,99 @@ def parse_lines(lines: Iterable[bytes]) -> Iterator[Record]:
     return map(json.loads, lines)
 
 
-def make_unreadable(text: str, problem: str, **more: Any) -> Record:
-    """The record in place of a line that cannot be read. `more`: further fields."""
-    return {"type": "unreadable", "problem": problem, "text": text, **more}
+def _unreadable(number: int, text: str, problem: str, is_tail: bool = False) -> RecordLine:
+    return RecordLine(number, {"type": "unreadable", "problem": problem, "text": text}, problem, is_tail)
 
 
 def _parse_line(number: int, data: bytes) -> Iterator[RecordLine]:
-    """The record of a line; several for a damaged one."""
+    """The records of a line, and the text between them, if it is damaged, as `unreadable` ones."""
     try:
-        result = json.loads(data)
-        problem = "" if isinstance(result, dict) else f"JSON, but a {type(result).__name__} and no object"
-        if not problem and _is_too_deep(result):
-            problem = f"nested deeper than {_MOST_LEVELS} levels"
+        items, problem = [json.loads(data)], ""
     except (ValueError, RecursionError) as error:
-        yield from _parse_damaged(number, data, f"not JSON: {str(error).split(':')[0][:80]}")
-        return
-    yield RecordLine(number, make_unreadable(decode(data), problem) if problem else result, problem)
-
-
-def _parse_damaged(number: int, data: bytes, problem: str) -> Iterator[RecordLine]:
-    """The records in a damaged line, and the text between them as `unreadable` ones; all have its number."""
-    result = records_in(data)
-    for index, item in enumerate(result):
-        if isinstance(item, str):
-            is_tail = index == len(result) - 1 and not data.endswith(b"\n")
-            yield RecordLine(number, make_unreadable(item, problem), problem, is_tail)
+        items, problem = list(_records_in(_decode(data))), f"not JSON: {str(error).split(':')[0][:80]}"
+    for index, item in enumerate(items):
+        if problem and isinstance(item, str):
+            yield _unreadable(number, item, problem, index == len(items) - 1 and not data.endswith(b"\n"))
+        elif not isinstance(item, dict):
+            yield _unreadable(number, _decode(data), f"JSON, but a {type(item).__name__} and no object")
         elif _is_too_deep(item):
-            text, why = dumps(item).decode(), f"nested deeper than {_MOST_LEVELS} levels"
-            yield RecordLine(number, make_unreadable(text, why), why)
+            yield _unreadable(number, dumps(item).decode(), f"nested deeper than {_MOST_LEVELS} levels")
         else:
             yield RecordLine(number, item)
 
 
-def _read_long_line(number: int, data: bytes, file: IO[bytes]) -> RecordLine:
-    """The record in place of a line that is too long: it is read to its end, and only its beginning is kept."""
-    hashed, size, head = hashlib.sha256(data), len(data), data[:_LONG_LINE_BYTES]
-    while not data.endswith(b"\n") and (data := file.readline(1 << 20)):
-        hashed.update(data)
-        size += len(data)
-    problem = f"{size:,} bytes long, more than {MOST_LINE_BYTES:,}: only its beginning is kept"
-    record = make_unreadable(head.decode("utf-8", "backslashreplace"), problem, bytes=size, sha256=hashed.hexdigest())
-    return RecordLine(number, record, problem)
+def _records_in(text: str) -> Iterator[Record | str]:
+    """The records in a damaged line in order, and the text between them, with runs of NULs as their number."""
+    offset = _skip(text, 0)
+    while offset < len(text):
+        record, end = _record_at(text, offset)
+        if record is None:
+            starts = (start.start() for start in islice(_START.finditer(text, offset + 1), _MOST_STARTS))
+            end = next((start for start in starts if _is_whole(text, start)), len(text))
+            yield re.sub("\0+", lambda run: f"[{len(run[0]):,} NULs]", text[offset:end].rstrip("\0")).rstrip("\r\n")
+        else:
+            yield record
+        offset = _skip(text, end)
+
+
+def _skip(text: str, offset: int) -> int:
+    match = _BETWEEN.match(text, offset)
+    return match.end() if match else offset
+
+
+def _record_at(text: str, offset: int) -> tuple[Record | None, int]:
+    try:
+        result, end = _DECODER.raw_decode(text, offset)
+    except (ValueError, RecursionError):
+        return None, offset
+    return (result if isinstance(result, dict) else None), end
+
+
+def _is_whole(text: str, offset: int) -> bool:
+    """Whether a record begins here that looks like a line that agents write; objects within a record do not count."""
+    record, end = _record_at(text, offset)
+    return (
+        record is not None
+        and "type" in record
+        and not {"timestamp", "uuid", "sessionId", "payload"}.isdisjoint(record)
+        and (_skip(text, end) == len(text) or text[end] in "{\0 ")
+    )
+
+
+def _decode(data: bytes) -> str:
+    """A line as text, without its newline. The line may be UTF-16 within a file of UTF-8."""
+    if 2 * data.count(b"\0") >= len(data) - 4 and b"\0\0" not in data:  # every second byte is NUL
+        data = data.strip(b"\r\n")
+        wide = data[1:] if data.startswith(b"\0") and len(data) % 2 else data
+        for encoding in ("utf-16-le", "utf-16-be"):
+            text = wide[: len(wide) // 2 * 2].decode(encoding, "replace").rstrip("\r\n")
+            if text.startswith(("{", "\ufeff{")):
+                return text
+    return data.decode("utf-8", "backslashreplace").rstrip("\r\n")
 
 
 def _is_too_deep(value: Any) -> bool:
     """Whether a dict or list is nested deeper than `_MOST_LEVELS`."""
     level = [value]
     for _ in range(_MOST_LEVELS):
-        level = [
-            child
-            for item in level
-            for child in (item.values() if isinstance(item, dict) else item)
-            if isinstance(child, dict | list)
-        ]
-        if not level:
-            return False
-    return True
+        inner = (child for item in level for child in (item.values() if isinstance(item, dict) else item))
+        level = [child for child in inner if isinstance(child, dict | list)]
+    return bool(level)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _open_lines(path: Path) -> Iterator[IO[bytes]]:
+    """A file, inflated and in UTF-8."""
     with open_file(path) as file:
-        if path.suffix != ".zst":
-            yield _in_utf8(file)
-            return
-        yield _in_utf8(io.BufferedReader(_Pieces(_inflate(file, path))))
+        reader = file if path.suffix != ".zst" else io.BufferedReader(_Pieces(_inflate(file, path)))
+        reader = reader if isinstance(reader, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, reader))
+        head = reader.peek(4)
+        if encoding := next((name for mark, name in _UTF16.items() if head.startswith(mark)), ""):
+            reader = io.BufferedReader(_Pieces(_convert(reader, encoding)))
+        yield reader
 
 
 def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
@@ -163,18 +202,6 @@ def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
         raise OSError(f"{path}: does not inflate: {error}") from None
     if frame is not None:
         raise OSError(f"{path}: does not inflate: it is cut off")
-
-
-def _in_utf8(file: IO[bytes]) -> IO[bytes]:
-    """A file in UTF-16, with a mark or beginning with `{"`, converted to UTF-8; any other as it is."""
-    reader = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
-    head = reader.peek(4)[:4]
-    if head[:2] in _UTF16_MARKS:
-        return io.BufferedReader(_Pieces(_convert(reader, "utf-16")))
-    for encoding in ("utf-16-le", "utf-16-be"):
-        if head == '{"'.encode(encoding):
-            return io.BufferedReader(_Pieces(_convert(reader, encoding)))
-    return reader
 
 
 def _convert(file: IO[bytes], encoding: str) -> Iterator[bytes]:
@@ -197,8 +224,7 @@ class _Pieces(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            piece = next(self._pieces, None)
-            if piece is None:
+            if (piece := next(self._pieces, None)) is None:
                 return 0
             self._ready = piece
         count = min(len(buffer), len(self._ready))
