@@ -13,10 +13,10 @@ CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
 """The largest frame that a reader accepts."""
 
-FILTER_KIND = "grams-6"
+FILTER_KIND = "grams-7"
 """The kind of search filter that writers make and readers use. Other kinds are read as absent."""
-LONGEST_GRAM = 8
-"""The length of the longest gram, in bytes."""
+GRAM_BYTES = 5
+"""The length of a gram."""
 MOST_FILTER_RUNS = 4096
 """The most entries of `FilterRef.runs`."""
 FILTER_BITS = range(8, 19)
@@ -125,7 +125,7 @@ class FilterRef:
     @property
     def reach_bytes(self) -> int:
         """The number of folded bytes after a frame from which its column is computed."""
-        return self.overlap_bytes + LONGEST_GRAM - 1
+        return self.overlap_bytes + GRAM_BYTES - 1
 
     def key(self, part: int) -> str:
         return filter_key(self.parts[part])

@@ -17,7 +17,7 @@ from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.frame_column import OVERLAP_BYTES, compute_column, fold_head
 from monocontext.format.filters.grams import height, shrink_rows
 from monocontext.format.filters.layout import CHECKSUM_BYTES, FilterLayout
-from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM, FilterRef
+from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +30,7 @@ Objects = dict[str, tuple[int, Callable[[int, int], bytes]]]
 
 def virtual_filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: Objects) -> tuple[FilterRef, ...]:
     """The filters of `frames` frames with the text `plain` or a planted one. Adds their parts to `objects`."""
-    reach = OVERLAP_BYTES + LONGEST_GRAM - 1
+    reach = OVERLAP_BYTES + GRAM_BYTES - 1
 
     def column_of(number: int) -> NDArray[np.uint8]:
         following = (planted.get(n, plain) for n in range(number + 1, min(frames, number + 1 + reach)))

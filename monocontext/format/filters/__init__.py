@@ -1,7 +1,6 @@
 """Search filters record which grams occur in each frame of a text, so that a search reads a few rows.
 
     case_folding          one form for all cases of a text
-    byte_facts            facts about each byte of a folded text
     grams, words          the rows that a text sets
     frame_column          the column of a frame
     layout                the place of rows in stored objects

@@ -16,7 +16,7 @@ from monocontext.format.filters.frame_column import compute_column, fold_head
 from monocontext.format.filters.grams import HIGHEST
 from monocontext.format.filters.joining import Get, Put, added, fresh_seed, put_filter, runs_of
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.refs import FILTER_KIND, LONGEST_GRAM, FilterRef
+from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +42,7 @@ class Columns:
     def __init__(self, overlap_bytes: int, least_frames: int):
         """With fewer than `least_frames` nothing is computed or stored."""
         self.overlap_bytes = overlap_bytes
-        self.reach = overlap_bytes + LONGEST_GRAM - 1
+        self.reach = overlap_bytes + GRAM_BYTES - 1
         """The number of folded bytes after a frame from which its column is computed."""
         self.least_frames = least_frames
         self._waiting: deque[bytes] = deque()

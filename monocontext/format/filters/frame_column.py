@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from monocontext.format.filters.byte_facts import ByteFacts
 from monocontext.format.filters.case_folding import fold_bytes
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, set_rows
 from monocontext.format.filters.words import set_word_rows
@@ -36,9 +35,8 @@ def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | Non
 
     folded = fold_bytes(frame)
     rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
-    facts = ByteFacts(folded, following)
-    set_word_rows(rows[1 << MAX_BITS :], facts, len(folded))
-    set_rows(rows, facts)
+    set_word_rows(rows[1 << MAX_BITS :], folded)
+    set_rows(rows, folded + following)
     return rows
 
 

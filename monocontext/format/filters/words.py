@@ -13,12 +13,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from monocontext.format.filters.byte_facts import EDGE, LEAST_BYTES, ByteFacts
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+LEAST_BYTES = 3
+"""The least number of bytes in a word."""
 LEVELS = (3, 8, 24, 64)
 """The counts of a word in a frame that filters distinguish; rows of grams say whether it occurs at all. Eight levels
 would give 0.01 more recall for twice the space (docs/decisions/005-search-filters.md)."""
@@ -39,6 +39,8 @@ _MIX = _LAST
 """The factor that mixes the bits of both: the hash is the upper bits of the product."""
 _LONGEST = 99
 """Longer words count as words of this length."""
+_EDGE = 8
+"""The bytes at either end of a word that its hash depends on."""
 _PAIR_BYTES = 6
 """The length of two CJK characters."""
 _PAIRED = range(0xE3, 0xEA)
@@ -46,13 +48,12 @@ _PAIRED = range(0xE3, 0xEA)
 _ENDINGS = (b"ed", b"er", b"or", b"ing", b"ion", b"e")
 
 
-def set_word_rows(rows: NDArray[np.uint8], facts: ByteFacts, size: int) -> None:
-    """Set the rows of words of one frame in the highest filter: `rows` is zeros, `size` the bytes of the folded frame,
-    after which `facts` may go on (0.4 ms for 256 KiB)."""
+def set_word_rows(rows: NDArray[np.uint8], folded: bytes) -> None:
+    """Set the rows of words of one folded frame in the highest filter: `rows` is zeros (1 ms for 256 KiB)."""
     import numpy as np
 
     slots = len(rows) // len(LEVELS)
-    counts = np.bincount(_hashes(facts, size), minlength=_GROUPS * slots)
+    counts = np.bincount(_hashes(folded), minlength=_GROUPS * slots)
     most = counts.reshape(_GROUPS, slots).max(axis=0)
     for number, level in enumerate(LEVELS):
         rows[number * slots : (number + 1) * slots] = most >= level
@@ -78,37 +79,46 @@ def stem_of(word: bytes) -> bytes:
 @lru_cache(256)
 def _hash(word: str) -> int:
     stem = stem_of(word.encode("utf-8", "surrogatepass"))
-    last = int.from_bytes(stem[-EDGE:], "little") if len(stem) > EDGE else 0
-    mixed = int.from_bytes(stem[:EDGE], "little") * _FIRST ^ last * _LAST
+    last = int.from_bytes(stem[-_EDGE:], "little") if len(stem) > _EDGE else 0
+    mixed = int.from_bytes(stem[:_EDGE], "little") * _FIRST ^ last * _LAST
     return mixed * _MIX % (1 << 64) >> (64 - _HASH_BITS)
 
 
-def _hashes(facts: ByteFacts, size: int) -> NDArray[np.int64]:
-    """The hash of each word of a text's first `size` bytes, and of each pair of CJK characters."""
+def _hashes(folded: bytes) -> NDArray[np.int64]:
+    """The hash of each word of a folded text, and of each pair of CJK characters."""
     import numpy as np
 
-    eights, end = facts.eights, EDGE + size
-    count = int(np.searchsorted(facts.starts, end - LEAST_BYTES, "right"))
-    starts, stops = facts.starts[:count], np.minimum(facts.stops[:count], end)
+    data = bytes(_EDGE) + folded + bytes(_EDGE)
+    raw = np.frombuffer(data, np.uint8)
+    eights: NDArray[np.uint64] = np.ndarray(len(data) - _EDGE + 1, "<u8", data, 0, 1)  # the 8 bytes from each offset on
+    # Comparisons of all bytes at once take half the time of a table.
+    inside = (raw | np.uint8(32)) - np.uint8(ord("a")) < 26
+    inside |= raw == ord("_")
+    inside |= raw - np.uint8(ord("0")) < 10
+    inside |= raw >= 128
+    threes = inside[:-2] & inside[1:-1]
+    threes &= inside[2:]
+    edges = np.flatnonzero(threes[1:] != threes[:-1])
+    starts, stops = edges[::2] + 1, edges[1::2] + LEAST_BYTES
     # 1. a final s
-    stops = stops - ((facts.raw.take(stops - 1) == ord("s")) & (stops - starts > LEAST_BYTES))
+    stops = stops - ((raw.take(stops - 1) == ord("s")) & (stops - starts > LEAST_BYTES))
     # 2. an ending, by the last two bytes (and the one before, for `ing` and `ion`)
-    cuts = _cuts().take(facts.raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | facts.raw.take(stops - 2))
+    cuts = _cuts().take(raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | raw.take(stops - 2))
     three = np.flatnonzero(cuts == 3)
-    cuts[three] *= facts.raw.take(stops.take(three) - 3) == ord("i")
+    cuts[three] *= raw.take(stops.take(three) - 3) == ord("i")
     sizes = np.minimum(stops - starts, _LONGEST).astype(np.int8)
     cuts *= sizes - cuts >= 3
     sizes -= cuts
     # 3. hash the first and the last eight bytes
-    mixed = eights.take(starts)
+    mixed = eights[starts]
     mixed &= _masks().take(sizes)
     mixed *= np.uint64(_FIRST)
-    longer = np.flatnonzero(sizes > EDGE)
-    mixed[longer] ^= eights.take(stops.take(longer) - cuts.take(longer) - EDGE) * np.uint64(_LAST)
-    if facts.others.any():
-        leads = facts.raw[:end] - np.uint8(_PAIRED.start) < len(_PAIRED)
+    longer = np.flatnonzero(sizes > _EDGE)
+    mixed[longer] ^= eights[stops.take(longer) - cuts.take(longer) - _EDGE] * np.uint64(_LAST)
+    if not folded.isascii():
+        leads = raw - np.uint8(_PAIRED.start) < len(_PAIRED)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
-        mixed = np.concatenate([mixed, (eights.take(pairs) & _masks()[_PAIR_BYTES]) * np.uint64(_FIRST)])
+        mixed = np.concatenate([mixed, (eights[pairs] & _masks()[_PAIR_BYTES]) * np.uint64(_FIRST)])
     mixed *= np.uint64(_MIX)
     mixed >>= np.uint64(64 - _HASH_BITS)
     hashes: NDArray[np.int64] = mixed.view(np.int64)
@@ -132,4 +142,4 @@ def _masks() -> NDArray[np.uint64]:
     """The mask of the first 8 bytes of a word, by its length."""
     import numpy as np
 
-    return np.array([(1 << 8 * min(index, EDGE)) - 1 for index in range(_LONGEST + 1)], np.uint64)
+    return np.array([(1 << 8 * min(index, _EDGE)) - 1 for index in range(_LONGEST + 1)], np.uint64)
