@@ -165,14 +165,15 @@ def view(
     open_browser: OpenBrowser = None,
 ) -> None:
     """Show a recorded run in a browser, even while it is running. Timeline, coverage, cells, sub-calls, costs."""
-    from rlm.view import command
+    from rlm.view import page
+    from rlm.view.feed import RowFeed
 
-    path = command.trajectory(run)
+    path = page.find_trajectory(run)
     if export:
-        command.write(path, export)
+        page.export(RowFeed(path), Path(export))
         click.echo(export)
     else:
-        command.serve(path, host, port, open_browser=open_browser)
+        page.serve(path, host, port, open_browser=open_browser)
 
 
 @one_line_errors()

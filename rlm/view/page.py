@@ -1,4 +1,4 @@
-"""Build the page of a run, and write it with its data to a file."""
+"""Build the page of a run; serve it with its data, or write both to a file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from monocontext.cli.serving import serve_page
 from monocontext.page.assembly import Page, data_block, load_page
-from rlm.errors import RLMError
+from monocontext.page.serving import PageServer
+from rlm.errors import RLMError, TrajectoryError
 from rlm.view.feed import RowFeed
 
 SCRIPTS = ("python", "source", "run", "list", "timeline", "coverage", "detail", "page")
@@ -17,6 +19,43 @@ SCRIPTS = ("python", "source", "run", "list", "timeline", "coverage", "detail", 
 def run_page() -> Page:
     """The page without data."""
     return load_page("rlm.view", SCRIPTS)
+
+
+class ViewServer(PageServer):
+    """Serves the page at `/`, and its data as JSON at `/state`, `/turn` and `/prompt`. Writes nothing."""
+
+    def __init__(self, feed: RowFeed, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Port 0 takes any free one. Raises OSError if the address cannot be used."""
+        answers = {
+            "/state": lambda asked: feed.state(asked.number_or_none("first") or 0, asked.number_or_none("generation")),
+            "/turn": lambda asked: feed.turn(asked.number("number")),
+            "/prompt": lambda asked: feed.prompt(asked.number("number")),
+        }
+        super().__init__(run_page(), answers, host, port, failures=(RLMError, OSError))
+
+
+def find_trajectory(run: str) -> Path:
+    """The trajectory that RUN names: the file itself, or the newest in a directory. Raises TrajectoryError."""
+    path = Path(run)
+    if not path.is_dir():
+        return path
+    newest = max(path.glob("*.jsonl"), key=lambda file: file.stat().st_mtime, default=None)
+    if newest is None:
+        raise TrajectoryError(f"there is no trajectory in {run}: no file there ends in .jsonl")
+    return newest
+
+
+def serve(path: Path, host: str, port: int, *, open_browser: bool | None) -> None:
+    """Serve until Ctrl-C. Raises TrajectoryError, and RLMError for an address in use."""
+    feed = RowFeed(path)
+
+    def make() -> ViewServer:
+        try:
+            return ViewServer(feed, host, port)
+        except (OSError, OverflowError) as exc:
+            raise RLMError(f"cannot serve at {host} port {port}: {exc}") from exc
+
+    serve_page(make, host, str(path), open_browser=open_browser)
 
 
 def export(feed: RowFeed, target: Path) -> None:

@@ -432,7 +432,7 @@ def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, com
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rlm.cli.questions.check_runner", interrupt)
-    monkeypatch.setattr("rlm.view.command.trajectory", interrupt)
+    monkeypatch.setattr("rlm.view.page.find_trajectory", interrupt)
     words = [*command, str(tmp_path), *(["q"] if command[0] == "run" else [])]
     ran = cli.invoke(app, words)
     assert (ran.exit_code, ran.stdout, ran.stderr) == (130, "", "rlm: interrupted\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from collections.abc import Callable
@@ -96,17 +95,6 @@ def test_shows_a_run(window: Any, recorded: Path, url: Callable[[Path], str]) ->
     assert pixels(page, "coverage")[1] > 0
 
 
-def test_loads_nothing_from_elsewhere(window: Any, recorded: Path, serving: Serve) -> None:
-    server = serving(recorded)
-    page = window.open(server.url)
-    page.locator("#detail h2").wait_for()
-    assert {request.split("?")[0] for request in window.requests} == {
-        server.url,
-        f"{server.url}state",
-        f"{server.url}turn",
-    }
-
-
 def test_what_is_hostile_is_shown_and_never_run(window: Any, tmp_path: Path, url: Callable[[Path], str]) -> None:
     call = {
         "root_model": HOSTILE,
@@ -140,32 +128,6 @@ def test_what_is_hostile_is_shown_and_never_run(window: Any, tmp_path: Path, url
     assert "49" not in page.locator("h1").inner_text()
 
 
-def test_the_policy_stops_what_gets_in(chromium: Any, recorded: Path, serving: Serve) -> None:
-    """Were there a hole after all: markup that is put into the page by force neither runs nor loads."""
-    page = chromium.new_page()
-    page.goto(serving(recorded).url)
-    page.locator(".row").first.wait_for()
-    blocked = page.evaluate(
-        """() => {
-            const told = [];
-            const markup = '<img src=x onerror="window.hacked=1">';
-            try { document.body.innerHTML = markup; } catch (error) { told.push(error.name); }
-            const image = document.createElement('img');
-            try { image.setAttribute('onerror', 'window.hacked = 1'); } catch (error) { told.push(error.name); }
-            image.src = '/x.png';
-            const script = document.createElement('script');
-            try { script.textContent = 'window.hacked = 1'; } catch (error) { told.push(error.name); }
-            script.append('window.hacked = 1');
-            document.body.append(image, script);
-            return told;
-        }"""
-    )
-    page.wait_for_timeout(300)
-    assert blocked == ["TypeError"] * 3
-    assert page.evaluate("window.hacked") is None
-    page.close()
-
-
 def test_keys(window: Any, recorded: Path, url: Callable[[Path], str]) -> None:
     page = window.open(url(recorded))
     press = page.keyboard.press
@@ -197,18 +159,6 @@ def test_keys(window: Any, recorded: Path, url: Callable[[Path], str]) -> None:
     press("0")
     press("Enter")
     assert page.evaluate("document.activeElement.id") == "detail"
-
-
-def test_light_and_dark_follow_the_system(chromium: Any, recorded: Path, serving: Serve) -> None:
-    address = serving(recorded).url
-    grounds = []
-    for scheme in ("light", "dark"):
-        page = chromium.new_page(color_scheme=scheme)
-        page.goto(address)
-        page.locator(".row").first.wait_for()
-        grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        page.close()
-    assert grounds == ["rgb(247, 247, 245)", "rgb(18, 19, 22)"]
 
 
 def test_nothing_is_cut_off_on_a_narrow_screen(chromium: Any, recorded: Path, serving: Serve) -> None:
@@ -261,27 +211,8 @@ def test_follows_a_run_in_progress(window: Any, tmp_path: Path, serving: Serve) 
     assert not partial_of(path).exists()
 
 
-def test_another_run_in_the_same_file_is_shown_from_its_start(window: Any, tmp_path: Path, serving: Serve) -> None:
-    path = write(tmp_path / "run.jsonl", head(query="first"), line(1), line(2))
-    page = window.open(serving(path).url)
-    assert page.locator(".row").count() == 3
-    write(path, head(query="second"), line(1, final_answer="x"))
-    page.locator("h1", has_text="second").wait_for()
-    assert page.locator(".row").count() == 1
-
-
-def test_a_run_of_rlms(window: Any, tmp_path: Path, url: Callable[[Path], str]) -> None:
-    page = window.open(url(write(tmp_path / "theirs.jsonl", head(), line(1), line(2, final_answer="42"))))
-    assert "42" in page.locator("#answer").inner_text()
-    assert "not known" in page.locator("#figures").inner_text()
-    assert page.locator(".row").count() == 2
-    assert "waiting for storage not recorded" in page.locator("#timeline-note").inner_text()
-
-
-def test_ten_thousand_cells(
-    window: Any, tmp_path: Path, url: Callable[[Path], str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Only what is in sight is in the document; figures are printed (noisy on a busy machine), bounds are generous."""
+def test_ten_thousand_cells(window: Any, tmp_path: Path, url: Callable[[Path], str]) -> None:
+    """Only what is in sight is in the document."""
     lines, at = [head(context={"chars": 10**9}, trajectory_version=1)], 0.0
     for number in range(1, 10_001):
         whole = line(number, start_seconds=at, thinking_seconds=1.5, final_answer="end" if number == 10_000 else None)
@@ -292,39 +223,11 @@ def test_ten_thousand_cells(
         lines.append(whole)
         at += 2
     page = window.open(url(write(tmp_path / "many.jsonl", *lines)))
-    painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     assert page.locator(".row").count() < 60
     page.keyboard.press("Home")
     assert selected(page) == "1"
     page.keyboard.press("End")
     assert selected(page) == "10000"
-    frames, keys = page.evaluate(
-        """async () => {
-            const box = document.getElementById('cells'), frames = [], keys = [];
-            const frame = () => new Promise(requestAnimationFrame);
-            await frame();
-            for (let i = 0, last = performance.now(); i < 100; i += 1) {
-                box.scrollTop = i * 3000;
-                await frame();
-                const now = performance.now();
-                frames.push(now - last);
-                last = now;
-            }
-            for (let i = 0; i < 40; i += 1) {
-                const before = performance.now();
-                document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', bubbles: true }));
-                keys.push(performance.now() - before);
-                await frame();
-            }
-            return [frames, keys];
-        }"""
-    )
-    frame, key = sorted(frames)[50], sorted(keys)[20]
-    with capsys.disabled():
-        print(
-            f"\n10,000 cells: first paint {painted:.0f} ms, scroll {frame:.1f} ms a frame, a key {key:.1f} ms (medians)"
-        )
+    page.locator("#cells").evaluate("(box) => { box.scrollTop = 150_000; }")
     assert page.locator(".row").count() < 60
-    assert frame < 250
-    assert key < 250
-    assert json.loads(page.locator("#cells").evaluate("(box) => JSON.stringify(box.scrollHeight)")) == 300_000
+    assert page.locator("#cells").evaluate("(box) => box.scrollHeight") == 300_000

@@ -72,28 +72,6 @@ def test_data_is_given_as_json(recorded: Path, serving: Callable[[Path], ViewSer
     assert json.loads(get(server, "/prompt?number=1")[2])[0]["role"] == "system"
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [("/nothing", 404), ("/../../etc/passwd", 404), ("//evil/", 404), ("/turn?number=x", 400), ("/turn", 400),
-     ("/turn?number=-1", 400), ("/state?first=1e9", 400), ("/turn?number=99999", 200)],
-)  # fmt: skip
-def test_what_cannot_be_asked(recorded: Path, serving: Callable[[Path], ViewServer], path: str, status: int) -> None:
-    found, headers, body = get(serving(recorded), path)
-    assert found == status
-    assert headers["content-type"] == "application/json"
-    assert b"root:" not in body
-
-
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[", ""])
-def test_a_page_of_another_site_gets_nothing(recorded: Path, serving: Callable[[Path], ViewServer], host: str) -> None:
-    server = serving(recorded)
-    for path in ("/", "/state"):
-        status, _, body = get(server, path, Host=host)
-        assert status == 403
-        assert b"What stands there" not in body
-    assert get(server, "/state", Host=f"localhost:{server.server_port}")[0] == 200
-
-
 def test_a_file_that_goes_wrong_later_is_an_error_of_the_page(
     recorded: Path, serving: Callable[[Path], ViewServer]
 ) -> None:
@@ -105,12 +83,6 @@ def test_a_file_that_goes_wrong_later_is_an_error_of_the_page(
     assert "line 6 is not JSON" in json.loads(body)["error"]
     recorded.unlink()
     assert "there is no trajectory" in json.loads(get(server, "/state")[2])["error"]
-
-
-def test_only_loopback_by_default(recorded: Path) -> None:
-    with ViewServer(RowFeed(recorded)) as server:
-        assert server.server_address[0] == "127.0.0.1"
-        assert server.url == f"http://127.0.0.1:{server.server_port}/"
 
 
 def test_what_is_hostile_stays_data_in_the_file(tmp_path: Path) -> None:
@@ -139,13 +111,6 @@ def test_an_export_never_overwrites_the_run(recorded: Path) -> None:
 
 
 # --- the command ----------------------------------------------------------------------------------
-
-
-def test_export_as_a_command(recorded: Path, tmp_path: Path) -> None:
-    target = tmp_path / "page.html"
-    result = cli.invoke(app, ["view", str(recorded), "--export", str(target)])
-    assert (result.exit_code, result.stdout) == (0, f"{target}\n")
-    assert '"What stands there?"' in target.read_text()
 
 
 def test_a_directory_means_its_newest_run(tmp_path: Path) -> None:
