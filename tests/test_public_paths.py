@@ -16,7 +16,6 @@ PUBLIC: dict[str, list[str]] = {
         "publish", "replace", "tools", "update",
     ],
     "monocontext.adapters.dspy": ["interpreter"],
-    "monocontext.adapters.rlm_minimal": ["lazy", "place"],
     "monocontext.adapters.rlms": ["Prompt", "arguments", "prompt"],
     "monocontext.aio": ["AsyncMonocontext"],
     "monocontext.cli": ["main"],

@@ -6,9 +6,8 @@ Recursive language models:
 |-------------------|-------------------|---------------------------------------------------------------------|
 | `rlms`            | `rlms`            | `RLM(..., **rlms.arguments(context))`, `rlms.prompt(context)`       |
 | `dspy`            | `dspy`            | `dspy.interpreter(context)`: runs its code, and has the inputs       |
-| rlm-minimal       | `rlm_minimal`     | `rlm_minimal.lazy(RLM_REPL)`: a class that also takes texts          |
 
-No host is a dependency: the functions of `rlms`, `dspy` and `rlm_minimal` import it when they need it. No text is read
+No host is a dependency. No text is read
 before the host runs code that reads it.
 
 Files: with `fsspec`, every library that reads with fsspec can read texts, as `fsspec.open("monocontext://text::...")`.

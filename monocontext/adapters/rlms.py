@@ -21,7 +21,6 @@ The container and cloud environments start a new Python for each cell: see docs/
 from __future__ import annotations
 
 import builtins
-import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from monocontext.text.lazy_kinds import LazyText
@@ -33,22 +32,21 @@ if TYPE_CHECKING:
 NAME = "lazy_context"
 """The tool's name. It must not begin like the names that `rlms` reserves."""
 
-_SETUP = """\
-context_0 = context = {name}
-__import__("monocontext.adapters.rlms", fromlist=["enter"]).enter(context)
+_SETUP = f"""\
+context_0 = context = {NAME}
+__builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]).builtins_for(context, __builtins__)
 """
 """It sets `context_0` too, since `rlms` resets `context` to it after each cell."""
 
 
-def enter(context: Monocontext | DocumentList | DocumentDict) -> None:
-    """Patch the caller's namespace for a text: add names. It changes no object that other namespaces share."""
-    names = sys._getframe(1).f_globals  # a local environment has no `globals`
-    patch = context.repl_namespace()
-    own = names["__builtins__"]
-    if type(own) is dict and own is not vars(builtins):
-        own.update(patch.names)
-    elif "get_ipython" in names:
-        names["__builtins__"] = vars(builtins) | patch.names  # a copy, for this namespace alone
+def builtins_for(context: Monocontext | DocumentList | DocumentDict, own: Any) -> dict[str, Any]:
+    """The `__builtins__` of a namespace with the names that take the text. `own`, what the namespace has, is changed if
+    it is a dict of its own, as in a local environment, which keeps it; `ipython` has the module that others share."""
+    names = context.repl_namespace().names
+    if not isinstance(own, dict) or own is vars(builtins):
+        return vars(builtins) | names
+    own.update(names)
+    return own
 
 
 class Prompt(str):
@@ -65,14 +63,8 @@ class Prompt(str):
     def __len__(self) -> int:
         return self._characters
 
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._characters,)
+    def __getnewargs__(self) -> tuple[int]:
+        return (self._characters,)
 
 
 def prompt(context: Monocontext | DocumentList | DocumentDict) -> Prompt:
@@ -83,19 +75,15 @@ def prompt(context: Monocontext | DocumentList | DocumentDict) -> Prompt:
     return Prompt(len(context) if isinstance(context, LazyText) else context.documents.text_bytes)
 
 
-def arguments(
-    context: Monocontext | DocumentList | DocumentDict, name: str = NAME, *, setup_code: str = ""
-) -> dict[str, Any]:
+def arguments(context: Monocontext | DocumentList | DocumentDict, *, setup_code: str = "") -> dict[str, Any]:
     """Keyword arguments of `rlm.RLM` that give its code `context` (no GET).
 
     `setup_code` runs after ours. If you pass `environment_kwargs` of your own, merge the two by hand.
     """
-    if not name.isidentifier() or name in ("context", "context_0"):
-        raise ValueError(f"name must be an identifier other than context and context_0, not {name!r}")
     return {
-        "custom_tools": {name: {"tool": context, "description": _describe(context)}},
+        "custom_tools": {NAME: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text
-        "environment_kwargs": {"setup_code": _SETUP.format(name=name) + setup_code},
+        "environment_kwargs": {"setup_code": _SETUP + setup_code},
     }
 
 

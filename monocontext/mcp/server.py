@@ -134,13 +134,14 @@ def make_server(
 def _describe(name: str, function: Callable[..., Any]) -> types.Tool:
     """The description of a tool, with the schemas of its arguments and of the fields of its replies."""
     reply = next(iter(get_args(inspect.signature(function).return_annotation)), Text)  # `D` of `Reply[D]`
+    adapter: Any = TypeAdapter  # typed for classes, and takes functions too
     title = _TITLES.get(name, name)
     return types.Tool(
         name=name,
         title=title,
         description=inspect.getdoc(function),
-        input_schema=TypeAdapter(function).json_schema(),
-        output_schema=TypeAdapter(reply).json_schema(),
+        input_schema=adapter(function).json_schema(),
+        output_schema=adapter(reply).json_schema(),
         annotations=types.ToolAnnotations(title=title, read_only_hint=name not in _WRITES),
     )
 

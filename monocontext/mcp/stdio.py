@@ -34,7 +34,7 @@ def serve(server: Server[Any]) -> None:
 
 async def _relay(server: Server[Any]) -> None:
     lines = _Lines()
-    async with stdio_server(stdin=lines) as (reading, writing):  # type: ignore[arg-type]  # it only iterates
+    async with stdio_server(stdin=lines) as (reading, writing):
         lines.answer = writing.send
         await server.run(reading, writing, server.create_initialization_options())
 

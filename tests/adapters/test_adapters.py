@@ -14,7 +14,7 @@ import pytest
 
 import monocontext.adapters
 from monocontext import Monocontext, publish
-from monocontext.adapters import rlm_minimal, rlms
+from monocontext.adapters import rlms
 from monocontext.stores.memory import forget
 
 TEXT = "".join(f"line {i} äöü 💬\n" for i in range(500))
@@ -102,11 +102,6 @@ class TestRlms:
             )
             assert local.names["found"] == ([7], True, 50, "document 3")
 
-    @pytest.mark.parametrize("name", ["context", "context_0", "not a name"])
-    def test_a_name_that_cannot_be(self, context: Monocontext, name: str) -> None:
-        with pytest.raises(ValueError, match="identifier"):
-            rlms.arguments(context, name)
-
 
 class LocalRepl:
     """As the environment of `rlms`: builtins of its own, bound methods among its globals, code to `exec`."""
@@ -126,36 +121,3 @@ class LocalRepl:
 
     def execute_code(self, code: Any) -> None:
         exec(code, self.names, self.names)
-
-
-class Environment:
-    def __init__(self, context: Any) -> None:
-        self.globals: dict[str, Any] = {"__builtins__": {"__import__": __import__}}
-        self.locals = {"context": context}
-
-
-class Repl:
-    repl_env: Environment
-
-    def setup_context(self, context: Any, query: str | None = None) -> list[str]:
-        self.repl_env = Environment(context)
-        return [query or ""]
-
-
-def test_rlm_minimal_gets_the_object(context: Monocontext) -> None:
-    repl = rlm_minimal.lazy(Repl)()
-    assert repl.setup_context(context, "why") == ["why"]
-    assert repl.repl_env.locals["context"] is context
-    assert "print" in repl.repl_env.globals["__builtins__"]
-    repl.setup_context("plain")
-    assert repl.repl_env.locals["context"] == "plain"
-
-
-@pytest.mark.parametrize("shape", ["list", "dict"])
-def test_rlm_minimal_takes_documents(tmp_path: Path, shape: Any) -> None:
-    publish({"a": "one\n", "b": "two zebras\n"}, tmp_path)
-    with Monocontext.open(tmp_path, shape=shape) as opened:
-        documents: Any = opened
-        repl = rlm_minimal.lazy(Repl)()
-        repl.setup_context(documents, "why")
-        assert repl.repl_env.locals["context"] is documents

@@ -11,10 +11,8 @@ import sys
 import tempfile
 from typing import Any
 
-from contract import QUESTION, Turns, measure, measure_documents, tell
+from contract import QUESTION, Turns, lines_for, measure, measure_documents, tell
 from openai_server import answering
-
-from monocontext.adapters import rlm_minimal
 
 
 def cell(code: str) -> str:
@@ -27,13 +25,16 @@ def final(expression: str) -> str:
 
 
 def run(context: Any, model: Turns) -> str:
+    def lazy(kind: Any) -> Any:
+        return kind if isinstance(context, str) else lines_for("rlm-minimal", context)["lazy"](kind)
+
     if not CHECKOUT:
-        return str(rlm_minimal.lazy(Shape)(model).completion(context, QUESTION))
+        return str(lazy(Shape)(model).completion(context, QUESTION))
     with answering(model) as url:
         os.environ |= {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": url}
         from rlm.rlm_repl import RLM_REPL
 
-        lm = rlm_minimal.lazy(RLM_REPL)(model="scripted", recursive_model="scripted")
+        lm = lazy(RLM_REPL)(model="scripted", recursive_model="scripted")
         return str(lm.completion(context, QUESTION))
 
 
