@@ -25,7 +25,7 @@ from monocontext.text.monocontext import CACHE_BYTES, MATERIALIZE_LIMIT, Monocon
 from monocontext.text.source import Span, StoredSource
 from monocontext.writing.document_table import join_documents
 from monocontext.writing.documents import DocumentRows
-from monocontext.writing.pages import write_pages
+from monocontext.writing.pages import IndexWriter, rows_of
 
 MayHold = Callable[[Query, bool], Iterable[bool] | None]
 """Takes a query, and whether its matches stay within a line. Returns for each item whether a match may begin in it,
@@ -112,17 +112,19 @@ def assemble(
             if documents:
                 documents[-1][1].extend(frames)
     opened.store.put(segment_key, bytes(segment))
-    pages, last_page = write_pages(opened.store.put, (), runs, records)
+    index = IndexWriter(opened.store.put)
+    index.add(rows_of(runs, records))
+    index.end_page()
     manifest = Manifest(
         generation=1,
         write_id=uuid.uuid4().hex,
         created="",
-        pages=pages,
+        pages=tuple(index.pages),
         final_newline=bool(records) and ends_line(records),
         stored_bytes=sum(record.stored_bytes for record in records),
         frame_bytes=RAW_FRAME_BYTES,
         codec="raw",
-        last_page=last_page,
+        last_page=index.last_page,
         documents=_documents(opened, documents),
     )
     reader = opened.read(manifest)

@@ -53,7 +53,8 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
     base, layout = text.root, new.layout
     root = splice(
         text,
-        [Stretch(base.frames, base.frames, new.runs, new.records)],
+        [Stretch(base.frames, base.frames, len(new.records))],
+        new,
         sources=tuple(dict.fromkeys([*base.sources, *new.sources])),
         frame_bytes=layout.frame_bytes,
         codec=layout.codec,
@@ -63,8 +64,7 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
         root = replace(root, filters=added(root.filters, _after(new.filters, base.frames), get, put))
         if new.filters:  # workers could not cover the ends of their shares
             missing = [(max(first, base.frames), stop) for first, stop in gaps(root.filters, root.frames)]
-            with text.after(root) as whole:
-                root = covered(whole, [item for item in missing if item[0] < item[1]])
+            root = covered(text.after(root), [item for item in missing if item[0] < item[1]])
     elif new.columns:
         frames = [(base.frames, new.columns.frames)]
         root = replace(root, filters=add_columns(root.filters, new.columns, frames, get, put))
@@ -83,15 +83,15 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
     is_full = sum(sizes) + len(new) >= short_bytes(layout)
     taken = len(pieces) if is_full else merged(sizes, len(new), max(layout.frame_bytes // LEAST_SHARE, 1))
     first = pieces[-taken][0].number if taken else base.frames
-    old = text.reader.read(text.first_character(first), base.characters).encode() if taken else b""
+    old = b"".join(text.texts(first, base.frames))
     segments, stored = Segments(text.store, layout), b""
     for frame in cut_frames([old + new], layout.frame_bytes):
         data, record = encode(frame, layout.codec)
         segments.add(data, record)
         stored += data
-    segments.finish()
-    stretch = Stretch(first, base.frames, segments.runs, segments.records)
-    root = splice(text, [stretch], frame_bytes=layout.frame_bytes, codec=layout.codec)
+    written = segments.finish()
+    stretch = Stretch(first, base.frames, len(written.records))
+    root = splice(text, [stretch], written, frame_bytes=layout.frame_bytes, codec=layout.codec)
     if is_full and layout.filters:
         root = _cover_end(text, root, first, root.frames)
     kept = root.stored_bytes - len(stored)
@@ -126,8 +126,7 @@ def _cover_end(text: StoredText, root: Manifest, first: int, stop: int) -> Manif
     last = gaps(root.filters, stop)[-1:]
     if not wants_filters(root) or not last or last[0][1] < stop:
         return root
-    with text.after(root) as new:
-        return covered(new, [(max(last[0][0], first - 2 * FULL_FRAMES, 0), stop)])
+    return covered(text.after(root), [(max(last[0][0], first - 2 * FULL_FRAMES, 0), stop)])
 
 
 def _after(refs: Sequence[FilterRef], frames: int) -> list[FilterRef]:

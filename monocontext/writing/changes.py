@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 
 from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.malloc import give_back_memory
@@ -12,8 +11,7 @@ from monocontext.format.documents import DocumentPage
 from monocontext.format.index import FrameRecord
 from monocontext.records import NamedTuple, dataclass
 from monocontext.writing.input_options import HEADER
-from monocontext.writing.pages import single_runs
-from monocontext.writing.segments import SegmentLayout, Segments
+from monocontext.writing.segments import SegmentLayout, Segments, Written
 from monocontext.writing.splice import Stretch
 from monocontext.writing.stored_text import StoredText
 
@@ -114,9 +112,9 @@ def grouped(text: StoredText, places: Iterable[ChangedPlace]) -> list[Group]:
     frames = text.root.frames
     for location in places:
         is_inside = location.first_affected < text.root.characters
-        first = text.reader.locate(location.first_affected).number if is_inside else max(frames - 1, 0)
+        first = text.locate(location.first_affected).number if is_inside else max(frames - 1, 0)
         is_empty = location.stop_affected == location.first_affected
-        last = first if is_empty else text.reader.locate(location.stop_affected - 1).number
+        last = first if is_empty else text.locate(location.stop_affected - 1).number
         stop = min(last + 1, frames)  # a text of empty documents has no frames
         previous = groups[-1] if groups else None
         if previous and (
@@ -129,7 +127,7 @@ def grouped(text: StoredText, places: Iterable[ChangedPlace]) -> list[Group]:
     return groups
 
 
-def stored_again(text: StoredText, groups: Sequence[Group]) -> list[Stretch]:
+def stored_again(text: StoredText, groups: Sequence[Group]) -> tuple[list[Stretch], Written]:
     """Store the frames of these groups with the new texts (1 PUT for 16 MiB), a few groups at once, and complete their
     places."""
     root = text.root
@@ -141,13 +139,9 @@ def stored_again(text: StoredText, groups: Sequence[Group]) -> list[Stretch]:
         for group, frames in zip(some, rewritten, strict=True):
             for stored, record in frames:
                 segments.add(stored, record)
-            stretches.append(Stretch(group.first, group.stop, [], [record for _, record in frames]))
+            stretches.append(Stretch(group.first, group.stop, len(frames)))
         give_back_memory()
-    segments.finish()
-    runs = iter(single_runs(segments.runs, segments.records))
-    for stretch in stretches:
-        stretch.runs += islice(runs, len(stretch.records))
-    return stretches
+    return stretches, segments.finish()
 
 
 def _rewritten(text: StoredText, group: Group) -> list[tuple[bytes, FrameRecord]]:
@@ -155,12 +149,11 @@ def _rewritten(text: StoredText, group: Group) -> list[tuple[bytes, FrameRecord]
 
     Reads the whole text of the group, or of one above 8 MiB only the parts that stay.
     """
-    reader = text.reader
     begin, end = text.first_character(group.first), text.first_character(group.stop)
-    whole = reader.read(begin, end) if _bytes_of(text, group) < 2 * _FULL_GROUP_BYTES else None
+    whole = text.read(begin, end) if _bytes_of(text, group) < 2 * _FULL_GROUP_BYTES else None
 
     def read(start: int, stop: int) -> str:
-        return reader.read(start, stop) if whole is None else whole[start - begin : stop - begin]
+        return text.read(start, stop) if whole is None else whole[start - begin : stop - begin]
 
     done = begin
     parts: list[str] = []

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, add_columns
 from monocontext.format.filters.frame_column import fold_head, overlap_for
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
 from monocontext.records import replace
-from monocontext.stores.parallel import in_order
 from monocontext.writing.stored_text import StoredText
-
-_FRAMES_AT_ONCE = 16
-"""The frames that one thread reads: 4 MiB of text."""
-_THREADS = 8
 
 
 def wants_filters(root: Manifest) -> bool:
@@ -41,25 +36,28 @@ def covered(text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool
     """
     root = text.root
     columns = Columns(overlap_for(root.frame_bytes), 1)
+    least_after = 3 * columns.reach  # case folding can shrink a character to a third of its bytes
     if root.sources and not strict:
-        ranges = _readable(text, ranges, 3 * columns.reach)
-
-    def load(part: tuple[int, int, bool]) -> tuple[list[bytes], bytes]:
-        first, stop, is_last = part
-        return list(text.texts(first, stop)), fold_head(_following(text, stop), columns.reach) if is_last else b""
-
-    parts = list(_cut(ranges))
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-cover") as threads:
-        loaded = in_order(threads, load, iter(parts), _THREADS)
-        for (_, _, is_last), (frames, text_after) in zip(parts, loaded, strict=True):
-            text.report(sum(map(len, frames)))
-            for frame in frames:
-                columns.feed(frame)
-            if is_last:
-                columns.end(text_after)
+        ranges = _readable(text, ranges, least_after)
+    parts = [(first, stop, _end_after(text, stop, least_after)) for first, stop in ranges]
+    texts = text.decoded(frame for first, _, end in parts for frame in text.frames(first, end))
+    for first, stop, end in parts:
+        for frame in islice(texts, stop - first):
+            text.report(len(frame))
+            columns.feed(frame)
+        columns.end(fold_head(list(islice(texts, end - stop)), columns.reach))
     columns.finish()
     numbers = [(first, stop - first) for first, stop, _ in parts]
     return replace(root, filters=add_columns(root.filters, columns, numbers, text.get, text.store.put))
+
+
+def _end_after(text: StoredText, number: int, least_bytes: int) -> int:
+    """The number of the first frame that has at least so many bytes of text between it and the frame `number`."""
+    size = 0
+    while size < least_bytes and number < text.root.frames:
+        size += text.frame(number).bytes
+        number += 1
+    return number
 
 
 def _readable(text: StoredText, ranges: Iterable[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
@@ -67,26 +65,11 @@ def _readable(text: StoredText, ranges: Iterable[tuple[int, int]], reach: int) -
     for start, stop in ranges:
         first = start
         for number in range(start, stop):
-            last, after = number, 0
-            while (is_readable := text.may_read(text.frame(last))) and after < reach and last < text.root.frames - 1:
-                last += 1
-                after += text.frame(last).bytes
+            after = _end_after(text, number + 1, reach)
+            is_readable = all(text.may_read(frame) for frame in text.frames(number, after))
             if not is_readable:
                 if first < number:
                     yield first, number
                 first = number + 1
         if first < stop:
             yield first, stop
-
-
-def _cut(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
-    """Yield parts of ranges: the first frame, the one after the last, and whether it ends its range."""
-    for start, end in ranges:
-        for first in range(start, end, _FRAMES_AT_ONCE):
-            stop = min(first + _FRAMES_AT_ONCE, end)
-            yield first, stop, stop == end
-
-
-def _following(text: StoredText, first: int) -> Iterator[bytes]:
-    """Yield the text of the frames from `first` on (1 GET each)."""
-    return (text.reader.load(frame).data for frame in text.frames(first, text.root.frames))

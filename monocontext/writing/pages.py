@@ -1,4 +1,4 @@
-"""Store index pages, and turn their frames into runs and records."""
+"""Store index pages: the rows of new frames, and the pages of an old text that stay."""
 
 from __future__ import annotations
 
@@ -7,101 +7,104 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from monocontext.format.index import FRAMES_PER_PAGE, Frame, FrameRecord, FrameRun, Page, encode_page, page_ref
 from monocontext.format.manifest import INLINE_PAGE_BYTES
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef, fresh_id
-from monocontext.records import replace
+from monocontext.records import NamedTuple, replace
 from monocontext.stores.protocol import Store, get_bounded
 
 _NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
 
 
-def write_pages(
-    put: Callable[[str, bytes], object], kept: tuple[PageRef, ...], runs: list[FrameRun], records: list[FrameRecord]
-) -> tuple[tuple[PageRef, ...], bytes | None]:
-    """Store pages of the frames that follow those of `kept` (1 PUT each).
+class Row(NamedTuple):
+    """The place of a frame in an object, and its record."""
 
-    Returns the pages of the whole text, and a copy of the last page if it is new and small enough for the root.
-    """
-    pages = list(kept)
-    last_page = None
-    for page_runs, page_records in _split_pages(runs, records):
-        data = encode_page(page_runs, page_records)
-        ref = replace(page_ref(data, page_records, pages[-1] if pages else None), id=fresh_id())
-        put(ref.key, data)
-        pages.append(ref)
-        last_page = data if len(data) <= INLINE_PAGE_BYTES else None
-    return tuple(pages), last_page
+    object: str
+    offset: int
+    codec: str
+    etag: str | None
+    record: FrameRecord
 
 
-def load_page(store: Store, pages: tuple[PageRef, ...], number: int) -> Page:
-    """Read and check one index page (1 GET)."""
-    return Page(
-        get_bounded(store, pages[number].key, MOST_PAGE_BYTES).data,
-        pages[number],
-        pages[number - 1] if number else None,
-    )
-
-
-def _split_pages(
-    runs: list[FrameRun], records: list[FrameRecord]
-) -> Iterator[tuple[list[FrameRun], list[FrameRecord]]]:
-    """Yield the runs and records of each page. A run that continues on the next page is split."""
-    queue = list(reversed(runs))
-    for start in range(0, len(records), FRAMES_PER_PAGE):
-        page = records[start : start + FRAMES_PER_PAGE]
-        page_runs: list[FrameRun] = []
-        filled = 0
-        while filled < len(page):
-            run = queue.pop()
-            taken = min(run.frames, len(page) - filled)
-            page_runs.append(replace(run, frames=taken))
-            if taken < run.frames:
-                used = sum(record.stored_bytes for record in page[filled : filled + taken])
-                queue.append(replace(run, offset=run.offset + used, frames=run.frames - taken))
-            filled += taken
-        yield page_runs, page
-
-
-def as_runs(frames: Iterable[Frame]) -> tuple[list[FrameRun], list[FrameRecord]]:
-    """The runs and records of frames. Frames that are adjacent in an object form one run, also across pages."""
-    runs: list[FrameRun] = []
-    rows: list[FrameRecord] = []
-    end = counted = 0
-
-    def close() -> None:
-        nonlocal counted
-        if counted:
-            runs[-1] = replace(runs[-1], frames=counted)
-        counted = 0
-
-    for frame in frames:
-        if not runs or not follows(frame, runs[-1].object, end):
-            close()
-            runs.append(FrameRun(frame.object, frame.offset, 1, frame.codec, frame.etag))
-        rows.append(record_of(frame))
-        end = frame.offset + frame.stored_bytes
-        counted += 1
-    close()
-    return runs, rows
-
-
-def follows(frame: Frame, name: str, end: int) -> bool:
-    """Whether a frame begins at byte `end` of the object `name`."""
-    return frame.object == name and frame.offset == end
-
-
-def single_runs(runs: Iterable[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
-    """Split runs, whose frames have these records, into one run for each frame."""
-    results: list[FrameRun] = []
+def rows_of(runs: Iterable[FrameRun], records: Iterable[FrameRecord]) -> Iterator[Row]:
+    """Yield the rows of the frames in runs, whose records follow each other."""
+    following = iter(records)
     for run in runs:
         offset = run.offset
-        for record in rows[len(results) : len(results) + run.frames]:
-            results.append(replace(run, offset=offset, frames=1))
+        for _ in range(run.frames):
+            record = next(following)
+            yield Row(run.object, offset, run.codec, run.etag, record)
             offset += record.stored_bytes
-    return results
+
+
+def row_of(frame: Frame) -> Row:
+    """The row of a frame of a text."""
+    return Row(frame.object, frame.offset, frame.codec, frame.etag, record_of(frame))
 
 
 def record_of(frame: Frame) -> FrameRecord:
     """The record of a frame, as its index page has it."""
     return FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields))
+
+
+class IndexWriter:
+    """Makes the pages of a text from old pages and rows of frames, which are given in their order."""
+
+    def __init__(self, put: Callable[[str, bytes], object]) -> None:
+        self.pages: list[PageRef] = []
+        self.last_page: bytes | None = None
+        """A copy of the last page, if it is small enough for a root."""
+        self._put = put
+        self._rows: list[Row] = []
+
+    @property
+    def waiting(self) -> int:
+        """The number of frames that are not in a page yet."""
+        return len(self._rows)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """The next frames (1 PUT for each full page)."""
+        for row in rows:
+            self._rows.append(row)
+            if len(self._rows) == FRAMES_PER_PAGE:
+                self.end_page()
+
+    def keep(self, page: PageRef, before: PageRef | None, copy: bytes | None) -> None:
+        """The next page is an old one, which followed `before` in the old text."""
+        self.end_page()
+        self.pages.append(moved_page(page, before, self.pages[-1] if self.pages else None))
+        self.last_page = copy
+
+    def end_page(self) -> None:
+        """Store the frames that were added since the last page."""
+        if self._rows:
+            records = [row.record for row in self._rows]
+            data = encode_page(list(_joined(self._rows)), records)
+            before = self.pages[-1] if self.pages else None
+            self.pages.append(replace(page_ref(data, records, before), id=fresh_id()))
+            self._put(self.pages[-1].key, data)
+            self.last_page = data if len(data) <= INLINE_PAGE_BYTES else None
+            self._rows = []
+
+
+def _joined(rows: Iterable[Row]) -> Iterator[FrameRun]:
+    """Yield the runs of rows: frames that follow each other in an object."""
+    first: Row | None = None
+    count = end = 0
+    for row in rows:
+        if first is not None and (row.object, row.offset, *row[2:4]) == (first.object, end, *first[2:4]):
+            count += 1
+        else:
+            if first is not None:
+                yield FrameRun(first.object, first.offset, count, first.codec, first.etag)
+            first, count = row, 1
+        end = row.offset + row.record.stored_bytes
+    if first is not None:
+        yield FrameRun(first.object, first.offset, count, first.codec, first.etag)
+
+
+def load_page(store: Store, pages: Sequence[PageRef], number: int, last_page: bytes | None = None) -> Page:
+    """Read and check one index page (1 GET). `last_page`: a copy of the last one, if there is one."""
+    copy = last_page if number == len(pages) - 1 else None
+    data = copy or get_bounded(store, pages[number].key, MOST_PAGE_BYTES).data
+    return Page(data, pages[number], pages[number - 1] if number else None)
 
 
 def moved_page(page: PageRef, before: PageRef | None, new_before: PageRef | None) -> PageRef:

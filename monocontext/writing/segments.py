@@ -200,11 +200,10 @@ class SegmentBuilder:
 
 
 class Segments:
-    """Stores frames that are encoded already in new segments (1 PUT each)."""
+    """Stores encoded frames in new segments (1 PUT each)."""
 
     def __init__(self, store: Store, layout: SegmentLayout):
-        self.runs: list[FrameRun] = []
-        self.records: list[FrameRecord] = []
+        self._written = Written()
         self._store, self._layout, self._codec = store, layout, layout.codec
         self._segment = SegmentBuilder()
 
@@ -215,12 +214,13 @@ class Segments:
             self.finish()
         self._codec = codec
         self._segment.add(stored, record)
-        self.records.append(record)
+        self._written.records.append(record)
 
-    def finish(self) -> None:
-        """Store the frames that were added since the last segment."""
+    def finish(self) -> Written:
+        """Store the frames that were added since the last segment, and return all."""
         if self._segment.records:
             key, body = self._segment.seal()
             self._store.put(key, body)
-            self.runs.append(FrameRun(key, 0, len(self._segment.records), self._codec))
+            self._written.runs.append(FrameRun(key, 0, len(self._segment.records), self._codec))
             self._segment = SegmentBuilder()
+        return self._written

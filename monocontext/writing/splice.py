@@ -7,24 +7,18 @@ place of those with changed documents, and `compact` puts fuller ones in the pla
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from monocontext.format import inline
 from monocontext.format.filters.joining import Moved, moved
-from monocontext.format.index import (
-    ENDS_LINE,
-    FRAMES_PER_PAGE,
-    OF_TEXT,
-    FrameRecord,
-    FrameRun,
-    Page,
-    flags_of_text,
-)
+from monocontext.format.index import ENDS_LINE, FRAMES_PER_PAGE, OF_TEXT, Frame, FrameRecord, flags_of_text
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import PageRef
 from monocontext.records import dataclass, replace
-from monocontext.writing.pages import as_runs, moved_page, single_runs, write_pages
+from monocontext.writing.pages import IndexWriter, record_of, row_of, rows_of
+from monocontext.writing.segments import SegmentLayout, Segments, Written
 from monocontext.writing.stored_text import StoredText
 
 EMPTY_ROOT = Manifest(generation=0, write_id="", created="")
@@ -40,36 +34,34 @@ class Stretch:
 
     first: int
     stop: int
-    runs: list[FrameRun]
-    records: list[FrameRecord]
-    """The records of the new frames, whose places `runs` tells."""
+    frames: int
+    """The number of new frames."""
     keeps_text: bool = False
     """Whether each new frame has the text of the old one in its place: then filters keep their columns."""
 
     @property
     def grown(self) -> int:
         """How many more frames there are afterwards; negative if fewer."""
-        return len(self.records) - (self.stop - self.first)
+        return self.frames - (self.stop - self.first)
 
 
-def splice(text: StoredText, stretches: Sequence[Stretch], **changes: Any) -> Manifest:
-    """Write the index pages of a text in which `stretches`, in order, have new frames (1 PUT each), and return its root
-    with these other changes of fields.
+def splice(text: StoredText, stretches: Sequence[Stretch], new: Written, **changes: Any) -> Manifest:
+    """Write the index pages of a text in which `stretches`, in order, have the new frames (1 PUT each), and return its
+    root with these other changes of fields.
 
     The root has no copies of its text, and filters without columns of the new frames (`uncovered` tells which).
     """
     base = text.root
-    pages, last_page, dropped_bytes = _write_index(text, stretches)
-    new = [record for stretch in stretches for record in stretch.records]
+    pages, last_page, dropped_bytes = _write_index(text, stretches, new)
     fields = {
         "pages": pages,
         "last_page": last_page,
         "text": "",
         "head": "",
         "tail": "",
-        "final_newline": _ends_line(text, stretches),
-        "stored_bytes": base.stored_bytes - dropped_bytes + sum(record.stored_bytes for record in new),
-        "flags": flags_of_text(new, base.flags if base.pages else OF_TEXT),
+        "final_newline": _ends_line(text, stretches, new.records),
+        "stored_bytes": base.stored_bytes - dropped_bytes + sum(record.stored_bytes for record in new.records),
+        "flags": flags_of_text(new.records, base.flags if base.pages else OF_TEXT),
         "filters": moved(base.filters, [move for move, stretch in _moves(text, stretches) if not stretch.keeps_text]),
     }
     return replace(base, **(fields | changes))
@@ -81,7 +73,7 @@ def uncovered(text: StoredText, stretches: Sequence[Stretch]) -> list[tuple[int,
     ranges: list[tuple[int, int]] = []
     shift = 0
     for move, stretch in _moves(text, stretches):
-        first, stop = move.stale + shift, stretch.first + shift + len(stretch.records)
+        first, stop = move.stale + shift, stretch.first + shift + stretch.frames
         shift += move.grown
         if stretch.keeps_text or first == stop:
             continue
@@ -106,25 +98,27 @@ def _moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tuple[Mov
         before = stretch.stop
 
 
-def _ends_line(text: StoredText, stretches: Sequence[Stretch]) -> bool:
+def _ends_line(text: StoredText, stretches: Sequence[Stretch], records: Sequence[FrameRecord]) -> bool:
     """Whether the changed text ends in a newline."""
     stop = text.root.frames
     for stretch in reversed(stretches):
         if stretch.stop < stop:
             break
-        if stretch.records:
-            return bool(stretch.records[-1].flags & ENDS_LINE)
+        if stretch.frames:
+            return bool(records[-1].flags & ENDS_LINE)
         stop = stretch.first
     if stop == text.root.frames:
         return text.root.final_newline
     return stop > 0 and bool(text.frame(stop - 1).flags & ENDS_LINE)
 
 
-def _write_index(text: StoredText, stretches: Sequence[Stretch]) -> tuple[tuple[PageRef, ...], bytes | None, int]:
+def _write_index(
+    text: StoredText, stretches: Sequence[Stretch], new: Written
+) -> tuple[tuple[PageRef, ...], bytes | None, int]:
     """The pages of the changed text, a copy of the last one, and the stored bytes of the frames that are gone."""
     base = text.root
-    index = _IndexWriter(text.store.put)
-    remaining = deque(stretches)
+    index = IndexWriter(text.store.put)
+    remaining, rows = deque(stretches), rows_of(new.runs, new.records)
     next_frame = dropped_bytes = 0  # the first frame of the old text that is not in the new index yet
     before: PageRef | None = None
     for page in base.pages:
@@ -136,69 +130,33 @@ def _write_index(text: StoredText, stretches: Sequence[Stretch]) -> tuple[tuple[
             next_frame = page.frames
         while remaining and remaining[0].first < page.frames + takes_more:
             stretch = remaining.popleft()
-            index.add(*as_runs(text.frames(next_frame, stretch.first)))
-            if stretch.stop == base.frames:
-                index.split()
-            index.add(single_runs(stretch.runs, stretch.records), stretch.records)
+            index.add(map(row_of, text.frames(next_frame, stretch.first)))
+            if stretch.stop == base.frames and index.waiting >= _SPLIT_FRAMES:
+                index.end_page()
+            index.add(islice(rows, stretch.frames))
             dropped_bytes += sum(frame.stored_bytes for frame in text.frames(stretch.first, stretch.stop))
             next_frame = stretch.stop
-        index.add(*as_runs(text.frames(next_frame, page.frames)))
+        index.add(map(row_of, text.frames(next_frame, page.frames)))
         next_frame = max(next_frame, page.frames)
         before = page
-    for stretch in remaining:  # after all old frames
-        index.add(single_runs(stretch.runs, stretch.records), stretch.records)
-    index.flush()
-    return index.pages, index.last_page, dropped_bytes
+    index.add(rows)  # after all old frames
+    index.end_page()
+    return tuple(index.pages), index.last_page, dropped_bytes
 
 
-class _IndexWriter:
-    """Makes the pages of a text from old pages and single frames, which are given in their order."""
-
-    def __init__(self, put: Callable[[str, bytes], object]) -> None:
-        self.pages: tuple[PageRef, ...] = ()
-        self.last_page: bytes | None = None
-        """A copy of the last page, if it is small enough for a root."""
-        self._put = put
-        self._runs: list[FrameRun] = []
-        self._rows: list[FrameRecord] = []
-
-    def add(self, runs: Iterable[FrameRun], rows: Sequence[FrameRecord]) -> None:
-        """The next frames."""
-        self._runs += runs
-        self._rows += rows
-
-    def keep(self, page: PageRef, before: PageRef | None, copy: bytes | None) -> None:
-        """The next page is an old one, which followed `before` in the old text."""
-        self.flush()
-        self.pages = (*self.pages, moved_page(page, before, self.pages[-1] if self.pages else None))
-        self.last_page = copy
-
-    def split(self) -> None:
-        """End the page if it has many frames."""
-        if len(self._rows) >= _SPLIT_FRAMES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Store the frames that were added since the last page."""
-        if self._rows:
-            self.pages, self.last_page = write_pages(self._put, self.pages, _joined(self._runs, self._rows), self._rows)
-            self._runs, self._rows = [], []
-
-
-def _joined(runs: Sequence[FrameRun], rows: Sequence[FrameRecord]) -> list[FrameRun]:
-    """The runs, with adjacent runs of one object joined."""
-    joined: list[FrameRun] = []
-    end = row = 0
-    for run in runs:
-        size = sum(record.stored_bytes for record in rows[row : row + run.frames])
-        last = joined[-1] if joined else None
-        if last and (last.object, last.codec, last.etag) == (run.object, run.codec, run.etag) and run.offset == end:
-            joined[-1] = replace(last, frames=last.frames + run.frames)
+def moved_frames(text: StoredText, wanted: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
+    """Store the wanted frames of a text in new segments as they are (1 GET for some 8 MiB of neighbours, 1 PUT for 16
+    MiB)."""
+    segments = Segments(text.store, SegmentLayout(text.root.frame_bytes, codec=text.root.codec))
+    stretches: list[Stretch] = []
+    for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if wanted(frame)):
+        segments.add(stored, record_of(frame), frame.codec)
+        if stretches and stretches[-1].stop == frame.number:
+            stretches[-1].stop += 1
+            stretches[-1].frames += 1
         else:
-            joined.append(run)
-        end = run.offset + size
-        row += run.frames
-    return joined
+            stretches.append(Stretch(frame.number, frame.number + 1, 1, keeps_text=True))
+    return stretches, segments.finish()
 
 
 def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
@@ -208,13 +166,9 @@ def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
     """
     root = replace(text.root, text="", head="", tail="")
     if root.last_page is not None and len(root.pages) == 1 and root.stored_bytes <= inline.MOST_TEXT_BYTES:
-        page, first, stored = Page(root.last_page, root.pages[0], None), 0, b""
-        if not any(run.is_virtual for run in page.runs):
-            for run in page.runs:
-                size = page.stored_starts[first + run.frames] - page.stored_starts[first]
-                stored += text.store.get_range(run.object, run.offset, size).data
-                first += run.frames
-            return replace(root, **inline.whole(stored))
+        frames = list(text.frames(0, root.frames))
+        if not any("://" in frame.object for frame in frames):
+            return replace(root, **inline.whole(b"".join(stored for _, stored in text.stored(frames))))
     size = min(inline.END_BYTES, root.characters)
     head, tail = (ends.head, ends.tail) if ends else ("", "")
     read = inline.ends(
@@ -228,7 +182,5 @@ def _own_text(text: StoredText, start: int, stop: int) -> bytes:
     """Characters [start, stop) in UTF-8; empty if any of them is in a foreign object, which may be replaced."""
     if stop <= start:
         return b""
-    numbers = text.reader.table.numbers(start, stop)
-    if any("://" in frame.object for frame in text.frames(numbers.start, numbers.stop)):
-        return b""
-    return text.reader.read(start, stop).encode()
+    frames = text.frames(text.locate(start).number, text.locate(stop - 1).number + 1)
+    return b"" if any("://" in frame.object for frame in frames) else text.read(start, stop).encode()

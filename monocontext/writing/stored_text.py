@@ -1,23 +1,36 @@
-"""The text of a root, committed or not, as a writer reads it to change it."""
+"""The text of a root, committed or not, as a writer reads it to change it: frames and their stored bytes, in order."""
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from copy import copy
 
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import ForeignObject
-from monocontext.format.index import Frame
+from monocontext.format import inline
+from monocontext.format.codec import decode
+from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
+from monocontext.format.refs import PageDirectory
+from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
-from monocontext.stores.protocol import Store
+from monocontext.stores.parallel import in_order
+from monocontext.stores.protocol import RangeReader, Store
+from monocontext.writing.pages import load_page
 
-_CACHE_BYTES = 64 << 20
-"""The cache of the reader: an edit reads each frame to change it, and again for its filter column."""
+_READ_BYTES = 8 << 20
+"""The most bytes of one read, unless a frame is longer."""
+_READS_AHEAD = 4
+_MOST_PAGES = 64
+"""The index pages that stay in memory, some 300 KB each."""
 
 
 class StoredText:
-    """A root, the store of its context, and a reader of its text. Use it in a `with` block."""
+    """A root, the store of its context, and the frames of its text. Use it in a `with` block."""
 
     def __init__(
         self,
@@ -29,44 +42,49 @@ class StoredText:
         progress: Callable[[int], None] = lambda read_bytes: None,
     ):
         """`progress` is called with the bytes of text that were read so far."""
-        self.store, self.root = store, root
-        self._allow, self._options = allow, store_options
+        self.store = store
         self._progress = progress
         self._read_bytes = 0
-        self._context = ContextHandle(
-            store, cache_bytes=_CACHE_BYTES, allow=allow, store_options=store_options, owns_store=False
-        )
-        self.reader = self._context.read(root)
+        self._places = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
+        self._set_root(root)
+
+    def _set_root(self, root: Manifest) -> None:
+        self.root = root
+        self._entries = root.pages
+        self._pages: dict[int, Page] = {}
+        self._copy = inline.text_in(root) if root.text else b""
 
     def __enter__(self) -> StoredText:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self.reader.close()
-        self._context.close()
+        self._places.close()
 
     def after(self, root: Manifest) -> StoredText:
-        """The text of another root of this context, with the same options. It has a `with` block of its own."""
-        return StoredText(self.store, root, allow=self._allow, store_options=self._options, progress=self._progress)
+        """The text of another root of this context, with the same options. It is open as long as this one."""
+        other = copy(self)
+        other._set_root(root)
+        return other
 
     def get(self, key: str) -> bytes:
         return self.store.get(key).data
 
-    def may_read(self, frame: Frame) -> bool:
-        """Whether the object of a frame is below the context's place, or in an allowed one."""
-        try:
-            if "://" in frame.object:
-                self._context.place(frame.object, self.root.sources)
-        except ForeignObject:
-            return False
-        return True
+    def report(self, read_bytes: int) -> None:
+        """Add to the bytes of text read so far, and pass the sum to `progress`."""
+        self._read_bytes += read_bytes
+        self._progress(self._read_bytes)
+
+    # -- records -------------------------------------------------------------------------------------------------------
 
     def frame(self, number: int) -> Frame:
         """The record of a frame (at most 1 GET, for its index page)."""
-        return self.reader.frame(number)
+        page = self._page_of("frames", number)
+        return page[number - page.first_frame]
+
+    def locate(self, character: int) -> Frame:
+        """The record of the frame with a character of the text (at most 1 GET)."""
+        page = self._page_of("characters", character)
+        return page[page.at_character(character)]
 
     def frames(self, start: int, stop: int) -> Iterator[Frame]:
         """Yield the records of frames [start, stop) (1 GET for each index page)."""
@@ -80,13 +98,85 @@ class StoredText:
         """The first byte of a frame in the text as UTF-8, or the length of that after the last frame."""
         return self.frame(number).start_byte if number < self.root.frames else self.root.text_bytes
 
-    def texts(self, start: int, stop: int) -> Iterator[bytes]:
-        """Yield the text of frames [start, stop) by frame, read at most some 32 MiB ahead."""
-        if start < stop:
-            for piece in self.reader.frames(self.first_character(start), self.first_character(stop)):
-                yield piece.data
+    def _page_of(self, count: str, value: int) -> Page:
+        """The index page of the frame or character with this number."""
+        number = bisect_right(self._entries, value, key=lambda entry: int(getattr(entry, count)))
+        if isinstance(self._entries[number], PageDirectory):
+            self._entries = expand(self.root, lambda directory: self.get(directory.key)).pages
+            self._pages.clear()
+            return self._page_of(count, value)
+        page = self._pages.get(number)
+        if page is None:
+            page = load_page(self.store, self._entries, number, self.root.last_page)
+            if len(self._pages) >= _MOST_PAGES:
+                self._pages.clear()
+            self._pages[number] = page
+        return page
 
-    def report(self, read_bytes: int) -> None:
-        """Add to the bytes of text read so far, and pass the sum to `progress`."""
-        self._read_bytes += read_bytes
-        self._progress(self._read_bytes)
+    # -- text ----------------------------------------------------------------------------------------------------------
+
+    def place(self, frame: Frame) -> tuple[RangeReader, str]:
+        """The store and key of the object of a frame. Raises `ForeignObject` if it is neither below the context's place
+        nor in an allowed one."""
+        if "://" in frame.object:
+            return self._places.place(frame.object, self.root.sources)
+        return self.store, frame.object
+
+    def may_read(self, frame: Frame) -> bool:
+        """Whether the object of a frame may be read."""
+        try:
+            self.place(frame)
+        except ForeignObject:
+            return False
+        return True
+
+    def stored(self, frames: Iterable[Frame]) -> Iterator[tuple[Frame, bytes]]:
+        """Yield frames with their stored bytes: 1 GET for some 8 MiB of neighbours in an object, a few of them ahead;
+        none for a text that is in its root."""
+        with (
+            ThreadPoolExecutor(_READS_AHEAD, thread_name_prefix="monocontext-read") as threads,
+            closing(in_order(threads, self._read, neighbours(frames), _READS_AHEAD)) as ranges,
+        ):
+            for group, data in ranges:
+                for frame in group:
+                    start = frame.offset - group[0].offset
+                    yield frame, data[start : start + frame.stored_bytes]
+
+    def _read(self, group: list[Frame]) -> tuple[list[Frame], bytes]:
+        first, size = group[0], sum(frame.stored_bytes for frame in group)
+        if self._copy:
+            start = self._page_of("frames", 0).stored_starts[first.number]
+            return group, self._copy[start : start + size]
+        store, key = self.place(first)
+        return group, store.get_range(key, first.offset, size, etag=first.etag).data
+
+    def decoded(self, frames: Iterable[Frame]) -> Iterator[bytes]:
+        """Yield the text of frames, read as by `stored`. Raises `DamagedData`."""
+        return (decode(stored, frame) for frame, stored in self.stored(frames))
+
+    def texts(self, start: int, stop: int) -> Iterator[bytes]:
+        """Yield the text of frames [start, stop) by frame."""
+        return self.decoded(self.frames(start, stop))
+
+    def read(self, start: int, stop: int) -> str:
+        """Characters [start, stop) of the text."""
+        if stop <= start:
+            return ""
+        first = self.locate(start)
+        text = b"".join(self.texts(first.number, self.locate(stop - 1).number + 1)).decode()
+        return text[start - first.start : stop - first.start]
+
+
+def neighbours(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
+    """Yield frames in groups that follow each other in the text and in one object, of some 8 MiB stored at most."""
+    group: list[Frame] = []
+    for frame in frames:
+        if group:
+            last = group[-1]
+            follows = (last.number + 1, last.object, last.offset + last.stored_bytes) == frame[:3]
+            if not follows or frame.offset + frame.stored_bytes - group[0].offset > _READ_BYTES:
+                yield group
+                group = []
+        group.append(frame)
+    if group:
+        yield group

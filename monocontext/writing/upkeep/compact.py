@@ -24,7 +24,6 @@ from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit
 from monocontext.writing.cover import covered, gaps, wants_filters
-from monocontext.writing.pages import follows
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, Written, write_segments
 from monocontext.writing.splice import Stretch, splice, with_copies
@@ -66,20 +65,18 @@ def compact(
         old = expand(base, lambda directory: store.get(directory.key).data)
         with StoredText(store, old, allow=allow, store_options=store_options, progress=progress) as text:
             dead = dead_bytes(text)
-            stretches = []
+            stretches, new = [], Written()
             for first, stop in plan(_runs(text.frames(0, old.frames)), layout, dead):
                 key = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
                 write = partial(_write, store, text, first, stop, layout)
                 written = store.once(key, write, again=True)
-                stretches.append(Stretch(first, stop, written.runs, written.records))
-            root = splice(text, stretches, frame_bytes=layout.frame_bytes) if stretches else old
+                stretches.append(Stretch(first, stop, len(written.records)))
+                new.runs += written.runs
+                new.records += written.records
+            root = splice(text, stretches, new, frame_bytes=layout.frame_bytes) if stretches else old
             if filters:
-                with text.after(root) as new:
-                    root = _with_filters(new)
-            if root is old:
-                return None
-            with text.after(root) as new:
-                return with_copies(new, old)
+                root = _with_filters(text.after(root))
+            return None if root is old else with_copies(text.after(root), old)
 
     with open_store_at(url, store_options) as store:
         root = commit(store, change)
@@ -146,8 +143,7 @@ def _with_filters(text: StoredText) -> Manifest:
     if current != root.filters:
         root = replace(root, filters=current)
     if missing := gaps(root.filters, root.frames):
-        with text.after(root) as bare:
-            filled = covered(bare, missing)
+        filled = covered(text.after(root), missing)
         root = filled if filled.filters != root.filters else root
     small = [ref for ref in root.filters if 2 * ref.frames < GROUP_FRAMES]
     has_dead = any(ref.frames < ref.width for ref in small)
@@ -190,7 +186,7 @@ def _runs(frames: Iterable[Frame]) -> Iterator[Run]:
     first = count = stored_bytes = text_bytes = end = 0
     name = ""
     for frame in frames:
-        if count and not follows(frame, name, end):
+        if count and (frame.object, frame.offset) != (name, end):
             yield Run(name, first, count, stored_bytes, text_bytes)
             count = 0
         if not count:

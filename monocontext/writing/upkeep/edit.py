@@ -285,14 +285,13 @@ def _changed(text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[i
     """The root of the text with changed documents, without copies of its text."""
     base = text.root
     groups = grouped(text, places_of(pages, changes, base.characters))
-    stretches = stored_again(text, groups)
+    stretches, new = stored_again(text, groups)
     assert base.documents is not None
     places = [location for group in groups for location in group.places]
     table = change_documents(text.store, base.documents, pages, changes, places)
-    root = splice(text, stretches, documents=table)
+    root = splice(text, stretches, new, documents=table)
     if base.filters and stretches:
         if not wants_filters(root):
             return with_fields(root, filters=())
-        with text.after(root) as new:
-            root = covered(new, uncovered(text, stretches))
+        root = covered(text.after(root), uncovered(text, stretches))
     return root

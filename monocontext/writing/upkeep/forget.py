@@ -31,10 +31,9 @@ from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.named_objects import OBJECT, id_in, named_objects
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SALT_BYTES
-from monocontext.writing.splice import splice
+from monocontext.writing.splice import moved_frames, splice
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.gc import gc
-from monocontext.writing.upkeep.moved_frames import moved_frames
 
 _LOOK_SECONDS = 0.1
 """The pause between two looks at the clock of the store, or for what other writers leave."""
@@ -66,7 +65,7 @@ def without_dead_bytes(text: StoredText) -> Manifest:
     Cost: that of `dead_bytes`, 1 GET and 1 PUT for some 8 to 16 MiB of these frames, 1 PUT for each index page.
     """
     dead = dead_bytes(text)
-    root = splice(text, moved_frames(text, lambda frame: frame.object in dead))
+    root = splice(text, *moved_frames(text, lambda frame: frame.object in dead))
     refs = [join([ref], text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
     return replace(root, filters=tuple(refs))
 

@@ -7,9 +7,9 @@ its size and ETag are. Other sources are read, and stored if their text differs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -155,7 +155,8 @@ def _compare(
     store_options: StoreOptions | None,
 ) -> _Differences:
     """Compare sources with the documents of `base`. Reads those that may differ, and their documents."""
-    with closing(_StoredDocuments(store, base, pages, store_options)) as stored:
+    with StoredText(store, base or EMPTY_ROOT, store_options=store_options) as text_of:
+        stored = _StoredDocuments(text_of, pages)
         if delete and stored.numbers and not there:
             raise NotFound(f"no file in the sources: `delete` would remove all {len(stored.numbers):,} documents")
         files = [file for file in there.values() if file.is_selected]
@@ -250,15 +251,9 @@ def _numbered(changes: dict[bytes, Change], there: dict[str, Source], pages: lis
 class _StoredDocuments:
     """The metadata and texts of the documents of a context, by name; empty if `base` is None."""
 
-    def __init__(
-        self, store: Store, base: Manifest | None, pages: list[DocumentPage], options: StoreOptions | None
-    ) -> None:
-        self.numbers: dict[str, tuple[DocumentPage, int]] = {}
-        for page in pages:
-            for i, name in enumerate(page.names()):
-                self.numbers[name] = (page, i)
-        self._open: Callable[[], StoredText] = lambda: StoredText(store, base or EMPTY_ROOT, store_options=options)
-        self._text: StoredText | None = None
+    def __init__(self, text: StoredText, pages: list[DocumentPage]) -> None:
+        self._text = text
+        self.numbers = {name: (page, i) for page in pages for i, name in enumerate(page.names())}
 
     def facts(self, name: str) -> dict[str, Any]:
         """The metadata of a document; `file` in it is what was recorded of its source."""
@@ -269,12 +264,4 @@ class _StoredDocuments:
         """Whether this is the text of a document, which is read only if it is as long."""
         page, i = self.numbers[name]
         start, stop = page.starts[i], page.stops[i]
-        if len(text) != stop - start:
-            return False
-        if self._text is None:
-            self._text = self._open()
-        return self._text.reader.read(start, stop) == text
-
-    def close(self) -> None:
-        if self._text is not None:
-            self._text.close()
+        return len(text) == stop - start and self._text.read(start, stop) == text

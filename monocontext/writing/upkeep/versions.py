@@ -18,9 +18,8 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit
 from monocontext.writing.cover import covered, gaps, wants_filters
 from monocontext.writing.place import Place, open_store_at
-from monocontext.writing.splice import splice, with_copies
+from monocontext.writing.splice import moved_frames, splice, with_copies
 from monocontext.writing.stored_text import StoredText
-from monocontext.writing.upkeep.moved_frames import moved_frames
 
 _REQUESTS = 8
 """The most GETs at once."""
@@ -90,10 +89,8 @@ def _expanded(store: Store, root: Manifest) -> Manifest:
 def _restored(text: StoredText, base: Manifest) -> Manifest:
     """The root that follows `base` and has the text of an earlier one."""
     store, wanted = text.store, text.root
-    with text.after(base) as now:
-        shared = {frame.object for frame in now.frames(0, base.frames)}
-    stretches = moved_frames(text, lambda frame: frame.object not in shared and "://" not in frame.object)
-    root = splice(text, stretches)
+    shared = {frame.object for frame in text.after(base).frames(0, base.frames)}
+    root = splice(text, *moved_frames(text, lambda frame: frame.object not in shared and "://" not in frame.object))
     kept = {page.id for page in base.pages}
     old = {page.id for page in wanted.pages} - kept
     pages = [replace(page, id=_copy(store, page.key, index_key)) if page.id in old else page for page in root.pages]
@@ -105,10 +102,8 @@ def _restored(text: StoredText, base: Manifest) -> Manifest:
         documents=_copy_documents(store, wanted.documents),
     )
     if len(root.filters) < len(wanted.filters) and wants_filters(root):
-        with text.after(root) as new:
-            root = covered(new, gaps(root.filters, root.frames))
-    with text.after(root) as new:
-        return with_copies(new, wanted)
+        root = covered(text.after(root), gaps(root.filters, root.frames))
+    return with_copies(text.after(root), wanted)
 
 
 def _copy(store: Store, key: str, key_of: Callable[[str], str]) -> str:
