@@ -63,7 +63,7 @@ LIBRARIES = [
 NOT_TO_LOOK = [
     "monocontext.engine.hints",
     "monocontext.format.document_refs",
-    "monocontext.format.root_directories",
+    "monocontext.format.directories",
     "monocontext.stores.disk.cache",
     "monocontext.stores.http",
     "monocontext.text.context_file",

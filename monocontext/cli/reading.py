@@ -41,9 +41,9 @@ _SHOWN = (
 
 def info(url: Url, generation: Generation = None, *, s3: S3, as_json: AsJson = False) -> None:
     """Describe the context at URL (1 GET; above 150 GB one more for each directory, which covers 1 TB of text)."""
+    from monocontext.format.directories import expand
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.generations import find_root
-    from monocontext.format.root_directories import expand
     from monocontext.writing.place import open_store_at
     from monocontext.writing.plain import open_plain
 

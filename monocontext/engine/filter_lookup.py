@@ -89,9 +89,9 @@ class _Section:
 
         def decode(body: memoryview) -> CachedBytes:
             """Open the section: fill `parts` or set `planner`. Returns an empty marker for the cache."""
-            from monocontext.format.directories import filters_in  # most texts have no directories
+            from monocontext.format.directories import entries_in  # most texts have no directories
 
-            entries = filters_in(directory, bytes(body))
+            entries = entries_in(directory, bytes(body))
             if directory.level > 1:
                 self.parts = _sections([*entries, *self.others], self.first, self.stop, frames)
             else:

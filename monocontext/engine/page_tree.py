@@ -32,9 +32,9 @@ class Unopened:
     def _open(self, body: memoryview) -> _Node:
         parent, offset = self._parent, self._at
         before = parent.entries[offset - 1] if offset else parent.before
-        from monocontext.format.directories import pages_in  # most texts have no directories
+        from monocontext.format.directories import entries_in  # most texts have no directories
 
-        node = _Node(pages_in(self._entry, bytes(body), before), before, parent.firsts[offset])
+        node = _Node(entries_in(self._entry, bytes(body), before), before, parent.firsts[offset])
         parent.children[offset] = node
         return node
 

@@ -1,35 +1,72 @@
-"""Parse and check a directory: an object that names neighbouring index pages, filters or pages of documents. No I/O.
+"""Move the entries of a large root into directories, so that a root stays small at any size of the text, and back.
 
-It is a JSON list of entries as in a root, in one zstd frame. The entries may be directories too.
+A directory names neighbouring index pages, filters or pages of documents: a JSON list of entries as in a root, in one
+zstd frame. The entries may be directories too. `use_directories` moves entries; the last ones stay in the root, for
+appends. `expand` is the reverse: it makes a root that names everything itself, in memory only, for work that reads all
+of it anyway.
+
+Invariant: each directory is full, except the last one of its level. So an entry is stored again only until its
+directory is full.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import google_crc32c
 import zstandard
 
 from monocontext.errors import DamagedData
+from monocontext.format import inline
+from monocontext.format.document_refs import (
+    DocumentDirectory,
+    DocumentsRef,
+    check_document_pages,
+    document_page_refs,
+    documents_key,
+)
+from monocontext.format.manifest import Manifest
 from monocontext.format.refs import (
+    MOST_LEVELS,
     MOST_PAGE_BYTES,
     FilterDirectory,
     FilterRef,
     PageDirectory,
-    PageRef,
+    as_object,
     check_filter_directories,
     check_filters,
     check_pages,
+    directory_key,
     filter_directories,
     filter_refs,
+    fresh_id,
     level_of,
     page_refs,
+    require,
 )
+from monocontext.records import replace
 
-if TYPE_CHECKING:
-    from monocontext.format.document_refs import DocumentDirectory
+MOST_NAMED_BYTES = 44 << 10
+"""The most that pages and filters may take in a root without directories: some 160 pages with their filters, 160 GB of
+text."""
+_MOST_BYTES = 64 << 10
+"""The most that a root with directories may take: the two ends of the text, up to 16 KB, and small parts."""
+PAGES = 2048
+"""The most entries in a directory of pages: 80 KB, as much as a page. One names 2 TB of text, 50 name 100 TB."""
+FILTERS = 64
+"""The most entries in a directory of filters: some 60 KB. A search uses the filters of one, 1 TB of text, at once."""
+KEPT_PAGES = 16
+"""The number of last pages that stay in the root, since appends store them again."""
+KEPT_FILTERS = 8
+"""The number of last filters that stay in the root, which take up to 1.4 KB each."""
+
+Directory = PageDirectory | FilterDirectory | DocumentDirectory
+Get = Callable[[Directory], bytes]
+Put = Callable[[str, bytes], object]
+Entries = tuple[Any, ...]
+"""Pages, filters or pages of documents, and directories of them."""
 
 
 def rows_text(data: bytes, key: str) -> bytes:
@@ -43,56 +80,186 @@ def rows_text(data: bytes, key: str) -> bytes:
     return text
 
 
-def pages_in(ref: PageDirectory, data: bytes, before: PageRef | None) -> tuple[PageRef, ...]:
-    """The entries of a directory of pages; `before` is the page before them. Raises `DamagedData`."""
-    entries: tuple[PageRef, ...] = entries_in(ref, data, page_refs)
+def entries_in(ref: Directory, data: bytes, before: Any = None) -> Entries:
+    """The entries of a directory, filters without those of other kinds. `before` is the page before them. Raises
+    `DamagedData`."""
+    result = (len(data), google_crc32c.value(data))
     try:
-        check_pages(entries, before)
-        check_levels(ref, entries)
-        pages = sum(entry.pages if isinstance(entry, PageDirectory) else 1 for entry in entries)
-        last = entries[-1]
-        result = (pages, last.frames, last.bytes, last.characters, last.newlines)
-        if result != (ref.pages, ref.frames, ref.bytes, ref.characters, ref.newlines):
-            raise ValueError(f"counts differ from the root: found {result}")
-    except ValueError as error:
-        raise DamagedData(f"{ref.key}: {error}") from None
+        require(result == (ref.size_bytes, ref.crc32c), f"length and crc32c differ: found {result}")
+        rows = json.loads(rows_text(data, ref.key))
+        require(isinstance(rows, list) and len(rows) == ref.entries, f"expected {ref.entries} entries")
+        entries = _parsed(ref, rows, before)
+        require(
+            all(level_of(entry) == ref.level - 1 for entry in entries), f"expected entries of level {ref.level - 1}"
+        )
+    except DamagedData:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise DamagedData(f"{ref.key}: not the directory that the root names: {error}") from None
     return entries
 
 
-def filters_in(ref: FilterDirectory, data: bytes, before: object = None) -> tuple[FilterRef | FilterDirectory, ...]:
-    """The entries of a directory of filters, without those of other kinds. Unlike pages, they do not depend on the
-    entry `before` them. Raises `DamagedData`."""
-    parse: Callable[[Any], Any] = filter_directories if ref.level > 1 else filter_refs
-    entries: tuple[FilterRef | FilterDirectory, ...] = entries_in(ref, data, parse)
-    try:
-        check_levels(ref, entries)
+def _parsed(ref: Directory, rows: list[Any], before: Any) -> Entries:
+    entries: Entries
+    if isinstance(ref, FilterDirectory):
+        entries = filter_directories(rows) if ref.level > 1 else filter_refs(rows)
         check_filters([entry for entry in entries if isinstance(entry, FilterRef)], ref.stop_frame)
         check_filter_directories([entry for entry in entries if isinstance(entry, FilterDirectory)], ref.first_frame)
-        if any(entry.first_frame < ref.first_frame or entry.stop_frame > ref.stop_frame for entry in entries):
-            raise ValueError(f"filters of frames outside of {ref.first_frame} to {ref.stop_frame}")
-    except ValueError as error:
-        raise DamagedData(f"{ref.key}: {error}") from None
+        outside = any(entry.first_frame < ref.first_frame or entry.stop_frame > ref.stop_frame for entry in entries)
+        require(not outside, f"filters of frames outside of {ref.first_frame} to {ref.stop_frame}")
+        return entries
+    if isinstance(ref, PageDirectory):
+        entries = page_refs(rows)
+        check_pages(entries, before)
+        require(ref.pages == _pages_below(entries), f"expected {ref.pages} pages")
+        counts: tuple[str, ...] = ("frames", "bytes", "characters", "newlines")
+    else:
+        entries = document_page_refs(rows)
+        check_document_pages(entries, before)
+        counts = ("documents", "bytes", "characters", "newlines")
+    for name in counts:
+        require(getattr(ref, name) == getattr(entries[-1], name), f"{name} differ from the root")
     return entries
 
 
-def entries_in(
-    ref: PageDirectory | FilterDirectory | DocumentDirectory, data: bytes, parse: Callable[[Any], Any]
-) -> Any:
-    """The entries of a directory by `parse`, after checks of its length, checksum and number of entries."""
-    result = (len(data), google_crc32c.value(data))
-    if result != (ref.size_bytes, ref.crc32c):
-        raise DamagedData(f"{ref.key}: expected length and crc32c {(ref.size_bytes, ref.crc32c)}, found {result}")
-    text = rows_text(data, ref.key)
-    try:
-        rows = json.loads(text)
-        if not isinstance(rows, list) or len(rows) != ref.entries:
-            raise ValueError(f"expected {ref.entries} entries")
-        return parse(rows)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise DamagedData(f"{ref.key}: not a directory: {error!r}") from None
+def _pages_below(entries: Entries) -> int:
+    return sum(entry.pages if isinstance(entry, PageDirectory) else 1 for entry in entries)
 
 
-def check_levels(ref: PageDirectory | FilterDirectory | DocumentDirectory, entries: Sequence[object]) -> None:
-    """Raise `ValueError` unless all entries are one level below the directory."""
-    if any(level_of(entry) != ref.level - 1 for entry in entries):
-        raise ValueError(f"expected entries of level {ref.level - 1}, found another level")
+def expand(root: Manifest, get: Get) -> Manifest:
+    """The root with all pages and filters instead of directories (1 GET for each directory). It must not be committed.
+
+    Takes some 0.5 KB of memory for each GB of text, and 1.4 KB for each 16 GB. Raises `DamagedData`, `NotFound`.
+    """
+    if not root.has_directories:
+        return root
+    return replace(
+        root,
+        pages=_expanded(root.pages, get),
+        filters=(*_expanded(root.filter_directories, get), *root.filters),
+        filter_directories=(),
+        documents=expand_documents(root.documents, get),
+    )
+
+
+def expand_documents(ref: DocumentsRef | None, get: Get) -> DocumentsRef | None:
+    """The documents with all their pages (1 GET for each directory, of 8 million documents)."""
+    if ref is None or not isinstance(ref.pages[0], DocumentDirectory):
+        return ref
+    return replace(ref, pages=_expanded(ref.pages, get))
+
+
+def _expanded(entries: Entries, get: Get, before: Any = None) -> Entries:
+    """The pages or filters that these entries are or name, in order."""
+    result: list[Any] = []
+    for entry in entries:
+        previous = result[-1] if result else before
+        result += _expanded(entries_in(entry, get(entry), previous), get, previous) if level_of(entry) else [entry]
+    return tuple(result)
+
+
+def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
+    """A large root with its first pages and filters in directories; a small root as it is.
+
+    Costs 1 PUT for each directory, and 1 GET for each that more entries are added to. A root with directories has at
+    most `_MOST_BYTES`: copies of text are shortened, and copies of last pages left out.
+    """
+    for level in range(MOST_LEVELS):
+        if _named_bytes(root) <= MOST_NAMED_BYTES:
+            break
+        root = _move_level(root, level, put, get)
+    if not root.has_directories:
+        return root
+    if _is_large(root):
+        root = replace(root, last_page=None)
+    if _is_large(root):
+        root = replace(root, **inline.shorter(root))
+    documents = root.documents
+    if documents and documents.last_page is not None and _is_large(root):
+        last = replace(documents.pages[-1], id=fresh_id())
+        put(documents_key(last.id), documents.last_page)
+        root = replace(root, documents=replace(documents, pages=(*documents.pages[:-1], last), last_page=None))
+    return root
+
+
+def _is_large(root: Manifest) -> bool:
+    return len(root.to_bytes()) > _MOST_BYTES
+
+
+def _named_bytes(root: Manifest) -> int:
+    """The size of the parts of a root that grow with the text."""
+    document_pages = root.documents.pages if root.documents else ()
+    named: Entries = (*root.pages, *root.filter_directories, *root.filters, *document_pages)
+    return sum(len(json.dumps(as_object(ref))) + 6 for ref in named)
+
+
+def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
+    """The root with the entries of one level in directories, except the last ones."""
+
+    def move(entries: Entries, kept: int, most: int, make: Callable[..., Any]) -> Entries:
+        """These entries with those of the level, except the last `kept`, in directories of at most `most`. The last
+        directory is stored again if it is not full."""
+        first = sum(level_of(entry) > level for entry in entries)
+        stop = first + sum(level_of(entry) == level for entry in entries[first:]) - (1 if level else kept)
+        if stop - first < 2:
+            return entries
+        higher, moved = list(entries[:first]), entries[first:stop]
+        if higher and higher[-1].level == level + 1 and higher[-1].entries < most:
+            last = higher.pop()
+            moved = (*entries_in(last, get(last), higher[-1] if higher else None), *moved)
+        for offset in range(0, len(moved), most):
+            some = moved[offset : offset + most]
+            rows = json.dumps([as_object(entry) for entry in some], separators=(",", ":")).encode()
+            data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
+            name = fresh_id()
+            put(directory_key(name), data)
+            higher.append(make(some, level + 1, (name, len(data), google_crc32c.value(data))))
+        return (*higher, *entries[stop:])
+
+    rows, others = _in_a_row(root.filters, root.filter_directories)
+    filters = move((*root.filter_directories, *rows), KEPT_FILTERS, FILTERS, _filter_directory)
+    documents = root.documents
+    if documents:
+        documents = replace(documents, pages=move(documents.pages, KEPT_PAGES, PAGES, _document_directory))
+    return replace(
+        root,
+        pages=move(root.pages, KEPT_PAGES, PAGES, _page_directory),
+        filter_directories=tuple(ref for ref in filters if isinstance(ref, FilterDirectory)),
+        filters=(*(ref for ref in filters if isinstance(ref, FilterRef)), *others),
+        documents=documents,
+    )
+
+
+def _page_directory(entries: Entries, level: int, stored: tuple[str, int, int]) -> PageDirectory:
+    last = entries[-1]
+    counts = (last.frames, last.bytes, last.characters, last.newlines)
+    return PageDirectory(*stored, *counts, len(entries), level, _pages_below(entries))
+
+
+def _filter_directory(entries: Entries, level: int, stored: tuple[str, int, int]) -> FilterDirectory:
+    first = entries[0].first_frame
+    return FilterDirectory(*stored, first, entries[-1].stop_frame - first, len(entries), level)
+
+
+def _document_directory(entries: Entries, level: int, stored: tuple[str, int, int]) -> DocumentDirectory:
+    first, last = entries[0], entries[-1]
+    counts = (last.documents, first.start, first.start_newline, last.characters, last.newlines, last.bytes)
+    return DocumentDirectory(*stored, *counts, len(entries), level)
+
+
+def _in_a_row(
+    refs: Sequence[FilterRef], directories: Sequence[FilterDirectory]
+) -> tuple[list[FilterRef], list[FilterRef]]:
+    """The filters of dense parts of the text that follow each other and the directories, which directories may name,
+    and the others: those of edits, whose frames lie between the frames of others."""
+    stop = directories[-1].stop_frame if directories else 0
+    rows: list[FilterRef] = []
+    others: list[FilterRef] = []
+    for ref in sorted(refs, key=lambda ref: ref.first_frame):
+        is_dense = 2 * ref.frames >= ref.stop_frame - ref.first_frame
+        if is_dense and ref.first_frame >= stop:
+            rows.append(ref)
+            stop = ref.stop_frame
+        else:
+            others.append(ref)
+    return rows, others

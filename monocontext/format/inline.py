@@ -7,7 +7,7 @@ time than a second request. An append would write them again each time, so its l
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import zstandard
 
@@ -32,7 +32,7 @@ SHORT_END_BYTES = 800
 LARGEST_END_BYTES = 64 << 10
 """The most text in an end that a reader accepts."""
 
-Copies = dict[str, str]
+Copies = dict[str, Any]
 """The fields `text`, `head` and `tail` of a root."""
 
 

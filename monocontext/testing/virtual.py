@@ -9,11 +9,11 @@ from typing import Any
 
 from monocontext.format import inline
 from monocontext.format.codec import describe
+from monocontext.format.directories import Directory, use_directories
 from monocontext.format.document_refs import DocumentsRef
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import PageRef
-from monocontext.format.root_directories import Directory, use_directories
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing.stores import VirtualStore
 from monocontext.testing.virtual_filters import virtual_filters

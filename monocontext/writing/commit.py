@@ -241,7 +241,7 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
 
 def _encode_root(store: Store, root: Manifest) -> tuple[Manifest, bytes]:
     """A root, with directories if it is large, and its JSON. Raises `ContextTooLarge`."""
-    from monocontext.format.root_directories import MOST_NAMED_BYTES, use_directories  # readers do not need these
+    from monocontext.format.directories import MOST_NAMED_BYTES, use_directories  # readers do not need these
 
     data = root.to_bytes()
     if len(data) > MOST_NAMED_BYTES:

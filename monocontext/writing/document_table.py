@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from monocontext.engine.fetch.threads import in_threads
+from monocontext.format.directories import expand_documents
 from monocontext.format.document_names import (
     decode_names,
     encode_names,
@@ -33,7 +34,6 @@ from monocontext.format.documents import (
 )
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
-from monocontext.format.root_directories import expand_documents
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.changes import Change, ChangedPlace

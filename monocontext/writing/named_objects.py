@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 
-from monocontext.format.directories import rows_text
+from monocontext.format.directories import Directory, expand, rows_text
 from monocontext.format.index import Page
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
-from monocontext.format.root_directories import Directory, expand
 from monocontext.records import NamedTuple
 from monocontext.stores.protocol import Store, get_bounded
 

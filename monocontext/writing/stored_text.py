@@ -13,10 +13,10 @@ from monocontext.engine.open import ContextHandle
 from monocontext.errors import ForeignObject
 from monocontext.format import inline
 from monocontext.format.codec import decode
+from monocontext.format.directories import expand
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import PageDirectory
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import RangeReader, Store

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-import monocontext.format.root_directories as root_directories
 from monocontext import Monocontext
 from monocontext.engine.filter_lookup import RecordsInMemory
 from monocontext.errors import UnsupportedFormat
+from monocontext.format import directories
+from monocontext.format.directories import expand
 from monocontext.format.filters.query import Literal
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterDirectory, PageDirectory
-from monocontext.format.root_directories import expand
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
@@ -41,8 +41,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 40)
     monkeypatch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 40)
     for name, value in {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2}.items():
-        monkeypatch.setattr(root_directories, name, value)
-    monkeypatch.setattr(root_directories, "MOST_NAMED_BYTES", 2000)
+        monkeypatch.setattr(directories, name, value)
+    monkeypatch.setattr(directories, "MOST_NAMED_BYTES", 2000)
 
 
 def memory() -> MemoryStore:

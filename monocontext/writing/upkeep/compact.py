@@ -13,12 +13,12 @@ from functools import partial
 from itertools import groupby
 
 from monocontext.errors import NotFound
+from monocontext.format.directories import expand
 from monocontext.format.filters.building import GROUP_FRAMES
 from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.joining import can_join, join
 from monocontext.format.index import Frame
 from monocontext.format.manifest import Manifest
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import Store

@@ -14,10 +14,10 @@ from contextlib import suppress
 from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
+from monocontext.format.directories import expand
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.generations import listed_generations, read_generation
 from monocontext.format.manifest import Manifest
-from monocontext.format.root_directories import expand
 from monocontext.globs import Globs
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple

@@ -19,6 +19,7 @@ from monocontext.engine.open import ContextHandle
 from monocontext.engine.reader import Reader
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.format import codec, inline
+from monocontext.format.directories import expand
 from monocontext.format.document_names import HASH_BYTES, decode_names, entries_of, last_of_each_name, name_hash
 from monocontext.format.document_refs import DocumentsRef, documents_key
 from monocontext.format.documents import Document
@@ -26,7 +27,6 @@ from monocontext.format.filters.checking import Checker, describe_lacking
 from monocontext.format.generations import find_root, read_generation, read_newest
 from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame, Page
 from monocontext.format.manifest import Manifest
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, field, replace
 from monocontext.stores.parallel import in_order

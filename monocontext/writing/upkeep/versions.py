@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 
 from monocontext.engine.fetch.threads import in_threads
 from monocontext.errors import NotFound
+from monocontext.format.directories import expand
 from monocontext.format.document_refs import DocumentsRef, documents_key
 from monocontext.format.generations import listed_generations, read_generation, read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id, index_key
-from monocontext.format.root_directories import expand
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
