@@ -7,23 +7,16 @@ under the new path first: if it is killed half way, both paths exist.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from monocontext.errors import AlreadyExists, InvalidEntry, NotFound, ToolRefusal
 from monocontext.memory.entry import Entry
 from monocontext.memory.memory import Memory
-from monocontext.stores import log
-
-T = TypeVar("T")
 
 ROOT = "/memories"
-_NUMBER_WIDTH = 6
-"""Characters of a line number, as in Anthropic's own tool."""
-_MAX_LINES = 999_999
-"""The most lines of a file that `view` shows: their numbers fit in `_NUMBER_WIDTH`."""
+COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 _LEVELS_SHOWN = 2
 """Levels below a listed folder that `view` shows."""
 
@@ -36,85 +29,67 @@ class MemoryFiles:
 
     def execute(self, command: Mapping[str, Any]) -> str:
         """Carry out one call of the tool, such as `{"command": "view", "path": ...}`; returns the answer."""
-        name = command.get("command")
-        if name not in _COMMANDS:
+        name, arguments = command.get("command"), {key: value for key, value in command.items() if key != "command"}
+        if name not in COMMANDS:
             raise ToolRefusal(f"Unknown command: {name}")
-        arguments = {key: value for key, value in command.items() if value is not None and key != "command"}
-        work: Callable[..., str] = getattr(self, name)
+        for key in {"path", "old_path", "new_path"} & arguments.keys():
+            arguments[key] = _normalize_path(arguments[key])
         try:
-            inspect.signature(work).bind(**arguments)
-        except TypeError as error:
+            answer: str = getattr(self, name)(**arguments)
+        except (InvalidEntry, TypeError) as error:
             raise ToolRefusal(f"Invalid parameters of {name}: {error}") from None
-        for item, value in arguments.items():
-            if item not in ("insert_line", "view_range") and not isinstance(value, str):
-                raise ToolRefusal(f"Invalid parameters of {name}: {item} is a text, not {type(value).__name__}")
-        return work(**arguments)
+        return answer
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
         """Show a file with line numbers, or the contents of a folder (1 GET, or 1 LIST and the cost of
         `Memory.entries`)."""
-        path = _normalize_path(path)
-        entry = self._read_file(path)
-        if entry is None:
+        text = self.memory.get(path)
+        if text is None:
             return self._list_folder(path)
-        lines = (entry.value or "").split("\n")
-        if len(lines) > _MAX_LINES:
-            raise ToolRefusal(f"File {path} exceeds maximum line limit of 999,999 lines.")
-        first, last = 0, len(lines)
-        if view_range is not None:
-            _check_range(view_range)
-            first, last = max(1, view_range[0]) - 1, len(lines) if view_range[1] == -1 else view_range[1]
-        return f"Here's the content of {path} with line numbers:\n" + _number_lines(lines, first, last)
+        lines = text.split("\n")
+        if view_range is not None and len(view_range) != 2:
+            raise ToolRefusal(f"Invalid `view_range` parameter: {view_range}. It should be two line numbers.")
+        first, last = view_range or (1, -1)
+        shown = _number_lines(lines, max(1, first) - 1, len(lines) if last == -1 else last)
+        return f"Here's the content of {path} with line numbers:\n{shown}"
 
     def create(self, path: str, file_text: str) -> str:
         """Create a file."""
-        path = _normalize_path(path)
-        if path == ROOT or self.memory.list(path + "/"):
-            raise ToolRefusal(f"File {path} already exists")
-        for parent in _parent_folders(path):
+        parts = path.split("/")
+        for parent in ("/".join(parts[:count]) for count in range(3, len(parts))):
             if parent in self.memory:
                 raise ToolRefusal(f"The path {parent} is not a directory.")
-        try:
-            self._refuse_invalid(lambda: self.memory.put(path, file_text, create=True))
-        except AlreadyExists:
-            raise ToolRefusal(f"File {path} already exists") from None
+        if self._is_folder(path) or not self.memory.put_new(path, file_text):
+            raise ToolRefusal(f"File {path} already exists")
         return f"File created successfully at: {path}"
 
     def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
         """Replace the one occurrence of a text by another."""
-        path = _normalize_path(path)
-        line_of_change = 0
 
         def edit(text: str) -> str:
-            nonlocal line_of_change
-            count = text.count(old_str) if old_str else 0
-            if count == 0:
-                raise ToolRefusal(
-                    f"No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}."
-                )
-            if count > 1:
-                starts = [match.start() for match in re.finditer(f"(?={re.escape(old_str)})", text)]
-                numbers = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts)
-                raise ToolRefusal(
-                    f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {numbers}. "
-                    "Please ensure it is unique"
-                )
-            line_of_change = text.count("\n", 0, text.find(old_str))
-            return text.replace(old_str, new_str)
+            starts = [match.start() for match in re.finditer(f"(?={re.escape(old_str)})", text)] if old_str else []
+            if len(starts) == 1:
+                return text.replace(old_str, new_str)
+            if not starts:
+                why = f"No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}."
+                raise ToolRefusal(why)
+            numbers = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts)
+            raise ToolRefusal(
+                f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {numbers}. "
+                "Please ensure it is unique"
+            )
 
-        lines = self._edit(path, edit).split("\n")
+        before, after = self._edit(path, edit)
+        line = before.count("\n", 0, before.find(old_str))
         heading = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-        return heading + _number_lines(lines, max(0, line_of_change - 2), line_of_change + 3)
+        return heading + _number_lines(after.split("\n"), max(0, line - 2), line + 3)
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """Insert text after a line; 0 is before the first."""
-        path = _normalize_path(path)
 
         def edit(text: str) -> str:
-            lines = text.split("\n")
-            if lines[-1] == "":
-                lines.pop()
-            if type(insert_line) is not int or not 0 <= insert_line <= len(lines):
+            lines = text.removesuffix("\n").split("\n") if text else []
+            if not 0 <= insert_line <= len(lines):
                 raise ToolRefusal(
                     f"Invalid `insert_line` parameter: {insert_line}. It should be within the range [0, {len(lines)}]."
                 )
@@ -126,29 +101,26 @@ class MemoryFiles:
 
     def delete(self, path: str) -> str:
         """Delete a file, or a folder with all that it holds."""
-        path = _normalize_path(path)
         if path == ROOT:
             raise ToolRefusal(f"Cannot delete the {ROOT} directory itself")
-        if not self._refuse_invalid(lambda: self.memory.delete(path)) and not self.memory.clear(path + "/"):
+        if not self.memory.delete(path) and not self.memory.clear(path + "/"):
             raise ToolRefusal(f"The path {path} does not exist")
         return f"Successfully deleted {path}"
 
     def rename(self, old_path: str, new_path: str) -> str:
         """Rename a file, or a folder with all that it holds."""
-        old, new = _normalize_path(old_path), _normalize_path(new_path)
-        if old == ROOT:
+        if old_path == ROOT:
             raise ToolRefusal(f"Cannot rename the {ROOT} directory itself")
-        if new == ROOT or self._read_file(new) is not None or self.memory.list(new + "/"):
-            raise ToolRefusal(f"The destination {new} already exists")
-        if new.startswith(old + "/"):
-            raise ToolRefusal(f"The destination {new} lies inside {old}")
-        is_file = self._read_file(old) is not None
-        moved = [old] if is_file else self.memory.list(old + "/")
+        if self._is_folder(new_path) or new_path in self.memory:
+            raise ToolRefusal(f"The destination {new_path} already exists")
+        if new_path.startswith(old_path + "/"):
+            raise ToolRefusal(f"The destination {new_path} lies inside {old_path}")
+        moved = [old_path] if old_path in self.memory else self.memory.list(old_path + "/")
         if not moved:
-            raise ToolRefusal(f"The path {old} does not exist")
+            raise ToolRefusal(f"The path {old_path} does not exist")
         for key in moved:
-            self._move(key, new + key.removeprefix(old))
-        return f"Successfully renamed {old} to {new}"
+            self._move(key, new_path + key.removeprefix(old_path))
+        return f"Successfully renamed {old_path} to {new_path}"
 
     def clear_all_memory(self) -> str:
         """Delete every file."""
@@ -157,33 +129,32 @@ class MemoryFiles:
 
     # -- steps of the commands -------------------------------------------------------------------------------------
 
-    def _read_file(self, path: str) -> Entry | None:
-        try:
-            return self._refuse_invalid(lambda: self.memory.entry(path))
-        except NotFound:
-            return None
+    def _is_folder(self, path: str) -> bool:
+        return path == ROOT or bool(self.memory.list(path + "/"))
 
-    def _edit(self, path: str, edit: Callable[[str], str]) -> str:
-        """Change a file; returns its new text. Starts again if another agent has written it meanwhile."""
+    def _edit(self, path: str, edit: Callable[[str], str]) -> tuple[str, str]:
+        """Change a file; returns its texts before and after. Starts again if another agent has written it meanwhile."""
         while True:
-            entry = self._read_file(path)
-            if entry is None:
-                if path == ROOT or self.memory.list(path + "/"):
-                    raise ToolRefusal(f"The path {path} is not a file.")
-                raise ToolRefusal(f"The path {path} does not exist. Please provide a valid path.")
-            text = edit(entry.value or "")
             try:
-                self._put_like(entry, path, text, if_match=entry.etag)
+                entry = self.memory.entry(path)
+            except NotFound:
+                if self._is_folder(path):
+                    raise ToolRefusal(f"The path {path} is not a file.") from None
+                raise ToolRefusal(f"The path {path} does not exist. Please provide a valid path.") from None
+            before = entry.value or ""
+            after = edit(before)
+            try:
+                self._put_like(entry, path, after, if_match=entry.etag)
             except (AlreadyExists, NotFound):
-                log.note(log.INFO, "%s was written in between; edited again", path)
                 continue
-            return text
+            return before, after
 
     def _move(self, old: str, new: str) -> None:
         """Move one file. If it is written meanwhile, the copy is removed, and the move begins again."""
         while True:
-            entry = self._read_file(old)
-            if entry is None:
+            try:
+                entry = self.memory.entry(old)
+            except NotFound:
                 return
             try:
                 self._put_like(entry, new, entry.value or "", create=True)
@@ -198,16 +169,7 @@ class MemoryFiles:
 
     def _put_like(self, entry: Entry, path: str, text: str, **condition: Any) -> None:
         """Write a text with the lifetime and metadata of an entry."""
-        self._refuse_invalid(
-            lambda: self.memory.put(path, text, entry.ttl_seconds, metadata=entry.metadata, **condition)
-        )
-
-    def _refuse_invalid(self, work: Callable[[], T]) -> T:
-        """The result of `work`. Raises `ToolRefusal` for what the memory refuses."""
-        try:
-            return work()
-        except InvalidEntry as error:
-            raise ToolRefusal(str(error)) from None
+        self.memory.put(path, text, entry.ttl_seconds, metadata=entry.metadata, **condition)
 
     def _list_folder(self, path: str) -> str:
         entries = self.memory.entries(path + "/")
@@ -221,17 +183,14 @@ class MemoryFiles:
             for level in range(1, min(len(parts), _LEVELS_SHOWN) + 1):
                 name = "/".join(parts[:level]) + ("/" if level < len(parts) else "")
                 sizes[name] = sizes.get(name, 0) + entry.value_bytes
+        names = sorted(sizes, key=lambda name: name.split("/"))
         rows = [f"{_format_size(sum(entry.value_bytes for entry in entries))}\t{path}"]
-        rows += [
-            f"{_format_size(sizes[name])}\t{path}/{name}" for name in sorted(sizes, key=lambda name: name.split("/"))
-        ]
-        heading = (
-            f"Here're the files and directories up to {_LEVELS_SHOWN} levels deep in {path}, excluding hidden items:\n"
-        )
-        return heading + "\n".join(rows)
+        rows += [f"{_format_size(sizes[name])}\t{path}/{name}" for name in names]
+        about = f"the files and directories up to {_LEVELS_SHOWN} levels deep in {path}, excluding hidden items"
+        return f"Here're {about}:\n" + "\n".join(rows)
 
 
-def _normalize_path(path: str) -> str:
+def _normalize_path(path: object) -> str:
     """A path below the root, without `.`, `..` and empty parts. Raises `ToolRefusal`."""
     if not isinstance(path, str) or not (path == ROOT or path.startswith(ROOT + "/")):
         raise ToolRefusal(f"Path must start with {ROOT}, got: {path}")
@@ -241,21 +200,8 @@ def _normalize_path(path: str) -> str:
     return "/".join([ROOT, *parts])
 
 
-def _check_range(view_range: Sequence[int]) -> None:
-    """Raise `ToolRefusal` unless this is two line numbers."""
-    is_pair = isinstance(view_range, Sequence) and len(view_range) == 2
-    if not is_pair or not all(type(item) is int for item in view_range):
-        raise ToolRefusal(f"Invalid `view_range` parameter: {view_range}. It should be two line numbers.")
-
-
-def _parent_folders(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:count]) for count in range(3, len(parts))]
-
-
 def _number_lines(lines: list[str], first: int, last: int) -> str:
-    rows = enumerate(lines[first:last], first + 1)
-    return "\n".join(f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in rows)
+    return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines[first:last], first + 1))
 
 
 def _format_size(count: int) -> str:
@@ -263,6 +209,3 @@ def _format_size(count: int) -> str:
     unit = min(max(count.bit_length() - 1, 0) // 10, 3)
     size = count / 1024**unit
     return f"{int(size)}{'BKMG'[unit]}" if size == int(size) else f"{size:.1f}{'BKMG'[unit]}"
-
-
-_COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")

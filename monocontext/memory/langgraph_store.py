@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import operator
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from langgraph.store.base import (
@@ -68,11 +70,8 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
     def _read(self, op: Any) -> Any:
         """The result of a get, search or listing; None for a put."""
         if isinstance(op, GetOp):
-            try:
-                entry = self.memory.entry(_key(op.namespace, op.key))
-            except NotFound:
-                return None
-            return Item(**self._item_fields(self._refresh(entry, op.refresh_ttl)))
+            entry = self._find(_key(op.namespace, op.key))
+            return entry and Item(**self._item_fields(self._refresh(entry, op.refresh_ttl)))
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
@@ -110,41 +109,32 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         return {"namespace": namespace, "key": key, "value": value, "created_at": updated, "updated_at": updated}
 
     def _search(self, op: Any) -> list[Any]:
-        """Items in order of their keys (1 entry read each, one after another).
+        """Items in order of their keys (1 entry read each, one after another; those before `offset` too)."""
+        entries = (self._find(key) for key in self.memory.list(_prefix(op.namespace_prefix)))
+        passing = (
+            (entry, fields)
+            for entry in entries
+            if entry is not None and _matches_filter((fields := self._item_fields(entry))["value"], op.filter or {})
+        )
+        return [
+            SearchItem(**fields)
+            for entry, fields in islice(passing, op.offset, op.offset + op.limit)
+            if self._refresh(entry, op.refresh_ttl)
+        ]
 
-        With a filter, the items before `offset` are read too.
-        """
-        results: list[Any] = []
-        skipped = 0
-        for key in self.memory.list(_prefix(op.namespace_prefix)):
-            if len(results) >= op.limit:
-                break
-            if not op.filter and skipped < op.offset:  # without a filter, skip by key without reading
-                skipped += 1
-                continue
-            try:
-                entry = self.memory.entry(key)
-            except NotFound:
-                continue
-            fields = self._item_fields(entry)
-            if not all(
-                _matches_filter(fields["value"].get(name), expected) for name, expected in (op.filter or {}).items()
-            ):
-                continue
-            if op.filter and skipped < op.offset:
-                skipped += 1
-                continue
-            self._refresh(entry, op.refresh_ttl)
-            results.append(SearchItem(**fields))
-        return results
+    def _find(self, key: str) -> Entry | None:
+        try:
+            return self.memory.entry(key)
+        except NotFound:
+            return None
 
     def _list_namespaces(self, op: Any) -> list[Namespace]:
-        results = {_split_key(key)[0] for key in self.memory.list(_PREFIX)}
-        matching = [
-            ns for ns in results if all(_matches_condition(condition, ns) for condition in op.match_conditions or ())
-        ]
-        shortened = {ns if op.max_depth is None else ns[: op.max_depth] for ns in matching}
-        return sorted(shortened)[op.offset : op.offset + op.limit]
+        found = {
+            namespace[: op.max_depth]
+            for namespace in {_split_key(key)[0] for key in self.memory.list(_PREFIX)}
+            if all(_matches_condition(condition, namespace) for condition in op.match_conditions or ())
+        }
+        return sorted(found)[op.offset : op.offset + op.limit]
 
 
 def _key(namespace: Namespace, key: str) -> str:
@@ -179,27 +169,24 @@ def _matches_condition(condition: MatchCondition, namespace: Namespace) -> bool:
 
 
 def _matches_filter(value: Any, expected: Any) -> bool:
-    """Whether a value passes a filter: equal, or within `$eq $ne $gt $gte $lt $lte`; objects field by field."""
-    if isinstance(expected, dict):
-        if any(name.startswith("$") for name in expected):
-            return all(_compare(value, name, bound) for name, bound in expected.items())
-        return isinstance(value, dict) and all(
-            _matches_filter(value.get(name), item) for name, item in expected.items()
-        )
-    if isinstance(expected, list | tuple):
-        same = isinstance(value, list) and len(value) == len(expected)
-        return same and all(_matches_filter(item, other) for item, other in zip(value, expected, strict=True))
-    return bool(value == expected)
-
-
-def _compare(value: Any, operator: str, bound: Any) -> bool:
-    """Whether a value passes one operator of a filter.
+    """Whether a value passes a filter: equal, or within `$eq $ne $gt $gte $lt $lte`; objects field by field.
 
     Raises `ValueError` for an unknown operator. `$gt` and the like compare numbers: they raise what `float` raises.
     """
-    if operator in ("$eq", "$ne"):
-        return (value == bound) is (operator == "$eq")
-    comparisons = {"$gt": float.__gt__, "$gte": float.__ge__, "$lt": float.__lt__, "$lte": float.__le__}
-    if operator not in comparisons:
-        raise ValueError(f"Unsupported operator: {operator}")
-    return value is not None and comparisons[operator](float(value), float(bound))
+    if isinstance(expected, dict):
+        if any(name.startswith("$") for name in expected):
+            return all(_compare(value, name, bound) for name, bound in expected.items())
+        return isinstance(value, dict) and all(_matches_filter(value.get(name), expected[name]) for name in expected)
+    if isinstance(expected, list | tuple):
+        is_as_long = isinstance(value, list) and len(value) == len(expected)
+        return is_as_long and all(map(_matches_filter, value, expected))
+    return bool(value == expected)
+
+
+def _compare(value: Any, name: str, bound: Any) -> bool:
+    if name in ("$eq", "$ne"):
+        return (value == bound) is (name == "$eq")
+    compare = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}.get(name)
+    if compare is None:
+        raise ValueError(f"Unsupported operator: {name}")
+    return value is not None and bool(compare(float(value), float(bound)))

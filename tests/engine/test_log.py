@@ -19,8 +19,6 @@ from monocontext import Monocontext, append, publish
 from monocontext.engine.fetch.fetcher import _place
 from monocontext.engine.fetch.scheduler import RangeRequest
 from monocontext.errors import StoreFailure
-from monocontext.memory import Memory
-from monocontext.memory.files import MemoryFiles
 from monocontext.stores import log, open_store
 from monocontext.stores.disk import cache as disk_cache
 from monocontext.stores.memory import MemoryStore
@@ -237,21 +235,3 @@ def test_a_write_whose_reply_was_lost(caplog: pytest.LogCaptureFixture) -> None:
     assert told
     assert all(line.startswith(f"INFO {store.url}/") for line in told)
     assert all(line.endswith(" is written: only the reply was lost") for line in told)
-
-
-def test_an_edit_of_a_memory_that_meets_another(caplog: pytest.LogCaptureFixture) -> None:
-    memory = Memory(MemoryStore("edited"))
-    files = MemoryFiles(memory)
-    files.create("/memories/a", "one two")
-    put, met = memory.put, list[int]()
-
-    def slower(path: str, *given: Any, **condition: Any) -> Any:
-        if not met:
-            met.append(1)
-            put(path, "one two three")
-        return put(path, *given, **condition)
-
-    memory.put = slower  # type: ignore[method-assign]
-    files.str_replace("/memories/a", "two", "2")
-    assert memory["/memories/a"] == "one 2 three"
-    assert lines(caplog) == ["INFO /memories/a was written in between; edited again"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from monocontext.errors import ToolRefusal
 from monocontext.memory import Memory
 from monocontext.memory.files import MemoryFiles
+from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
 
 
@@ -83,7 +85,7 @@ def test_folders(files: MemoryFiles) -> None:
         *("3.5K\t/memories", "3.5K\t/memories/a/", "2.5K\t/memories/a/deep/", "1K\t/memories/a/x"),
         *("3B\t/memories/a.txt", "10B\t/memories/b"),
     ]
-    assert files.view("/memories/a/deep/").splitlines()[1:] == [
+    assert files.execute({"command": "view", "path": "/memories/a/deep/"}).splitlines()[1:] == [
         *("2.5K\t/memories/a/deep", "512B\t/memories/a/deep/er/", "512B\t/memories/a/deep/er/z"),
         "2K\t/memories/a/deep/y",
     ]
@@ -131,8 +133,8 @@ def test_paths_that_lead_elsewhere(files: MemoryFiles) -> None:
         assert refusal_of(files, command="view", path=path) == f"Path {path} would escape /memories directory"
         assert "would escape" in refusal_of(files, command="rename", old_path="/memories/a", new_path=path)
     for path in ("/memories/%2e%2e/x", "/memories/..%2fx", "/memories/…", "/memories/a\0b", "/memories//./x/"):
-        files.create(path, "kept")
-        assert files.view(path).endswith("     1\tkept")
+        files.execute({"command": "create", "path": path, "file_text": "kept"})
+        assert files.execute({"command": "view", "path": path}).endswith("     1\tkept")
     assert refusal_of(files, command="delete", path="/memories/") == "Cannot delete the /memories directory itself"
     assert refusal_of(files, command="rename", old_path="/memories", new_path="/memories/x2") == (
         "Cannot rename the /memories directory itself"
@@ -147,11 +149,13 @@ def test_calls_that_make_no_sense(files: MemoryFiles) -> None:
     assert refusal_of(files, command="_edit", path="/memories/a") == "Unknown command: _edit"
     assert refusal_of(files) == "Unknown command: None"
     assert refusal_of(files, command="view").startswith("Invalid parameters of view: ")
-    assert refusal_of(files, command="view", path=7) == "Invalid parameters of view: path is a text, not int"
+    assert refusal_of(files, command="view", path=7) == "Path must start with /memories, got: 7"
     assert "`view_range`" in (
         files.create("/memories/a", "x") and refusal_of(files, command="view", path="/memories/a", view_range=[1])
     )
-    assert "`insert_line`" in refusal_of(files, command="insert", path="/memories/a", insert_line="1", insert_text="x")
+    assert "Invalid parameters of insert" in refusal_of(
+        files, command="insert", path="/memories/a", insert_line="1", insert_text="x"
+    )
 
 
 @pytest.mark.slow
@@ -168,3 +172,20 @@ def test_no_edit_of_several_agents_is_lost(any_store: Store) -> None:
         list(threads.map(agent, range(4)))
     lines = Memory(any_store)["/memories/log"].splitlines()
     assert sorted(lines) == sorted(f"agent {number} line {each}" for number in range(4) for each in range(3))
+
+
+def test_an_edit_that_meets_another_begins_again() -> None:
+    memory = Memory(MemoryStore("edited"))
+    files = MemoryFiles(memory)
+    files.create("/memories/a", "one two")
+    put, met = memory.put, list[int]()
+
+    def slower(path: str, *given: Any, **condition: Any) -> Any:
+        if not met:
+            met.append(1)
+            put(path, "one two three")
+        return put(path, *given, **condition)
+
+    memory.put = slower  # type: ignore[method-assign]
+    files.str_replace("/memories/a", "two", "2")
+    assert memory["/memories/a"] == "one 2 three"
