@@ -163,11 +163,7 @@ def _answer(job: _Job, question: Question, budget: Budget) -> dict[str, Any]:
             except TrajectoryError:
                 pass  # the run failed before its first call
             return {**row, "answer": None, "error": str(exc), "spent": _count(usage)}
-    return {
-        **row, "answer": result.answer, "finished": result.finished, "reason": result.reason,
-        "iterations": result.iterations, "seconds": round(result.seconds, 3), "cost": result.cost, "io": result.io,
-        "notes": list(result.notes), "usage": result.usage.to_dict(), "spent": _count(result.usage),
-    }  # fmt: skip
+    return {**row, **result.to_dict(), "spent": _count(result.usage)}
 
 
 class _Threads(Executor):

@@ -13,10 +13,10 @@ from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
 from rlm.cli.context_argument import open_argument
-from rlm.cli.keys import check_keys
 from rlm.cli.options import Limits, ModelOptions, choose_models, with_limits, with_models
 from rlm.cli.questions import describe_rights
 from rlm.cli.reporting import one_line_errors
+from rlm.models.sdk import SDKModel
 
 
 @with_models
@@ -56,7 +56,9 @@ def batch(
         raise BadQuestions(f"{questions} contains no question")
     make_rlm, open_context = partial(_make_rlm, model_options, limits), partial(open_argument, context, s3)
     with make_rlm() as first:  # raises for wrong options and missing keys before the first question
-        check_keys(first.lms)
+        for lm in first.lms:
+            if isinstance(lm, SDKModel):
+                lm.connect()
     with open_context(), workers(dask) as executor:
         try:
             result = run_batch(

@@ -21,7 +21,6 @@ from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
 from rlm.cli.context_argument import SESSIONS, UsageError, named_texts, names_context, open_argument
-from rlm.cli.keys import check_keys
 from rlm.cli.options import Limits, ModelOptions, cap_dollars, choose_models, with_limits, with_models
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import LLMError
@@ -103,7 +102,6 @@ def run(
         options |= chosen | cap_dollars(limits, chosen)
     rights = describe_rights(options["runner"])
     with RLM(**options) as rlm, display:
-        check_keys(rlm.lms)
         remark(rights)
         if resume:
             completion = _resume(rlm, resume, location, s3, shape)
@@ -112,7 +110,8 @@ def run(
     if not is_quiet():
         print_summary(completion, unfinished=False)
     if as_json:
-        _say(json.dumps(_as_json(completion)))
+        path = completion.trajectory_path
+        _say(json.dumps(completion.to_dict() | {"trajectory": str(path) if path else None}))
     elif completion.finished or completion.answer:
         _say(completion.answer)
     if cite and not as_json:
@@ -146,7 +145,6 @@ def chat(
     chosen = choose_models(model_options)
     options = chosen | cap_dollars(limits, chosen)
     rlm = RLM(**options, trajectory=trajectory, on_step=display.step, on_delta=display.delta)
-    check_keys(rlm.lms)
     remark(rights)
     with rlm, open_argument(context, s3, shape) as text:
         is_whole = talk(rlm, text, display, source=absolute_place(context))
@@ -304,19 +302,3 @@ def _say(text: str) -> None:
     from rlm.context.excerpt import make_printable
 
     click.echo(make_printable(text, terminal=sys.stdout.isatty()))
-
-
-def _as_json(completion: Completion) -> dict[str, Any]:
-    return {
-        "answer": completion.answer,
-        "finished": completion.finished,
-        "reason": completion.reason,
-        "iterations": completion.iterations,
-        "seconds": round(completion.seconds, 3),
-        "usage": completion.usage.to_dict(),
-        "cost": completion.cost,
-        "io": completion.io,
-        "notes": list(completion.notes),
-        "sources": [source.to_dict() for source in completion.sources],
-        "trajectory": str(completion.trajectory_path) if completion.trajectory_path else None,
-    }

@@ -131,6 +131,10 @@ class SDKModel(Sampled, ABC):
         """The key, once it is known, and the values of further headers."""
         return (*self._client.secrets, *(value for value in self._headers.values() if len(value) >= 8))
 
+    def connect(self) -> None:
+        """Make the client, which the first call does otherwise. Raises LLMError, as for a missing key."""
+        self._client.get()
+
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""
         self._client.close()

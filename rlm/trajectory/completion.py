@@ -48,6 +48,21 @@ class Completion:
     def __str__(self) -> str:
         return self.answer
 
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values, without the trajectory."""
+        return {
+            "answer": self.answer,
+            "finished": self.finished,
+            "reason": self.reason,
+            "iterations": self.iterations,
+            "seconds": round(self.seconds, 3),
+            "usage": self.usage.to_dict(),
+            "cost": self.cost,
+            "io": self.io,
+            "notes": list(self.notes),
+            "sources": [source.to_dict() for source in self.sources],
+        }
+
     @property
     def response(self) -> str:
         """The answer, under the name that rlms gives it."""

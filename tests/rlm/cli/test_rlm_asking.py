@@ -38,21 +38,6 @@ def run(notes: str, *args: str) -> Any:
     return cli.invoke(app, ["run", notes, "q", "--runner", "local", *args])
 
 
-@pytest.mark.slow
-def test_options_are_on_the_wire_for_root_and_sub_calls(endpoint: Any, notes: str) -> None:
-    endpoint.reply = lambda body: ASKS_SUB if len(body["messages"]) > 1 else "yes"
-    result = run(
-        notes, "--temperature", "0", "--option", "reasoning_effort=low", "--option", 'stop=["a"]', "--sub-option",
-        "top_p=0.5", "--header", "X-Team: blue", "--model", "big", "--sub-model", "small",
-    )  # fmt: skip
-    assert (result.exit_code, result.stdout) == (0, "yes\n"), result.output
-    root, sub = endpoint.requests
-    for body in (root, sub):
-        assert (body["temperature"], body["reasoning_effort"], body["stop"]) == (0, "low", ["a"])
-    assert (root.get("top_p"), sub["top_p"]) == (None, 0.5)
-    assert [headers["x-team"] for headers in endpoint.seen] == ["blue", "blue"]
-
-
 def test_root_and_sub_model_of_different_makers(endpoint: Any, anthropic_endpoint: Any, notes: str) -> None:
     anthropic_endpoint.reply = lambda body: ASKS_SUB
     result = run(
@@ -86,13 +71,6 @@ def test_what_cannot_be_sent_is_one_line(endpoint: Any, notes: str, args: list[s
     assert told in result.stderr.splitlines()[-1]
     assert "sk-secret" not in result.output
     assert endpoint.requests == []
-
-
-def test_an_option_that_the_maker_does_not_know_is_its_message(endpoint: Any, notes: str) -> None:
-    endpoint.reply = lambda body: (400, "Unknown parameter: 'wit'.") if "wit" in body else "FINAL(1)"
-    result = run(notes, "--option", "wit=1")
-    assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].endswith("Unknown parameter: 'wit'.")
 
 
 @pytest.mark.parametrize("command", ["run", "chat", "mcp", "compile"])

@@ -85,15 +85,6 @@ class Together:
         return echo(messages)
 
 
-def test_as_many_questions_are_under_way_as_may_be(tmp_path: Path) -> None:
-    model = Together(6)
-    result = run_batch(
-        questions(24), tmp_path / "out.jsonl", partial(make, model), lambda: nullcontext("text"), at_once=6
-    )
-    assert [row.get("error") for row in result.rows] == [None] * 24
-    assert model.most == 6
-
-
 def test_questions_in_one_process_share_one_context(tmp_path: Path) -> None:
     publish("needle in a text\n" * 5_000, tmp_path / "context")
     opened: list[Any] = []
@@ -241,38 +232,29 @@ def test_two_workers_have_a_question_in_each_of_their_threads(tmp_path: Path, en
     assert model.most == 16
 
 
-@pytest.mark.fuzz
-def test_a_thousand_questions_killed_twice_on_two_workers(tmp_path: Path, endpoint: Any, cluster: str) -> None:
-    publish("needle in a text\n" * 5_000, tmp_path / "context")
-    asked, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
-    asked.write_text("".join(json.dumps({"question": f"what is {i}", "id": i}) + "\n" for i in range(1_000)))
-    answered = Counter[str]()
-    lock = threading.Lock()
+@pytest.mark.slow
+def test_a_batch_that_is_killed_answers_each_question_once(tmp_path: Path, endpoint: Any, cluster: str) -> None:
+    """Workers outlive their driver: what they have paid for is not paid again."""
+    asked, out, answered = tmp_path / "questions.jsonl", tmp_path / "out.jsonl", Counter[str]()
+    asked.write_text("".join(json.dumps({"question": f"what is {i}", "id": i}) + "\n" for i in range(100)))
+    (tmp_path / "text").write_text("needle in a text")
 
     def reply(body: dict[str, Any]) -> str:
-        time.sleep(1)
-        with lock:
-            answered[query_of(body["messages"])] += 1
+        time.sleep(0.3)
+        answered[query_of(body["messages"])] += 1
         return echo(body["messages"])
 
     endpoint.reply = reply
     command = [
-        sys.executable, "-m", "rlm", "batch", str(asked), str(tmp_path / "context"), "--out", str(out),
-        "--base-url", endpoint.url, "--runner", "local", "--at-once", "24", "--dask", cluster, "--max-calls", "1100",
+        sys.executable, "-m", "rlm", "batch", str(asked), str(tmp_path / "text"), "--out", str(out),
+        "--base-url", endpoint.url, "--runner", "local", "--dask", cluster, "--max-calls", "120",
     ]  # fmt: skip
-    for until in (250, 600):
-        driver = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "OPENAI_API_KEY": "k"})
-        while driver.poll() is None and not (out.exists() and out.read_bytes().count(b"\n") >= until):
-            time.sleep(0.05)
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
-    began, before = time.monotonic(), len(rows(out))
+    driver = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "OPENAI_API_KEY": "k"})
+    while driver.poll() is None and not (out.exists() and out.read_bytes().count(b"\n") >= 30):
+        time.sleep(0.05)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
     last = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OPENAI_API_KEY": "k"})
-    seconds = time.monotonic() - began
     assert last.returncode == 0, last.stderr
-    assert Counter(str(row["id"]) for row in rows(out)) == {str(i): 1 for i in range(1_000)}
-    assert all(row["answer"] == f"{row['question']}: needle" for row in rows(out))
-    assert set(answered.values()) == {1}
-    assert sum(row["spent"]["calls"] for row in rows(out)) == 1_000
-    allowed = (1_000 - before) / 16
-    print(f"{1_000 - before} questions in {seconds:.1f} s, {allowed / seconds:.0%} of what the endpoint allows")
+    assert {row["id"]: row["answer"] for row in rows(out)} == {str(i): f"what is {i}: needle" for i in range(100)}
+    assert (len(rows(out)), set(answered.values())) == (100, {1})

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,25 +49,6 @@ def test_a_text_file_and_its_first_line_and_its_answer(model: Any, notes: Path) 
     assert "2 turns, 2 calls, 22 tokens in" in result.stderr
 
 
-def test_stdin_quiet_and_the_endpoint_from_the_environment(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", model.url)
-    result = cli.invoke(app, ["run", "-", "which?", "--quiet", "--model", "big"], input="from stdin")
-    assert result.exit_code == 0, result.output
-    assert result.output == "it is two\n"
-    assert model.requests[0]["model"] == "big"
-
-
-def test_json(model: Any, notes: Path, tmp_path: Path) -> None:
-    args = ["run", str(notes), "which?", "--base-url", model.url, "--json", "--trajectory", str(tmp_path / "t.jsonl")]
-    result = cli.invoke(app, args)
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert found["answer"] == "it is two"
-    assert (found["finished"], found["reason"], found["iterations"], found["io"]) == (True, "answer", 2, None)
-    assert found["usage"]["model_usage_summaries"]["gpt-5.6"]["total_calls"] == 2
-    assert len(Path(found["trajectory"]).read_text().splitlines()) == 3
-
-
 def test_a_forced_answer_says_so(endpoint: Any, notes: Path) -> None:
     endpoint.reply = lambda body: "hm"
     options = ["--base-url", endpoint.url, "--max-iterations", "1", "--verbose", "--runner", "local"]
@@ -78,30 +57,12 @@ def test_a_forced_answer_says_so(endpoint: Any, notes: Path) -> None:
     assert result.stderr.count("was forced") == 1
 
 
-@pytest.mark.parametrize(
-    ("status", "said", "told"),
-    [(401, "bad key", "refuses this API key"), (404, "no such model", "no model 'gpt-5.6'")],
-)
-def test_errors_of_the_endpoint_are_one_line(endpoint: Any, notes: Path, status: int, said: str, told: str) -> None:
-    endpoint.reply = lambda body: (status, said)
-    result = cli.invoke(app, ["run", str(notes), "q", "--base-url", endpoint.url])
-    assert result.exit_code == 2
-    assert told in result.stderr
-    assert len(result.output.splitlines()) == 2
-    assert result.stdout == ""
-
-
 def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "binary"
     path.write_bytes(b"abc\xff")
     result = cli.invoke(app, ["run", str(path), "q"])
     assert result.exit_code == 2
     assert "is not UTF-8: byte 0xff at offset 3" in result.stderr
-
-
-def test_python_m_rlm() -> None:
-    done = subprocess.run([sys.executable, "-m", "rlm", "--help"], capture_output=True, text=True, check=True)
-    assert "run" in done.stdout
 
 
 def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> None:

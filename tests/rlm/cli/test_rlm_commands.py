@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import _thread
-import io
 import json
 import re
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 from sessions.agents import small
 
 from monocontext.sessions import upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
-from monocontext.text.from_str import wrap_str
-from rlm import RLM, RunnerUnavailable, ScriptedLM
+from rlm import RunnerUnavailable
 from rlm.cli.commands import app
 from rlm.cli.questions import describe_rights
 from rlm.context.excerpt import make_printable
-from rlm.prompts.examples import conversation
 from rlm.runners.runner import DEFAULT_RUNNER
-from rlm.trajectory.display import print_summary
 
 RIGHTS = describe_rights(DEFAULT_RUNNER)
 cli = CliRunner()
@@ -130,54 +124,6 @@ def test_sub_calls_are_cheaper_by_default_and_a_run_ends_at_a_dollar(
     assert json.loads(record.read_text().splitlines()[0])["budget"]["dollars"] == dollars
 
 
-def test_the_dollar_ends_a_run(endpoint: Any, notes: Path) -> None:
-    endpoint.usage = {"prompt_tokens": 900_000, "completion_tokens": 10, "total_tokens": 900_010}
-    endpoint.reply = lambda body: repl("answer['content'] = 'draft'")
-    result = cli.invoke(app, ["run", str(notes), "q", "--runner", "local", "--model", "gpt-5.6"])
-    assert (result.exit_code, result.stdout, len(endpoint.requests)) == (1, "draft\n", 1)
-    assert "max_dollars is reached" in result.stderr
-
-
-def test_limits_and_their_reason(endpoint: Any, notes: Path) -> None:
-    endpoint.reply = lambda body: (
-        repl("answer['content'] = 'draft'; llm_query('x')") if len(body["messages"]) > 1 else "y"
-    )
-    for option, reason in (("--max-calls", "max_calls"), ("--max-tokens", "max_tokens")):
-        result = cli.invoke(app, ["run", str(notes), "q", option, "2", "--json", "--verbose"])
-        found = json.loads(result.stdout)
-        assert (found["answer"], found["finished"], found["reason"]) == ("draft", False, reason)
-        assert f"The model did not finish: {reason} is reached" in result.stderr
-    assert found["cost"] > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["run", "chat"])
-def test_a_context_behind_another_endpoint_is_reached_by_flags(
-    endpoint: Any, monkeypatch: pytest.MonkeyPatch, command: str, tmp_path: Path
-) -> None:
-    seen: list[tuple[str, dict[str, Any]]] = []
-
-    texts = [wrap_str("some text\n" * 10) for _ in range(2)]
-
-    def open_(url: str, **options: Any) -> Any:
-        seen.append((url, options))
-        return texts.pop()
-
-    monkeypatch.setattr("monocontext.Monocontext.open", open_)
-    endpoint.reply = lambda body: "FINAL(fine)"
-    flags = ["--endpoint", "http://127.0.0.1:9", "--region", "r", "--profile", "p", "--anonymous"]
-    asked = {"run": ["q"]}.get(command, [])
-    result = cli.invoke(app, [command, "s3://bucket/text", *asked, *flags], input="q\n" if command == "chat" else "")
-    assert result.exit_code == 0, result.output
-    told = {"endpoint": "http://127.0.0.1:9", "region": "r", "profile": "p", "anonymous": True}
-    assert seen == [("s3://bucket/text", {"shape": "text", **told})]
-    seen.clear()
-    (tmp_path / "here").mkdir()
-    result = cli.invoke(app, [command, str(tmp_path / "here"), *asked, *flags], input="")
-    assert (result.exit_code, seen) == (2, [])
-    assert "--endpoint is not an option for" in result.output
-
-
 def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: Path, tmp_path: Path) -> None:
     record = tmp_path / "run.jsonl"
     replies = iter([repl("n = 41"), KeyboardInterrupt, repl("FINAL(n + 1)")])
@@ -196,31 +142,6 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: 
     assert list(tmp_path.glob("*.partial")) == []
     result = cli.invoke(app, ["run", "--resume", str(record)])
     assert (result.exit_code, result.stdout) == (0, "42\n"), result.output
-
-
-def test_a_failed_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: Path, tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    failed: list[int] = []
-
-    def reply(body: dict[str, Any]) -> Any:
-        if len(body["messages"]) == 1:
-            return "sub"
-        if len(conversation(body["messages"])) == 1:
-            return repl("x = llm_query('paid')")
-        failed.append(1)
-        return (400, "not now") if len(failed) == 1 else repl("FINAL(x + context)")
-
-    endpoint.reply = reply
-    result = cli.invoke(app, ["run", str(notes), "q", "--trajectory", str(path), "--max-calls", "9"])
-    assert result.exit_code == 2
-    assert f"resume it with: rlm run --resume {path}" in result.stderr
-    asked = len(endpoint.requests)
-    result = cli.invoke(app, ["run", "--resume", str(path)])
-    assert (result.exit_code, result.stdout) == (0, "subone\ntwo\n\n"), result.output
-    assert len(endpoint.requests) == asked + 1
-    again = cli.invoke(app, ["run", "--resume", str(path), "--json"])
-    assert json.loads(again.stdout)["iterations"] == 2
-    assert len(endpoint.requests) == asked + 1
 
 
 @pytest.mark.parametrize(
@@ -297,40 +218,6 @@ def test_what_steers_a_terminal_is_spelled_out_there() -> None:
     shown = "a\\x1b]52;c;aGk=\\x07b\\x1b[2Jc\\rd\\x9be\r\n\tplain é 🎉\n\\ud800"
     assert make_printable(hostile, terminal=True) == shown
     assert make_printable(hostile, terminal=False) == hostile.replace("\ud800", "\\ud800")
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-@pytest.mark.parametrize("name", ["gpt\x1b]52;c;aGk=\x07", "gpt\ud800", "gpt\u202e5"])
-def test_the_name_of_a_model_steers_nothing(name: str, terminal: bool) -> None:
-    completion = RLM(lm=ScriptedLM(["FINAL(1)"], model=name), runner="local").completion("q", "text")
-    completion = replace(completion, notes=(*completion.notes, f"no price is known for {name}; pass prices="))
-    file = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    print_summary(completion, Console(file=file, force_terminal=terminal, width=300))
-    file.flush()
-    written = file.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    assert name not in written
-    assert name.encode("unicode_escape").decode() in written
-
-
-def test_an_error_of_a_server_steers_nothing(endpoint: Any, notes: Path) -> None:
-    endpoint.reply = lambda body: (400, {"error": {"message": "\x1b]0;title\x07 no such model"}})
-    result = cli.invoke(app, ["run", str(notes), "q"])
-    assert result.exit_code == 2
-    assert "\x1b" not in result.stderr
-    assert "no such model" in result.stderr
-
-
-@pytest.mark.parametrize("names", [["other"], ["else", "other"], ["else"]])
-def test_cells_name_the_models_of_the_flag_alone(names: list[str], endpoint: Any, notes: Path) -> None:
-    endpoint.reply = lambda body: (
-        repl("try: FINAL(llm_query('x', model='other'))\nexcept LLMError as exc: FINAL(str(exc))")
-        if len(body["messages"]) > 1
-        else "asked " + body["model"]
-    )
-    result = cli.invoke(app, ["run", str(notes), "q", *(f"--models={name}" for name in names)])
-    assert result.exit_code == 0, result.output
-    refusal = "the model other is not allowed in this run (allowed: else)"
-    assert ("asked other" if "other" in names else refusal) in result.stdout
 
 
 @pytest.mark.slow
@@ -436,14 +323,6 @@ def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, com
     words = [*command, str(tmp_path), *(["q"] if command[0] == "run" else [])]
     ran = cli.invoke(app, words)
     assert (ran.exit_code, ran.stdout, ran.stderr) == (130, "", "rlm: interrupted\n")
-
-
-def test_without_a_key_a_run_says_so_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    for words in (["run", str(tmp_path), "q"], ["chat", str(tmp_path)]):
-        ran = cli.invoke(app, words)
-        assert (ran.exit_code, ran.stderr) == (2, "rlm: no API key: set OPENAI_API_KEY, or give --base-url\n")
 
 
 def test_several_texts_by_name(endpoint: Any, tmp_path: Path, notes: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ from click.testing import CliRunner
 
 from monocontext import publish
 from rlm import RLM, ScriptedLM
-from rlm.cli import keys
 from rlm.cli.commands import app
 
 cli = CliRunner()
@@ -99,7 +96,8 @@ def break_off(endpoint: Any, tmp_path: Path, *args: object) -> Path:
     """A run that a call ended, and its recording."""
     path = tmp_path / "run.jsonl"
     endpoint.reply = lambda body: (400, "not now")
-    assert run(*args, "q", "--trajectory", path).exit_code == 2
+    failed = run(*args, "q", "--trajectory", path)
+    assert (failed.exit_code, f"resume it with: rlm run --resume {path}" in failed.stderr) == (2, True)
     return path
 
 
@@ -149,42 +147,19 @@ def test_the_context_is_found_from_any_folder(endpoint: Any, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("model", ["gpt-5", "anthropic:claude-opus-5-5"])
-def test_a_missing_key_is_told_before_anything_starts(
-    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
-) -> None:
+def test_a_missing_key_is_one_line(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     for name in [name for name in os.environ if name.startswith(("OPENAI_", "ANTHROPIC_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    code = (
-        "import sys\nfrom rlm.cli import main\nsys.argv = ['rlm', 'run', sys.argv[1], 'q', '--model', "
-        "sys.argv[2]]\ntry:\n    main()\nfinally:\n    print(sorted({'openai', 'anthropic'} & set(sys.modules)), "
-        "'rlm.runners.remote' in sys.modules and bool(sys.modules['rlm.runners.remote'].__dict__.get('_places')))"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(notes), model], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "no API key: set " in done.stderr.splitlines()[-1]
-    assert done.stdout.startswith("[] ")
+    ran = run(notes, "q", "--model", model)
+    assert (ran.exit_code, "no API key: set " in ran.stderr.splitlines()[-1]) == (2, True)
+    asked, out = tmp_path / "q.jsonl", tmp_path / "out.jsonl"
+    asked.write_text('"one?"\n')
+    ran = cli.invoke(app, ["batch", str(asked), str(notes), "--out", str(out), "--model", "gpt-5"])
+    assert (ran.exit_code, out.exists()) == (2, False)
 
 
-def test_a_key_that_an_sdk_would_find_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rlm.models.anthropic import AnthropicLM
-
-    for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    with pytest.raises(Exception, match="ANTHROPIC_API_KEY"):
-        keys.check_keys([AnthropicLM("m")])
-    keys.check_keys([AnthropicLM("m", headers={"Authorization": "Bearer secret"}), ScriptedLM([])])
-    (tmp_path / "anthropic").mkdir()
-    keys.check_keys([AnthropicLM("m")])
-
-
-def test_a_limit_of_dollars_that_cannot_hold_is_told_first(endpoint: Any, notes: Path) -> None:
-    endpoint.reply = lambda body: "FINAL(1)"
-    result = run(notes, "q", "--model", "nobody-knows", "--max-dollars", "0.01")
-    told = "rlm: no price is known for nobody-knows: max_dollars counts only what its endpoint reports (see `prices`)"
-    assert result.stderr.splitlines().count(told) == 1
-    assert "nobody-knows" not in run(notes, "q", "--model", "gpt-5", "--max-dollars", "0.01").stderr
+def test_a_limit_of_dollars_that_cannot_hold_is_told_first() -> None:
     with pytest.warns(UserWarning, match="no price is known for secret-model: max_dollars"):
         RLM(lm=ScriptedLM([], model="secret-model"), max_dollars=1)
     with warnings.catch_warnings():

@@ -62,20 +62,6 @@ def test_a_server_elsewhere(endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> N
         assert MAKERS["ollama"].url == url
 
 
-def test_a_resumed_run_asks_the_maker_again_with_its_key(
-    endpoint: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("VLLM_API_BASE", endpoint.url)
-    endpoint.reply = lambda body: (400, "not yet")
-    path = tmp_path / "run.jsonl"
-    with pytest.raises(LLMError, match="not yet"), RLM("vllm:m", trajectory=path) as rlm:
-        rlm.completion("q", "text")
-    endpoint.reply = lambda body: "FINAL(1)"
-    done = RLM.resume_run(path)
-    assert (done.answer, done.trajectory[0]["backend"]) == ("1", "vllm")
-    assert set(endpoint.keys) == {"Bearer none"}
-
-
 def test_presets_and_examples_are_models_with_a_price() -> None:
     named = [(model, "") for _, *models in PRESETS.values() for model in models]
     for code in re.findall(r'RLM\(.*?\)`?|LM\(".*?"\)|models=\[.*?\]', PAGE):

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from rlm import AnthropicLM, ClaudeAgentLM, LLMError, ModelUsage, OpenAILM, UnknownOption, Usage
-from rlm.calls.gateway import Gateway
+from rlm import AnthropicLM, ClaudeAgentLM, LLMError, OpenAILM, UnknownOption
 from rlm.models.registry import make_lm
 
 ASK = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}, {"role": "user", "content": "ho"}]
@@ -37,33 +36,14 @@ NONSENSE = [float("nan"), float("inf"), -5, None, 10**40, 1.5, [1]]
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE, ids=repr)
-@pytest.mark.parametrize("streams", [True, False])
-def test_usage_of_openai_that_is_none_is_not_known(endpoint: Any, nonsense: Any, streams: bool) -> None:
+def test_usage_of_openai_that_is_none_is_not_known(endpoint: Any, nonsense: Any) -> None:
     endpoint.usage = {"prompt_tokens": nonsense, "completion_tokens": nonsense, "total_tokens": nonsense}
     with OpenAILM("m", base_url=endpoint.url) as lm:
-        reply = lm.complete(ASK, on_delta=(lambda _: None) if streams else None)
+        reply = lm.complete(ASK)
         assert (reply.text, reply.input_tokens, reply.output_tokens) == ("hello", 0, 0)
         endpoint.usage = nonsense
-        reply = lm.complete(ASK, on_delta=(lambda _: None) if streams else None)
+        reply = lm.complete(ASK)
         assert (reply.input_tokens, reply.output_tokens) == (0, 0)
-
-
-@pytest.mark.parametrize(
-    ("status", "said", "told", "transient"),
-    [(401, "invalid x-api-key sk-ant-secret", "refuses this API key", False),
-     (404, "model: no", "no model 'm' at", False),
-     (529, "Overloaded\nagain", "Overloaded again", True), (400, "too long", "too long", False)],
-)  # fmt: skip
-def test_anthropic_errors_are_one_line(
-    anthropic_endpoint: Any, status: int, said: str, told: str, transient: bool
-) -> None:
-    anthropic_endpoint.reply = lambda body: (status, said)
-    with pytest.raises(LLMError) as caught:
-        AnthropicLM("m", base_url=anthropic_endpoint.url, api_key="sk-ant-secret").complete(ASK)
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert "sk-ant-secret" not in str(caught.value)
-    assert caught.value.transient == transient
 
 
 def test_anthropic_without_a_key_and_without_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,16 +112,6 @@ def test_the_agent_sdk_gets_one_prompt_no_tools_and_reports_dollars(agent_sdk: A
     assert agent_sdk.asked[1][0] == "alone"
 
 
-@pytest.mark.parametrize("nonsense", [*NONSENSE, "12", True], ids=repr)
-def test_usage_of_the_agent_sdk_that_is_none_is_estimated(agent_sdk: Any, nonsense: Any) -> None:
-    agent_sdk.dollars = None if nonsense == 1.5 else nonsense  # which is an amount
-    for usage in ({"input_tokens": nonsense, "cache_read_input_tokens": 4, "output_tokens": nonsense}, nonsense):
-        agent_sdk.usage = usage
-        used = Usage({"m": (1_000_000, 1)})
-        Gateway(used).ask(ClaudeAgentLM("m"), ASK)
-        assert used.models["m"] == ModelUsage(1, 12, 7, pytest.approx(12.000007), 1)
-
-
 def test_errors_of_the_agent_sdk_are_llm_errors(agent_sdk: Any) -> None:
     agent_sdk.error = agent_sdk.ClaudeSDKError("not\nfound")
     with pytest.raises(LLMError, match="model 'm' by Claude Code: not found"):
@@ -158,17 +128,7 @@ def test_a_proxy_that_is_none_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "",
-        "::",
-        "ftp://host",
-        "http://",
-        "http://[::1",
-        "http://user:key@",
-        "http://host:99999/v1",
-        "http://a b",
-        "http://a\n",
-    ],
+    ["", "::", "ftp://host", "http://", "http://[::1", "http://user:key@", "http://host:99999/v1", "http://a b"],
 )
 @pytest.mark.parametrize("make", [OpenAILM, AnthropicLM])
 def test_a_base_url_that_is_none_is_one_line(make: Any, url: str) -> None:

@@ -12,16 +12,14 @@ from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM, UnknownOption
 from rlm.models.registry import choose, split_maker
 
 ASK = [{"role": "user", "content": "hi"}]
-WAYS = pytest.mark.parametrize("streamed", [False, True])
 
 
-@WAYS
-def test_options_of_openai_are_on_the_wire(endpoint: Any, streamed: bool) -> None:
+def test_options_of_openai_are_on_the_wire(endpoint: Any) -> None:
     lm = OpenAILM(
         "m", base_url=endpoint.url, api_key="k", temperature=0, reasoning_effort="low", max_completion_tokens=9,
         extra_body={"top_k": 5}, headers={"X-Team": "blue"}, timeout=3,
     )  # fmt: skip
-    lm.complete(ASK, on_delta=(lambda _: None) if streamed else None)
+    lm.complete(ASK)
     body = endpoint.requests[0]
     assert (body["temperature"], body["reasoning_effort"], body["max_completion_tokens"], body["top_k"]) == (
         0, "low", 9, 5,
@@ -88,22 +86,21 @@ USED = {
 }  # fmt: skip
 
 
-@WAYS
-def test_a_model_that_wants_the_responses_api_is_asked_there(endpoint: Any, streamed: bool) -> None:
+def test_a_model_that_wants_the_responses_api_is_asked_there(endpoint: Any) -> None:
     endpoint.usage = USED
     refusal = (404, "This model is only supported in v1/responses and not in v1/chat/completions.")
     endpoint.reply = lambda body: refusal if "messages" in body else "hello"
     lm = OpenAILM("pro", base_url=endpoint.url, api_key="k", reasoning_effort="low", max_completion_tokens=9)
     pieces: list[str] = []
     for _ in range(2):
-        reply = lm.complete(ASK, on_delta=pieces.append if streamed else None)
+        reply = lm.complete(ASK, on_delta=pieces.append)
         assert (reply.text, reply.input_tokens, reply.output_tokens) == ("hello", 11, 7)
         assert (reply.details.cache_read, reply.details.reasoning) == (4, 3)
     assert endpoint.paths == ["/v1/chat/completions", "/v1/responses", "/v1/responses"]
     body = endpoint.requests[-1]
     assert (body["input"], body["store"]) == (ASK, False)
     assert (body["reasoning"], body["max_output_tokens"]) == ({"effort": "low"}, 9)
-    assert pieces == ["hel", "lo"] * 2 if streamed else not pieces
+    assert pieces == ["hel", "lo"] * 2
 
 
 def test_makers_in_names() -> None:
