@@ -272,11 +272,10 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         """
         if isinstance(key, slice):
             return self._slice(key)
-        if not hasattr(key, "__index__"):
-            raise TypeError(f"string indices must be integers, not '{type(key).__name__}'")
-        index, size = key.__index__(), len(self)
+        size = len(self)
+        index = key.__index__() if hasattr(key, "__index__") else size
         if not -size <= index < size:
-            raise IndexError("string index out of range")
+            return ""[key]  # raises the error of `str`
         return self._read(index % size, index % size + 1)
 
     def _slice(self, key: slice) -> str | Monocontext:

@@ -10,7 +10,7 @@ import operator
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Self, SupportsIndex, overload
+from typing import Any, Self, SupportsIndex, cast, overload
 
 from monocontext.errors import ContextTooLarge, Unhashable
 from monocontext.format.index import ASCII, LOWER_KEEPS_LENGTH
@@ -135,23 +135,23 @@ class StrLike(LazyText):
 
     def __contains__(self, needle: object) -> bool:
         """Whether a `str` occurs; streams up to the first occurrence."""
-        return self._find(_argument(needle, "'in <string>' requires string as left operand"), None, None) >= 0
+        return self._find(_argument("__contains__", needle), None, None) >= 0
 
     def find(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
         """The first occurrence at or after `start`, or -1; streams up to it."""
-        return self._find(_argument(sub, "find() argument 1 must be str"), start, end)
+        return self._find(_argument("find", sub), start, end)
 
     def rfind(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
         """The last occurrence, or -1; streams from the end down to it."""
-        return self._find(_argument(sub, "rfind() argument 1 must be str"), start, end, reverse=True)
+        return self._find(_argument("rfind", sub), start, end, reverse=True)
 
     def index(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
         """Like `find`, but `ValueError` if there is none."""
-        return _check_found(self._find(_argument(sub, "index() argument 1 must be str"), start, end))
+        return _check_found(self._find(_argument("index", sub), start, end))
 
     def rindex(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
         """Like `rfind`, but `ValueError` if there is none."""
-        return _check_found(self._find(_argument(sub, "rindex() argument 1 must be str"), start, end, reverse=True))
+        return _check_found(self._find(_argument("rindex", sub), start, end, reverse=True))
 
     def _find(self, sub: str, start: Bound, end: Bound, reverse: bool = False) -> int:
         bounds = self._bounds(start, end, len(sub))
@@ -178,7 +178,7 @@ class StrLike(LazyText):
 
     def count(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
         r"""The number of occurrences that do not overlap; streams everything, except for `"\n"` (at most 4 GETs)."""
-        sub = _argument(sub, "count() argument 1 must be str")
+        sub = _argument("count", sub)
         bounds = self._bounds(start, end, len(sub))
         if bounds is None:
             return 0
@@ -198,11 +198,8 @@ class StrLike(LazyText):
     def _has_affix(self, name: str, affix: object, start: Bound, end: Bound) -> bool:
         slice(start, end).indices(0)  # raises for bounds that are not numbers, also with an empty tuple
         if isinstance(affix, tuple):
-            complaint = f"tuple for {name} must only contain str"
-            return any(self._has_one_affix(name, _argument(item, complaint), start, end) for item in affix)
-        return self._has_one_affix(
-            name, _argument(affix, f"{name} first arg must be str or a tuple of str"), start, end
-        )
+            return any(self._has_one_affix(name, _argument(name, item, (item,)), start, end) for item in affix)
+        return self._has_one_affix(name, _argument(name, affix), start, end)
 
     def _has_one_affix(self, name: str, affix: str, start: Bound, end: Bound) -> bool:
         bounds = self._bounds(start, end, len(affix))
@@ -234,8 +231,7 @@ class StrLike(LazyText):
     def replace(self, old: str, new: str, /, count: SupportsIndex = -1) -> str | Self:
         """The text with `old` replaced by `new`. Above the limit a view; making it reads where `old` may occur, unless
         both are one character. There `count` and an empty `old` raise `ContextTooLarge`."""
-        old = _argument(old, "replace() argument 1 must be str")
-        new = _argument(new, "replace() argument 2 must be str")
+        old, new = _argument("replace", old, old, ""), _argument("replace", new, "", new)
         "".replace(old, new, count)  # raises the errors of `str`
         if not self.is_large or not old or operator.index(count) >= 0:
             return self._whole("context.replace(...)").replace(old, new, count)
@@ -256,7 +252,7 @@ class StrLike(LazyText):
         return self._strip("rstrip", chars, False, True)
 
     def _strip(self, name: str, chars: object, left: bool, right: bool) -> str | Self:
-        value = None if chars is None else _argument(chars, f"{name} arg must be None or str")
+        value = None if chars is None else _argument(name, chars)
         start, stop = 0, len(self)
         for text in self.span.texts() if left else ():
             kept = text.lstrip(value)
@@ -272,19 +268,19 @@ class StrLike(LazyText):
 
     def removeprefix(self, prefix: str, /) -> str | Self:
         """The text without a prefix; reads as many characters as the prefix has."""
-        prefix = _argument(prefix, "removeprefix() argument must be str")
+        prefix = _argument("removeprefix", prefix)
         return self._part(len(prefix) if self.startswith(prefix) else 0, len(self))
 
     def removesuffix(self, suffix: str, /) -> str | Self:
         """The text without a suffix; reads as many characters as the suffix has."""
-        suffix = _argument(suffix, "removesuffix() argument must be str")
+        suffix = _argument("removesuffix", suffix)
         return self._part(0, len(self) - len(suffix) if self.endswith(suffix) else len(self))
 
     # -- pieces ----------------------------------------------------------------------------------------------------
 
     def partition(self, sep: str, /) -> tuple[str | Self, str, str | Self]:
         """The text before the first occurrence, the separator, and the text after it; streams up to the occurrence."""
-        offset = self._find(sep := _separator(sep), None, None)
+        offset = self._find(sep := _separator("partition", sep), None, None)
         if offset < 0:
             return self._part(0, len(self)), "", ""
         return self._part(0, offset), sep, self._part(offset + len(sep), len(self))
@@ -292,7 +288,7 @@ class StrLike(LazyText):
     def rpartition(self, sep: str, /) -> tuple[str | Self, str, str | Self]:
         """The text before the last occurrence, the separator, and the text after it; streams from the end down to the
         occurrence."""
-        offset = self._find(sep := _separator(sep), None, None, reverse=True)
+        offset = self._find(sep := _separator("rpartition", sep), None, None, reverse=True)
         if offset < 0:
             return "", "", self._part(0, len(self))
         return self._part(0, offset), sep, self._part(offset + len(sep), len(self))
@@ -308,7 +304,7 @@ class StrLike(LazyText):
         Items of `split("\n")` cost at most 2 GETs; items of other splits cost a read of the text before them, once.
         """
         "".split(None, maxsplit)  # raises the errors of `str` for a number that is none, or too large
-        value = None if sep is None else _separator(sep)
+        value = None if sep is None else _separator("split", sep)
         if not self.is_large or (value is None and operator.index(maxsplit) >= 0):
             return self._whole("context.split(...)").split(value, maxsplit)
         most, span, recipe = operator.index(maxsplit), self.span, (self._snapshot, "split", value)
@@ -402,22 +398,23 @@ class StrLike(LazyText):
         return np.array(self._whole("numpy.array(context)", "make arrays of slices"), dtype=dtype)
 
 
-def _argument(value: object, complaint: str) -> str:
-    """An argument as a real `str`. Raises `TypeError` for other types, `ContextTooLarge` for a text above the limit."""
-    if isinstance(value, str):
-        return value
+def _argument(method: str, value: object, *arguments: object) -> str:
+    """An argument of a method as a real `str`. For a value of another type, `str` raises its error: of the method with
+    `arguments`, or with this one alone. Raises `ContextTooLarge` for a text above the limit."""
     if isinstance(value, StrLike):
         return value._whole("an argument of a string method", "give a slice of it")
-    raise TypeError(f"{complaint}, not {type(value).__name__}")
+    if not isinstance(value, str):
+        getattr("", method)(*(arguments or [value]))
+    return cast(str, value)
 
 
 def _real_argument(value: Any) -> Any:
     """A lazy text as a real `str`; any other value unchanged."""
-    return _argument(value, "") if isinstance(value, StrLike) else value
+    return _argument("", value) if isinstance(value, StrLike) else value
 
 
-def _separator(sep: object) -> str:
-    value = _argument(sep, "must be str")
+def _separator(method: str, sep: object) -> str:
+    value = _argument(method, sep)
     if not value:
         raise ValueError("empty separator")
     return value
