@@ -7,14 +7,24 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from monocontext.sessions.codex_threads import thread_name
-from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, content_text, sessions_of
-from monocontext.sessions.records import Record
+from monocontext.sessions.reader import (
+    SessionFile,
+    SessionReader,
+    TurnMaker,
+    as_text,
+    blocks_of,
+    content_text,
+    part,
+    word,
+)
+from monocontext.sessions.records import Record, read_lines
+from monocontext.sessions.time_span import seconds_of
 from monocontext.sessions.turn import Turn
 
 FOLDERS = ("sessions", "archived_sessions")
@@ -40,21 +50,13 @@ _COMPLETED = {
 }
 """The types of completed items that are calls of tools, each with the name of the tool that it does not give."""
 _RESULTS = frozenset(["function_call_output", "custom_tool_call_output", "tool_search_output"])
-LEFT_OUT = {
-    "reasoning": "encrypted",
-    "ghost_snapshot": "a commit of the program's own",
-    "additional_tools": "descriptions of tools",
-    "configuration_update": "settings",
-    "compaction_trigger": "the compaction itself is a turn",
-    "other": "empty",
-    "world_state": "settings",
-    "token_usage_record": "counts",
-    "inter_agent_communication_metadata": "the message itself is a turn",
-    "dynamic_tools_updated": "descriptions of tools",
-    "security_risk_score": "a score",
-    "state": "settings, of an early version",
-}
-"""Types of items and records that make no turn, and why. They are in the archive; other types count as unknown."""
+LEFT_OUT = frozenset([
+    "reasoning", "ghost_snapshot", "additional_tools", "configuration_update", "compaction_trigger", "other",
+    "world_state", "token_usage_record", "inter_agent_communication_metadata", "dynamic_tools_updated",
+    "security_risk_score", "state",
+])  # fmt: skip
+"""Types of items and records that make no turn: settings, counts, and what is encrypted or a turn elsewhere. They are
+in the archive; other types count as unknown."""
 _TWIN_SECONDS = 0.5
 """The most time between two records of one event."""
 _TWIN_RECORDS = 4
@@ -62,15 +64,16 @@ _TWIN_RECORDS = 4
 if it has none, by its number."""
 _REPLAY_SECONDS = 1.0
 """A fork first copies its parent's records, all at once. A record that is so much later is its own."""
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_HEAD_RECORDS = 8
+"""The description of a thread is among so many first records of its file, after its parent's for a fork."""
+_MOST_LEVELS = 10
+"""Levels of subagents of subagents."""
 
 
 def home() -> Path:
     """The folder of Codex of this user."""
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-
-
-def _rollouts(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("**/rollout-*.jsonl*") if path.name.endswith((".jsonl", ".jsonl.zst")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +98,6 @@ class _Message:
 
 
 class _CodexTurns(TurnMaker):
-    agent = "codex"
-
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id)
         self._thread = session_id.rpartition("/")[2]
@@ -111,20 +112,16 @@ class _CodexTurns(TurnMaker):
         """The ids of calls whose completed form came first."""
         self._number = 0
 
-    def feed(self, record: Record) -> list[Turn]:
+    def _turns(self, record: Record) -> list[Turn]:
         self._number += 1
-        self._see_time(record)
-        kind = record.get("type")
-        if kind == "unreadable":
-            return self._unreadable_turn(record)
-        payload = record.get("payload")
+        kind, payload = record.get("type"), record.get("payload")
         item = payload if isinstance(payload, dict) else record  # early versions had no envelope
         if kind == "session_meta" or (kind is None and "id" in record):
             self._see_session(item, record)
             return []
         self._end_replay(item, record)
-        if kind == "turn_context":
-            self._see_context(item)
+        if kind == "turn_context" and not self._is_replay:
+            self.cwd = word(item, "cwd") or self.cwd
         elif kind == "compacted":
             return self._turn("system", "summary", content_text(item.get("message")) or "[compacted]", record)
         elif kind == "event_msg":
@@ -133,7 +130,7 @@ class _CodexTurns(TurnMaker):
             return self._agent_turns(item, record, "event")
         elif kind == "response_item" or item is record:
             return self._item_turns(item, record)
-        elif str(kind) not in LEFT_OUT:
+        elif kind != "turn_context" and str(kind) not in LEFT_OUT:
             self._see_unknown(kind)
         return []
 
@@ -144,32 +141,24 @@ class _CodexTurns(TurnMaker):
         neither its place nor its title."""
         is_own = item.get("id") in (None, self._thread)
         if self._is_placed and not is_own:
-            self._is_replay, self._replay_began = True, _seconds(record)
+            self._is_replay, self._replay_began = True, seconds_of(word(record, "timestamp"))
             return
         if is_own and self._is_placed and not self.began_in:  # earlier values are the parent's
             self.cwd = self.branch = self.remote = self.title = self.first_prompt = ""
-        git = item.get("git")
-        git = git if isinstance(git, dict) else {}
-        self.cwd, self.branch = _word(item, "cwd") or self.cwd, _word(git, "branch") or self.branch
-        self.remote = _word(git, "repository_url") or self.remote
+        git = part(item, "git")
+        self.cwd, self.branch = word(item, "cwd") or self.cwd, word(git, "branch") or self.branch
+        self.remote = word(git, "repository_url") or self.remote
         if is_own:
             self.began_in = self.began_in or self.cwd
         if item.get("thread_source") == "subagent":
-            self.title = _word(item, "agent_path") or _word(item, "agent_nickname")
+            self.title = word(item, "agent_path") or word(item, "agent_nickname")
         self._is_placed, self._is_replay = True, False
 
-    def _see_context(self, item: Record) -> None:
-        if not self._is_replay:
-            self.cwd, self.model = _word(item, "cwd") or self.cwd, _word(item, "model") or self.model
-
     def _end_replay(self, item: Record, record: Record) -> None:
-        if not self._is_replay:
-            return
-        offset, began = _seconds(record), self._replay_began
-        self._is_replay = not (
-            item.get("thread_id") == self._thread
-            or (offset is not None and began is not None and offset > began + _REPLAY_SECONDS)
-        )
+        if self._is_replay:
+            now, began = seconds_of(word(record, "timestamp")), self._replay_began
+            is_later = now is not None and began is not None and now > began + _REPLAY_SECONDS
+            self._is_replay = not is_later and item.get("thread_id") != self._thread
 
     def _see_prompt(self, text: str) -> None:
         if self._is_prompt_inherited and not self._is_replay:
@@ -180,59 +169,55 @@ class _CodexTurns(TurnMaker):
     # -- turns ---------------------------------------------------------------------------------------------------------
 
     def _event_turns(self, item: Record, record: Record) -> list[Turn]:
-        kind = item.get("type")
-        if kind == "user_message":
-            return self._message_turns("user", content_text(item.get("message")), record, "event")
-        if kind == "agent_message":
-            return self._message_turns("assistant", content_text(item.get("message")), record, "event")
+        kind, text = item.get("type"), content_text(item.get("message"))
+        if kind in ("user_message", "agent_message"):
+            return self._message_turns("user" if kind == "user_message" else "assistant", text, record, "event")
         if kind == "error":
-            return self._turn("system", "text", f"[error] {content_text(item.get('message'))}", record)
+            return self._turn("system", "text", f"[error] {text}", record)
         if kind == "turn_aborted":
             return self._once("system", "[interrupted]", record, "event")
         if kind == "thread_rolled_back":
             return self._rolled_back(item, record)
         if kind == "thread_name_updated" and not self._is_replay:
-            self.title = _word(item, "thread_name")[:200] or self.title
-        if kind == "item_completed" and isinstance(item.get("item"), dict):
-            return self._completed_turns(item["item"], record)
+            self._see_title(word(item, "thread_name"))
+        if kind == "item_completed":
+            return self._completed_turns(part(item, "item"), record)
         return []  # the file has all other events as items, too
 
     def _completed_turns(self, item: Record, record: Record) -> list[Turn]:
         """The turns of an item that its thread shows; most files have it a second time, as the model saw it."""
-        kind = str(item.get("type"))
+        kind, call = str(item.get("type")), str(item.get("id"))
         if kind in ("UserMessage", "AgentMessage"):
             role = "user" if kind == "UserMessage" else "assistant"
             return self._message_turns(role, content_text(item.get("content") or item.get("text")), record, "completed")
-        if kind not in _COMPLETED or str(item.get("id")) in self._tools:
+        if kind not in _COMPLETED or call in self._tools:
             return []
-        self._shown.add(str(item.get("id")))
-        tool = self._tools[str(item.get("id"))] = str(item.get("tool") or _COMPLETED[kind])
-        asked = next((item[name] for name in ("command", "arguments", "query", "changes") if item.get(name)), "")
-        reported = next(
-            (item[name] for name in ("aggregated_output", "result", "error", "stdout") if item.get(name)), ""
-        )
-        turns = self._turn("assistant", "tool_use", as_text(asked) or "[no arguments]", record, tool=tool)
-        return turns + self._turn("tool", "tool_result", _output_text(reported), record, tool=tool)
+        self._shown.add(call)
+        tool = self._tools[call] = str(item.get("tool") or _COMPLETED[kind])
+        asked = as_text(_first(item, "command", "arguments", "query", "changes")) or "[no arguments]"
+        reported = _output_text(_first(item, "aggregated_output", "result", "error", "stdout"))
+        turns = self._turn("assistant", "tool_use", asked, record, tool=tool)
+        return turns + self._turn("tool", "tool_result", reported, record, tool=tool)
 
     def _item_turns(self, item: Record, record: Record) -> list[Turn]:
-        kind = str(item.get("type") or item.get("record_type"))
-        call = str(item.get("call_id"))
+        kind, call, own = (
+            str(item.get("type") or item.get("record_type")),
+            str(item.get("call_id")),
+            str(item.get("id")),
+        )
         if kind == "message":
             role = str(item.get("role", "assistant"))
             return self._message_turns(role, content_text(item.get("content")), record, "item")
         if kind == "agent_message":
             return self._agent_turns(item, record, "item")
-        if self._shown & {call, str(item.get("id"))}:
+        if self._shown & {call, own}:
             return []
         if kind in _CALLS:
-            tool = self._tools[str(item.get("id"))] = self._tools[call] = str(
-                item.get("name") or kind.removesuffix("_call")
-            )
-            asked = as_text(item.get(_CALLS[kind]) or "")
-            turns = self._turn("assistant", "tool_use", asked or "[no arguments]", record, tool=tool)
-            if kind == "image_generation_call" and item.get("result"):
-                turns += self._turn("tool", "tool_result", "[image]", record, tool=tool)
-            return turns
+            tool = self._tools[own] = self._tools[call] = str(item.get("name") or kind.removesuffix("_call"))
+            asked = as_text(item.get(_CALLS[kind]) or "") or "[no arguments]"
+            turns = self._turn("assistant", "tool_use", asked, record, tool=tool)
+            is_picture = kind == "image_generation_call" and item.get("result")
+            return turns + self._turn("tool", "tool_result", "[image]" if is_picture else "", record, tool=tool)
         if kind in _RESULTS:
             is_search = kind == "tool_search_output"
             text = _tools_found(item.get("tools")) if is_search else _output_text(item.get("output"))
@@ -263,7 +248,7 @@ class _CodexTurns(TurnMaker):
         return self._once("assistant", f"{who}\n{content_text(item.get('content')).strip()}", record, form)
 
     def _once(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
-        message = _Message(role, text.strip(), _seconds(record), self._number, {form})
+        message = _Message(role, text.strip(), seconds_of(word(record, "timestamp")), self._number, {form})
         for other in self._messages:
             if message.is_twin_of(other):
                 other.forms.add(form)
@@ -281,13 +266,16 @@ class _CodexTurns(TurnMaker):
         return self._turn("system", "summary", "[rolled back]", record, marks=marks)
 
 
+def _first(item: Record, *names: str) -> Any:
+    """The first of some fields that is not empty."""
+    return next((item[name] for name in names if item.get(name)), "")
+
+
 def _output_text(output: Any) -> str:
     """The text of a tool's output. Some versions write an object around it, or that object as JSON text."""
     if isinstance(output, str) and output.startswith('{"output"'):
-        try:
+        with suppress(ValueError):
             output = json.loads(output)
-        except ValueError:
-            return content_text(output)
     if isinstance(output, dict):
         return content_text(output.get("output", output.get("content"))) or as_text(output)
     return content_text(output)
@@ -295,12 +283,10 @@ def _output_text(output: Any) -> str:
 
 def _tools_found(tools: Any) -> str:
     """The names of the tools that a search found; the tools of a namespace follow its name."""
-    names: list[str] = []
-    for tool in tools if isinstance(tools, list) else ():
-        if isinstance(tool, dict):
-            within = tool.get("tools")
-            inner = f" ({_tools_found(within)})" if isinstance(within, list) and within else ""
-            names.append(f"{tool.get('name')}{inner}")
+    names = []
+    for tool in blocks_of(tools):
+        within = blocks_of(tool.get("tools"))
+        names.append(f"{tool.get('name')} ({_tools_found(within)})" if within else str(tool.get("name")))
     return ", ".join(names) or "[no tools]"
 
 
@@ -315,36 +301,72 @@ def _notice_text(text: str) -> str:
     return f"[{outcome.get('agent_path')}]\n{as_text(result)}"
 
 
-def _seconds(record: Record) -> float | None:
-    try:
-        return datetime.fromisoformat(str(record.get("timestamp"))).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _word(found: Record, name: str) -> str:
-    value = found.get(name)
-    return value if isinstance(value, str) else ""
+# -- files -------------------------------------------------------------------------------------------------------------
 
 
 class Codex(SessionReader):
     """Finds and reads the sessions of Codex."""
 
-    agent = _CodexTurns.agent
+    agent = "codex"
     maker = _CodexTurns
 
     def discover(self) -> Iterator[SessionFile]:
         """The sessions, including archived ones and those of subagents, in any order."""
         for folder in FOLDERS:
-            yield from sessions_of(_rollouts(home() / folder), self)
+            yield from self.files(_rollouts(home() / folder))
+
+    def session_id(self, path: Path) -> str:
+        """`<uuid>`, for a subagent `<session>/subagents/<uuid>`. A file without a uuid in its name has the name."""
+        own = _thread_of(path)
+        main = _main_thread(path, own)
+        return own if main == own else f"{main}/subagents/{own}"
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents. They began later, which the names of the files show."""
         folder = next((above for above in file.path.parents if above.name in FOLDERS), file.path.parent)
-        later = (path for path in _rollouts(folder) if path.name > file.path.name)
-        for item in sessions_of(later, self):
+        for item in self.files(path for path in _rollouts(folder) if path.name > file.path.name):
             if item.session_id.startswith(f"{file.session_id}/subagents/"):
                 yield item
 
-    def file(self, path: Path) -> SessionFile:
-        return SessionFile(path, thread_name(path), self.agent, path.stat().st_mtime)
+
+def _rollouts(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("**/rollout-*.jsonl*") if path.name.endswith((".jsonl", ".jsonl.zst")))
+
+
+def _thread_of(path: Path) -> str:
+    matches = _UUID.findall(path.name)
+    return matches[-1] if matches else path.name.partition(".jsonl")[0]
+
+
+def _main_thread(path: Path, thread: str) -> str:
+    """The thread of the session: its own, or for a subagent that of its parent."""
+    for _ in range(_MOST_LEVELS):
+        head = _head_of(path, thread)
+        parent, session = _parent_of(head), word(head, "session_id")
+        if parent and session and session != head.get("id"):
+            return session
+        if not parent:
+            break
+        thread = parent  # in a version that does not name the session; the parent may be a subagent, too
+        above = next((item for item in path.parent.glob("rollout-*.jsonl*") if _thread_of(item) == parent), None)
+        if above is None:
+            break
+        path = above
+    return thread
+
+
+def _head_of(path: Path, thread: str) -> Record:
+    """The description of a thread in its file, which may also have its parent's."""
+    lines = islice(read_lines(path), _HEAD_RECORDS)
+    heads = [part(line.record, "payload") for line in lines if line.record.get("type") == "session_meta"]
+    return next((head for head in heads if head.get("id") == thread), heads[0] if heads else {})
+
+
+def _parent_of(head: Record) -> str:
+    """The thread that started a subagent; empty for a session, forks included."""
+    source = part(head, "source")
+    if not source.get("subagent") and head.get("thread_source") != "subagent":
+        return ""
+    spawn = part(part(source, "subagent"), "thread_spawn")
+    named = (word(head, "parent_thread_id"), word(spawn, "parent_thread_id"), word(head, "session_id"))
+    return next((item for item in named if item and item != head.get("id")), "")

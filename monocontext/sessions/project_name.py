@@ -46,11 +46,6 @@ def slug(text: str) -> str:
     return _UNFIT.sub("-", text).strip("-.")[-120:].lstrip("-.") or "unnamed"
 
 
-def is_absolute(path: str) -> bool:
-    """Whether a path is absolute, here or on Windows."""
-    return os.path.isabs(path) or _is_of_windows(path)
-
-
 def _normalize_host(place: str) -> str:
     """`host/path` with the host that the repository has for HTTPS, in lower case."""
     host, slash, path = place.partition("/")

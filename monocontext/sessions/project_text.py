@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from monocontext.engine.open import TextOptions
 from monocontext.errors import AccessDenied, AlreadyExists, DamagedData, NotFound, StoreFailure
+from monocontext.format.manifest import Manifest
 from monocontext.sessions.session_info import SessionInfo
 from monocontext.sessions.turn import Turn, parse, render
 from monocontext.stores.memory import MemoryStore, forget
@@ -147,7 +148,7 @@ def _bring_up_to_date(below: _Below, known: Mapping[str, Any], versions: Mapping
     """Add new sessions, replace grown ones and remove those that are gone. What another reader does at the same time
     is done once: documents have the names of their sessions."""
     changed = [name for name in versions if known.get(name) != versions[name]]
-    roots = []
+    roots: list[Manifest] = []
     for batch in _batches(changed, versions, load):
         is_first = not known and not roots
         roots.append(publish(documents(batch), below) if is_first else update(below, batch))

@@ -15,9 +15,10 @@ from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Kind, Turn
 
 _TITLE_CHARACTERS = 200
-"""The most that is kept of the first prompt, for lists of sessions."""
+"""The most that is kept of a title or of the first prompt, for lists of sessions."""
 _KIND_CHARACTERS = 100
 """The most that is kept of the name of an unknown type, which may be any JSON."""
+_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +31,10 @@ class SessionFile:
     agent: str
     modified_seconds: float
     """Last written, in seconds since 1970."""
-    folder: str = ""
-    """The project if the records name no directory: an absolute path, or the agent's word for the project."""
-
-
-def sessions_of(paths: Iterable[Path], reader: SessionReader) -> Iterator[SessionFile]:
-    """The sessions in some files. A file that vanishes meanwhile, or is no session, is left out.
-
-    A file that cannot be read counts as a session, named after the file: reading it raises the error again.
-    """
-    for path in paths:
-        try:
-            yield reader.file(path)
-        except (FileNotFoundError, InvalidText):
-            continue
-        except OSError:
-            yield SessionFile(path, path.name.partition(".")[0], reader.agent, 0.0)
 
 
 class TurnMaker(ABC):
     """Makes turns from the records of one session, in order, and keeps its metadata."""
-
-    agent = ""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -67,7 +50,6 @@ class TurnMaker(ABC):
         self.remote = ""
         """URL of the repository, if the records name it."""
         self.branch = ""
-        self.model = ""
         self.started = ""
         """The earliest time of a record, as written."""
         self.ended = ""
@@ -77,65 +59,81 @@ class TurnMaker(ABC):
         self._tools: dict[str, str] = {}
         """The names of tools by the ids of their calls."""
 
-    @abstractmethod
     def feed(self, record: Record) -> list[Turn]:
         """The turns of the next record: one, several or none."""
+        if _ISO.match(ts := word(record, "timestamp")):
+            self.started, self.ended = min(self.started or ts, ts), max(self.ended, ts)
+        if record.get("type") != "unreadable":
+            return self._turns(record)
+        problem, text = record.get("problem", "unknown"), content_text(record.get("text"))
+        return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}", record)
 
-    def _turn(self, role: str, kind: Kind, text: str, record: Record, *, tool: str = "", **more: Any) -> list[Turn]:
+    @abstractmethod
+    def _turns(self, record: Record) -> list[Turn]:
+        """The turns of the next record that could be read."""
+
+    def _turn(
+        self, role: str, kind: Kind, text: str, record: Record, *, tool: str = "", marks: tuple[str, ...] = ()
+    ) -> list[Turn]:
         """The next turn; none for a blank text."""
         if not text.strip():
             return []
         self.n += 1
-        ts = _text(record.get("timestamp"))
-        return [
-            Turn(self.session_id, self.n, role, kind, text, ts, self.agent, self.model, tool, self.cwd, self.branch,
-                 _text(record.get("uuid")), _text(record.get("parentUuid")), **more)
-        ]  # fmt: skip
+        return [Turn(self.session_id, self.n, role, kind, text, word(record, "timestamp"), tool, marks)]
 
-    def _call_turn(self, block: Record, record: Record, **more: Any) -> list[Turn]:
+    def _call_turn(self, block: Record, record: Record, marks: tuple[str, ...] = ()) -> list[Turn]:
         """The turn of a tool's call in a block of Anthropic's API."""
         tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
-        return self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool, **more)
+        return self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool, marks=marks)
 
-    def _result_turn(self, block: Record, record: Record, prefix: str = "", **more: Any) -> list[Turn]:
+    def _result_turn(self, block: Record, record: Record, prefix: str = "", marks: tuple[str, ...] = ()) -> list[Turn]:
         """The turn of a tool's result in a block of Anthropic's API, with `prefix` before its text."""
         tool = self._tools.get(str(block.get("tool_use_id")), "")
         text = prefix + content_text(block.get("content"))
-        return self._turn("tool", "tool_result", text, record, tool=tool, **more)
-
-    def _unreadable_turn(self, record: Record) -> list[Turn]:
-        problem, text = record.get("problem", "unknown"), content_text(record.get("text"))
-        return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}", record)
+        return self._turn("tool", "tool_result", text, record, tool=tool, marks=marks)
 
     def _see_unknown(self, kind: object) -> None:
-        name = str(kind)[:_KIND_CHARACTERS]  # `kind` may be any JSON
+        name = str(kind)[:_KIND_CHARACTERS]
         self.unknown[name] = self.unknown.get(name, 0) + 1
 
-    def _see_time(self, record: Record) -> None:
-        ts = _text(record.get("timestamp"))
-        if ISO.match(ts):
-            self.started = min(self.started or ts, ts)
-            self.ended = max(self.ended, ts)
+    def _see_title(self, text: str) -> None:
+        self.title = " ".join(text.split())[:_TITLE_CHARACTERS] or self.title
 
     def _see_prompt(self, text: str) -> None:
-        if not self.first_prompt and (words := " ".join(text.split())):
-            self.first_prompt = words[:_TITLE_CHARACTERS]
+        self.first_prompt = self.first_prompt or " ".join(text.split())[:_TITLE_CHARACTERS]
 
 
 class SessionReader(ABC):
-    """Finds and reads the sessions of one agent; by default files of JSON lines."""
+    """Finds and reads the sessions of one agent; by default files of JSON lines, which the user names."""
 
     agent: str
     maker: type[TurnMaker]
     """Makes the turns of the session whose id it takes."""
 
     @abstractmethod
+    def session_id(self, path: Path) -> str:
+        """The id of the session in a file. Raises `InvalidText` if the file is no session, `OSError`."""
+
+    def file(self, path: Path) -> SessionFile:
+        """The session in a file. Raises as `session_id`."""
+        return SessionFile(path, self.session_id(path), self.agent, path.stat().st_mtime)
+
+    def files(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
+        """The sessions in some files. A file that vanishes meanwhile, or is no session, is left out.
+
+        A file that cannot be read counts as a session, named after the file: reading it raises the error again.
+        """
+        for path in paths:
+            try:
+                yield self.file(path)
+            except (FileNotFoundError, InvalidText):
+                continue
+            except OSError:
+                yield SessionFile(path, path.name.partition(".")[0], self.agent, 0.0)
+
     def discover(self) -> Iterator[SessionFile]:
         """The sessions of this machine's user, in any order. A file that vanishes meanwhile is left out."""
-
-    @abstractmethod
-    def file(self, path: Path) -> SessionFile:
-        """The session in a file. Raises `InvalidText` if the file is no session, `OSError`."""
+        return iter(())
 
     def lines(self, path: Path) -> Iterable[RecordLine]:
         """The records of a file. Raises `InvalidText` if the file is no session, `OSError`."""
@@ -147,10 +145,7 @@ class SessionReader(ABC):
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents, if they have files of their own."""
-        return sessions_of(sorted(file.path.with_suffix("").glob("subagents/**/*.jsonl")), self)
-
-
-ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+        return iter(())
 
 
 def content_text(content: Any) -> str:
@@ -165,11 +160,9 @@ def content_text(content: Any) -> str:
     for block in content:
         if isinstance(block, str):
             parts.append(block)
-        elif not isinstance(block, dict):
-            continue
-        elif isinstance(block.get("text"), str):
+        elif isinstance(block, dict) and isinstance(block.get("text"), str):
             parts.append(block["text"])
-        elif block.get("type") in ("image", "input_image", "image_url", "document"):
+        elif isinstance(block, dict) and block.get("type") in ("image", "input_image", "image_url", "document"):
             parts.append(f"[{block['type']}]")
     return "\n".join(parts)
 
@@ -179,5 +172,18 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _text(value: Any) -> str:
+def word(record: Record, name: str) -> str:
+    """The text of a field; empty if it is missing, or anything else."""
+    value = record.get(name)
     return value if isinstance(value, str) else ""
+
+
+def part(record: Record, name: str) -> Record:
+    """The object in a field; empty if it is missing, or anything else."""
+    value = record.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def blocks_of(content: Any) -> list[Record]:
+    """The objects in a list."""
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []

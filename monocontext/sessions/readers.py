@@ -11,7 +11,7 @@ from monocontext.sessions.chat import Chat, is_message
 from monocontext.sessions.claude_code import ClaudeCode
 from monocontext.sessions.codex import Codex
 from monocontext.sessions.reader import SessionFile, SessionReader
-from monocontext.sessions.records import Record, read_lines
+from monocontext.sessions.records import read_lines
 
 AGENTS: dict[str, SessionReader] = {item.agent: item for item in (ClaudeCode(), Codex(), Chat())}
 _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
@@ -62,23 +62,18 @@ def _recognize_agent(path: Path) -> str:
         raise InvalidText(f"{path}: expected a file of JSON lines, .jsonl or .jsonl.zst")
     sample = list(islice(read_lines(path), _SAMPLE_LINES))
     readable = [line.record for line in sample if not line.problem]
-    for record in readable:
-        if kind := kind_of(record):
-            return kind
     if not sample:
         raise InvalidText(f"{path}: an empty file")
     if not readable:
         raise InvalidText(f"{path}: not JSON lines: line {sample[0].number}: {sample[0].problem}")
+    for record in readable:
+        kind = record.get("type")
+        if (str(kind) in _CODEX_TYPES and "payload" in record) or (
+            kind is None and {"id", "instructions"} <= record.keys()
+        ):
+            return Codex.agent
+        if not {"sessionId", "uuid", "leafUuid"}.isdisjoint(record):
+            return ClaudeCode.agent
+        if is_message(record):
+            return Chat.agent
     return ClaudeCode.agent  # archived as JSON lines of unknown type
-
-
-def kind_of(record: Record) -> str:
-    """The agent that writes such a record; empty if the record does not tell."""
-    kind = record.get("type")
-    if (str(kind) in _CODEX_TYPES and "payload" in record) or (
-        kind is None and {"id", "instructions"} <= record.keys()
-    ):
-        return Codex.agent
-    if "sessionId" in record or "uuid" in record or "leafUuid" in record:
-        return ClaudeCode.agent
-    return Chat.agent if is_message(record) else ""

@@ -33,17 +33,8 @@ class Turn:
     text: str
     ts: str = ""
     """The time as the agent wrote it, ISO 8601; empty if it wrote none."""
-    agent: str = ""
-    """The agent's name, such as `claude-code`, `codex` or `chat`."""
-    model: str = ""
     tool: str = ""
     """The name of the tool, for a call and for its result."""
-    cwd: str = ""
-    branch: str = ""
-    uuid: str = ""
-    """Id of the source record."""
-    parent: str = ""
-    """The uuid of the record before it in the conversation."""
     marks: tuple[str, ...] = ()
     """`sidechain=yes`; `back_to=<n>`: the conversation returned to that turn, and the turns between were abandoned."""
 

@@ -15,7 +15,7 @@ from functools import cache
 
 from monocontext.errors import AlreadyExists, ContextChanged, NotFound, StoreFailure
 from monocontext.sessions import names
-from monocontext.sessions.project_name import find_repository, is_absolute, project_of, slug
+from monocontext.sessions.project_name import find_repository, project_of, slug
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import reader_of
 from monocontext.sessions.record_ids import digest_of_ids, ids_of
@@ -120,19 +120,15 @@ def upload_session(
 
 
 def project_of_session(file: SessionFile) -> str:
-    """The project of the repository, or of the first directory, that the records name; else of the session's folder.
-
-    The folder is the last choice: agents shorten its name.
-    """
+    """The project of the repository, or of the first directory, that the records name; else the name of the file's
+    folder, which agents shorten."""
     maker = reader_of(file).maker(file.session_id)
     for line in reader_of(file).lines(file.path):
         maker.feed(line.record)
         if maker.began_in or line.number > _HEAD_LINES:
             break
     location = maker.began_in or maker.cwd
-    if location or maker.remote:
-        return project_of(location, maker.remote)
-    return project_of(file.folder) if is_absolute(file.folder) else slug(file.folder or file.path.parent.name)
+    return project_of(location, maker.remote) if location or maker.remote else slug(file.path.parent.name)
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------
@@ -165,7 +161,6 @@ def _describe(
 ) -> tuple[SessionInfo, list[bytes]]:
     """The description of redacted records, and the records as lines."""
     maker = reader_of(file).maker(file.session_id)
-    maker.cwd = file.folder if is_absolute(file.folder) else ""
     turns = [turn for record in records for turn in maker.feed(record)]
     lines, ids = [dumps(record) for record in records], ids_of(records)
     began_in = maker.began_in or maker.cwd
