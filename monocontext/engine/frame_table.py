@@ -376,10 +376,8 @@ def frame_item(frame: Frame, needles: tuple[bytes, ...] = ()) -> FetchItem:
         return FrameText(frame, codec.decode(body, frame))
 
     def begin(body: memoryview) -> Callable[[], FrameText]:
-        fill = codec.prepare_decode(body, frame)
-
         def end() -> FrameText:
-            text = FrameText(frame, fill())
+            text = FrameText(frame, codec.decode(body, frame))
             if needles:
                 text.needles_found = needles, tuple([find_apart(text.data, needle) for needle in needles])
             return text

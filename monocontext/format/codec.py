@@ -6,10 +6,8 @@ between CR and LF. Each frame is compressed on its own.
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import google_crc32c
 import zstandard
@@ -28,9 +26,6 @@ from monocontext.format.index import (
 
 ZSTD_LEVEL = 3
 RAW_FRAME_BYTES = 256 << 10
-
-_LEAST_BYTES_BY_NUMPY = 1 << 14
-"""The size above which numpy counts newlines faster than `bytes.count`."""
 
 _local = threading.local()  # zstd contexts are cheap to keep and not safe to share between threads
 
@@ -107,16 +102,7 @@ def describe(data: bytes, stored: bytes) -> FrameRecord:
     others = _BREAKS_ASCII if flags & ASCII else _BREAKS_ASCII + _BREAKS_OTHER
     if any(_has(data, mark) for mark in others):
         flags |= HAS_OTHER_BREAKS
-    return FrameRecord(len(stored), len(data), characters, _count_newlines(data), google_crc32c.value(stored), flags)
-
-
-def _count_newlines(data: bytes) -> int:
-    """The number of newlines. numpy takes a third of the time, but its import takes as long as 200 MB without it."""
-    if len(data) < _LEAST_BYTES_BY_NUMPY or "numpy" not in sys.modules:
-        return data.count(b"\n")
-    import numpy as np
-
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
+    return FrameRecord(len(stored), len(data), characters, data.count(b"\n"), google_crc32c.value(stored), flags)
 
 
 def _has(data: bytes, character: bytes) -> bool:
@@ -141,52 +127,11 @@ def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
     Allocates at most the recorded length: a frame of another size is refused before it is decompressed.
     """
     body = _as_bytes(stored)
-    _check_stored(body, frame)
-    return _checked(body if frame.codec == "raw" else _inflate(body, frame), frame)
-
-
-def prepare_decode(stored: memoryview, frame: Frame) -> Callable[[], bytes]:
-    """A function that returns the text like `decode`, into memory that is allocated now.
-
-    So one thread can allocate for many that decode, which keeps all frames in one heap of the C library.
-    """
-    if frame.codec == "raw":
-        body = _as_bytes(stored)
-        return lambda: decode(body, frame)
-    text, view = _new_bytes(frame.bytes)
-
-    def decode_zstd() -> bytes:
-        body = _as_bytes(stored)
-        _check_stored(body, frame)
-        _inflate_into(view, body, frame)
-        return _checked(text, frame)
-
-    return decode_zstd
-
-
-def _new_bytes(size_bytes: int) -> tuple[bytes, memoryview]:
-    """New uninitialized `bytes`, and a view to fill them: CPython has `PyBytes_FromStringAndSize(NULL, size)` for that.
-
-    The caller fills the whole view before any code reads the bytes, and then drops the view.
-    """
-    import ctypes  # 3 ms that a short read need not pay
-
-    api: Any = ctypes.pythonapi
-    make, address_of = api.PyBytes_FromStringAndSize, api.PyBytes_AsString
-    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t)
-    address_of.restype, address_of.argtypes = ctypes.c_void_p, (ctypes.py_object,)
-    data: bytes = make(None, size_bytes)
-    return data, memoryview((ctypes.c_char * size_bytes).from_address(address_of(data))).cast("B")
-
-
-def _check_stored(stored: bytes, frame: Frame) -> None:
-    if len(stored) != frame.stored_bytes:
-        raise _damaged(frame, f"length differs: expected {frame.stored_bytes} stored bytes, found {len(stored)}")
-    if (result := google_crc32c.value(stored)) != frame.crc32c:
+    if len(body) != frame.stored_bytes:
+        raise _damaged(frame, f"length differs: expected {frame.stored_bytes} stored bytes, found {len(body)}")
+    if (result := google_crc32c.value(body)) != frame.crc32c:
         raise _damaged(frame, f"crc32c differs: expected {frame.crc32c:08x}, found {result:08x}")
-
-
-def _checked(data: bytes, frame: Frame) -> bytes:
+    data = body if frame.codec == "raw" else _inflate(body, frame)
     if len(data) != frame.bytes:
         raise _damaged(frame, f"expected {frame.bytes} bytes of text, found {len(data)}")
     if frame.flags & ASCII:
@@ -218,37 +163,17 @@ def _as_bytes(stored: bytes | memoryview) -> bytes:
 
 
 def _inflate(stored: bytes, frame: Frame) -> bytes:
-    decompressor = _decompressor(stored, frame)
-    try:
-        data: bytes = decompressor.decompress(stored)
-    except zstandard.ZstdError as error:
-        raise _damaged(frame, f"does not inflate: {error}") from None
-    return data
-
-
-def _inflate_into(view: memoryview, stored: bytes, frame: Frame) -> None:
-    decompressor = _decompressor(stored, frame)
-    try:
-        with decompressor.stream_reader(stored) as reader:
-            filled = reader.readinto(view)
-    except zstandard.ZstdError as error:
-        raise _damaged(frame, f"does not inflate: {error}") from None
-    if filled != len(view):
-        raise _damaged(frame, f"expected {len(view)} bytes of text, found {filled}")
-
-
-def _decompressor(stored: bytes, frame: Frame) -> zstandard.ZstdDecompressor:
-    """The decompressor of this thread. Raises `DamagedData` unless the zstd header has the recorded size."""
-    try:
-        claimed = zstandard.frame_content_size(stored)
-    except zstandard.ZstdError as error:
-        raise _damaged(frame, f"does not inflate: {error}") from None
-    if claimed != frame.bytes:
-        raise _damaged(frame, f"inflates to more or less than recorded: expected {frame.bytes} bytes, found {claimed}")
+    """The text of a zstd frame, whose header must have the recorded size: then no more than that is allocated."""
     decompressor: zstandard.ZstdDecompressor | None = getattr(_local, "decompressor", None)
     if decompressor is None:
         decompressor = _local.decompressor = zstandard.ZstdDecompressor()
-    return decompressor
+    try:
+        claimed = zstandard.frame_content_size(stored)
+        if claimed == frame.bytes:
+            return bytes(decompressor.decompress(stored))
+    except zstandard.ZstdError as error:
+        raise _damaged(frame, f"does not inflate: {error}") from None
+    raise _damaged(frame, f"inflates to more or less than recorded: expected {frame.bytes} bytes, found {claimed}")
 
 
 def raw_frames(data: bytes) -> tuple[FrameRecord, ...]:

@@ -82,7 +82,7 @@ def with_root(**changes: object) -> Damage:
     """A root whose checksum agrees, with other fields."""
     import json
 
-    from monocontext.format.root_json import checksum
+    from monocontext.format.manifest import checksum
 
     def damage(store: Store) -> None:
         root = json.loads(store.get(ROOT_KEY).data) | changes

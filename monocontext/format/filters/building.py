@@ -7,12 +7,12 @@ are read across all columns and stored.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.column_file import ColumnFile
-from monocontext.format.filters.frame_column import compute_column, fold_head
+from monocontext.format.filters.frame_column import TextAfter, compute_column
 from monocontext.format.filters.grams import HIGHEST
 from monocontext.format.filters.joining import Get, Put, added, fresh_seed, put_filter, runs_of
 from monocontext.format.filters.layout import FilterLayout
@@ -45,8 +45,7 @@ class Columns:
         self.reach = overlap_bytes + GRAM_BYTES - 1
         """The number of folded bytes after a frame from which its column is computed."""
         self.least_frames = least_frames
-        self._waiting: deque[bytes] = deque()
-        self._waiting_bytes = 0
+        self._frames = TextAfter(self.reach, least_frames)
         self._rows: NDArray[np.uint8] | None = None
         """The rows of the current frame, reused: fresh memory for each frame would cost as much as the grams."""
         self._groups: list[ColumnFile] = []
@@ -57,25 +56,12 @@ class Columns:
 
     def feed(self, frame: bytes) -> None:
         """Add the next frame (UTF-8)."""
-        self._waiting.append(frame)
-        self._waiting_bytes += len(frame)
-        if not self._groups and len(self._waiting) < self.least_frames:
-            return
-        while self._waiting_bytes - len(self._waiting[0]) >= self.reach:
-            text_after = fold_head(list(self._waiting)[1:], self.reach)
-            if len(text_after) < self.reach:
-                return  # some marks fold to nothing: wait for more text
-            self._compute(text_after)
+        self._compute(self._frames.add(0, frame))
 
     def end(self, text_after: bytes = b"") -> None:
         """Compute the columns of the last frames, given the folded text after them, which gets no column. The next
         frame may be one of another part of the text."""
-        if not self._groups and len(self._waiting) < self.least_frames:
-            self._waiting.clear()
-        while self._waiting:
-            head = fold_head(list(self._waiting)[1:], self.reach)
-            self._compute((head + text_after)[: self.reach])
-        self._waiting_bytes = 0
+        self._compute(self._frames.end(text_after))
 
     def finish(self) -> None:
         """Compute the columns of the last frames: no text follows."""
@@ -83,15 +69,14 @@ class Columns:
         for group in self._groups:
             group.flush()
 
-    def _compute(self, text_after: bytes) -> None:
+    def _compute(self, frames: Iterable[tuple[int, bytes, bytes]]) -> None:
         import numpy as np
 
-        frame = self._waiting.popleft()
-        self._waiting_bytes -= len(frame)
-        if self._rows is None:
-            self._rows = np.empty(HIGHEST, np.uint8)
-        self._rows.fill(0)
-        self.add(compute_column(frame, text_after, self._rows))
+        for _, frame, text_after in frames:
+            if self._rows is None:
+                self._rows = np.empty(HIGHEST, np.uint8)
+            self._rows.fill(0)
+            self.add(compute_column(frame, text_after, self._rows))
 
     def add(self, column: NDArray[np.uint8]) -> None:
         """Add the column of the next frame (`compute_column`). Its rows are overwritten."""

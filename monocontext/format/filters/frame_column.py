@@ -6,7 +6,8 @@ begins in the frame and ends after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from monocontext.format.filters.case_folding import fold_bytes
@@ -38,6 +39,45 @@ def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | Non
     set_word_rows(rows[1 << MAX_BITS :], folded)
     set_rows(rows, folded + following)
     return rows
+
+
+class TextAfter:
+    """Gives each frame of a text with the folded text that follows it. A frame waits until enough of that is known."""
+
+    def __init__(self, reach: int, least_frames: int = 1):
+        """`reach` is the number of bytes that follow a frame. With fewer than `least_frames`, none is given."""
+        self._reach = reach
+        self._least = least_frames
+        self.waiting: deque[tuple[int, bytes]] = deque()
+        """The frames that wait, with their numbers."""
+        self._waiting_bytes = 0
+
+    def add(self, number: int, frame: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+        """Add the next frame (UTF-8), and yield those whose following text is known now."""
+        self.waiting.append((number, frame))
+        self._waiting_bytes += len(frame)
+        if len(self.waiting) < self._least:
+            return
+        self._least = 0
+        while self._waiting_bytes - len(self.waiting[0][1]) >= self._reach:
+            following = fold_head((frame for _, frame in list(self.waiting)[1:]), self._reach)
+            if len(following) < self._reach:
+                return  # some marks fold to nothing: wait for more text
+            yield self._first(following)
+
+    def end(self, text_after: bytes = b"") -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield the last frames, given the folded text after them. The next frame may be one of another part."""
+        if self._least > 1:
+            self.waiting.clear()
+        while self.waiting:
+            following = fold_head((frame for _, frame in list(self.waiting)[1:]), self._reach)
+            yield self._first((following + text_after)[: self._reach])
+        self._waiting_bytes = 0
+
+    def _first(self, following: bytes) -> tuple[int, bytes, bytes]:
+        number, frame = self.waiting.popleft()
+        self._waiting_bytes -= len(frame)
+        return number, frame, following
 
 
 def fold_head(frames: Iterable[bytes], size: int) -> bytes:
