@@ -46,7 +46,7 @@ class AnthropicLM(SDKModel):
         client = self._client.get()
         target = CallTarget(name, self._where)
         with client.messages.with_streaming_response.create(**request) as response:
-            self._read_response(response, target, builder, _read_event, _read_answer)
+            self._read_response(response, target, builder, read_event, read_answer)
         return builder.build(name, target, partial(count_usage, endpoint=self._where))
 
 
@@ -71,7 +71,7 @@ def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
     return fields
 
 
-def _read_event(value: object, builder: ReplyBuilder) -> None:
+def read_event(value: object, builder: ReplyBuilder) -> None:
     """Take one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
     builder.raise_failure(value)
     kind = get(value, "type")
@@ -93,7 +93,7 @@ def _read_event(value: object, builder: ReplyBuilder) -> None:
         builder.is_whole = True
 
 
-def _read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
+def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
     """Take a whole message. Raises EndpointError for a failure, LLMError for anything but a message."""
     builder.raise_failure(value)
     if not isinstance(get(value, "content"), list):

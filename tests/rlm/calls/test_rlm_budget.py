@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import threading
@@ -114,34 +113,6 @@ def test_the_whole_tree_shares_calls() -> None:
 def test_a_budget_that_is_none(wrong: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error, match=f"max_{next(iter(wrong))}"):
         Budget(**wrong)
-
-
-@pytest.mark.parametrize("runner", ["local", "subprocess"])
-def test_an_interrupted_question_asks_nothing_more(runner: str) -> None:
-    """Ctrl-C in mid-batch; a batch of a worker lives on in a thread of the host."""
-    main, asked = threading.main_thread(), threading.Event()
-
-    def sub(prompt: str) -> str:
-        if prompt == "20":
-            signal.pthread_kill(main.ident or 0, signal.SIGINT)
-            asked.set()
-        time.sleep(0.02)
-        return prompt
-
-    lm = ScriptedLM(sub)
-    rlm = RLM(lm=ScriptedLM([repl("llm_query_batched([str(i) for i in range(2_000)])")]), sub_lm=lm, runner=runner)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt), rlm.session("text") as session:
-            session.ask("q")
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert asked.is_set()
-    count = -1
-    while len(lm.calls) != count:  # what was under way ends
-        count = len(lm.calls)
-        time.sleep(0.3)
-    assert count < 2_000
 
 
 @pytest.mark.slow
@@ -283,9 +254,3 @@ def test_what_is_told_counts_and_the_rest_is_estimated(told: tuple[Any, Any], co
     Gateway(usage).ask(Telling(lambda prompt: "é" * 500, *told), [{"role": "user", "content": "hi"}])
     used = usage.models["scripted"]
     assert (used.input_tokens, used.output_tokens, used.estimated_calls) == counted
-
-
-@pytest.mark.parametrize("price", [(float("nan"), 1), (-1, 1), (1,), 5, ("1", "2"), (float("inf"), 1)], ids=repr)
-def test_a_price_that_is_none(price: Any) -> None:
-    with pytest.raises(ValueError, match="the price of m must be a tuple in dollars per million tokens"):
-        RLM(lm=ScriptedLM([]), prices={"m": price})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from rlm import (
     Backoff,
     Budget,
     LLMError,
-    OpenAILM,
     PromptTooLong,
     RateLimited,
     Reply,
@@ -134,15 +132,6 @@ def test_an_item_raises_after_the_retries_and_they_are_counted_once(slept: list[
     assert len(completion.trajectory[1]["code_blocks"][0]["result"]["rlm_calls"]) == 1
 
 
-def test_an_endpoint_that_is_rate_limited(endpoint: Any, slept: list[float]) -> None:
-    asked = iter([(429, "slow down"), (503, "busy"), "```repl\nFINAL('done')\n```"])
-    endpoint.reply = lambda body: next(asked)
-    endpoint.headers = {"retry-after": "3"}
-    assert RLM("m", base_url=endpoint.url, api_key="k").completion("q", "t").answer == "done"
-    assert 3 <= slept[0] <= 3.25
-    assert len(endpoint.requests) == 3
-
-
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [({"retry-after": "2.5"}, 2.5), ({"retry-after-ms": "400", "retry-after": "9"}, 0.4), ({}, None),
@@ -183,30 +172,6 @@ def test_a_cache_outlives_the_process_and_survives_damage(tmp_path: Path) -> Non
         file.write_text('{"text": "SA')
     RLM(lm=ScriptedLM([TWICE]), sub_lm=sub, cache_dir=tmp_path).completion("q", "t")
     assert len(sub.calls) == 2
-
-
-def test_failures_and_roots_are_not_cached(tmp_path: Path) -> None:
-    def fail(prompt: str) -> str:
-        raise LLMError("no")
-
-    code = "```repl\ntry: llm_query('x')\nexcept LLMError: FINAL('failed')\n```"
-    RLM(lm=ScriptedLM([code]), sub_lm=ScriptedLM(fail), cache_dir=tmp_path).completion("q", "t")
-    assert list(tmp_path.rglob("*.json")) == []
-
-
-def test_a_client_is_closed_with_its_object_and_on_demand(endpoint: Any) -> None:
-    lm = OpenAILM("m", base_url=endpoint.url, api_key="k")
-    lm.complete(ASK)
-    client = lm._client._client
-    lm.close()
-    assert client.is_closed()
-    assert lm.complete(ASK).text == "hello"
-    client = lm._client._client
-    del lm
-    deadline = time.monotonic() + 60
-    while not client.is_closed() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert client.is_closed()
 
 
 def test_logging_is_told_of_tries_but_not_what_an_endpoint_said(

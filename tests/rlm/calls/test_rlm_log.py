@@ -11,8 +11,6 @@ import pytest
 
 from rlm import OpenAILM, ScriptedLM, SubCache, Usage
 from rlm.calls.gateway import Gateway
-from rlm.calls.subcalls import SubCalls
-from rlm.runners import make_runner
 
 ASK = [{"role": "user", "content": "what the user asks"}]
 
@@ -57,26 +55,3 @@ def test_a_sub_answer_that_cannot_be_kept(
     monkeypatch.setattr(Path, "write_text", fail)
     assert Gateway(Usage(), cache=cache).ask(ScriptedLM(["paid"]), ASK).text == "paid"
     assert lines(caplog) == ["WARNING a sub-answer was not kept: No space left on device"]
-
-
-def test_where_nothing_confines(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.runners.wasm.WasmRunner", lambda *words, **options: "a runner")
-    monkeypatch.setattr("rlm.runners.registry.what_is_missing", lambda folder: "")
-    calls = SubCalls(ScriptedLM([]), Usage())
-    made: Any = make_runner("confined", "c", calls, cell_timeout=1.0, output_limit=1, ways=())
-    assert made == "a runner"
-    assert [line.partition("; ")[2] for line in lines(caplog)] == ["code runs in WebAssembly"]
-    monkeypatch.setattr("rlm.runners.registry._missing_of_linux", lambda: "os.fork")
-    make_runner("confined", "c", calls, cell_timeout=1.0, output_limit=1)
-    assert lines(caplog)[1:] == ["INFO nothing here confines a process; code runs in WebAssembly"]
-
-
-def test_a_worker_that_is_lost(caplog: pytest.LogCaptureFixture) -> None:
-    runner: Any = make_runner(
-        "subprocess", "c", SubCalls(ScriptedLM([]), Usage()), cell_timeout=60.0, output_limit=1000
-    )
-    try:
-        assert "WorkerDied" in runner.run("secret = 1\nimport os\nos._exit(1)").stderr
-    finally:
-        runner.close()
-    assert lines(caplog) == ["INFO WorkerDied; a new worker takes its place, without the variables"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from rlm import RLM, LLMError, ScriptedLM
 from rlm.context.description import describe
 from rlm.models.lm import Message
 from rlm.prompts.examples import example_messages
-from rlm.prompts.messages import UNSEEN, join, opening_messages
+from rlm.prompts.messages import UNSEEN, opening_messages
 
 
 def repl(code: str) -> str:
@@ -59,27 +58,6 @@ def test_roles_alternate_in_a_forced_answer_and_over_questions_one_of_which_fail
         session.ask("last")
     assert all(map(alternate, lm.calls))
     assert "The query before was broken off" in lm.calls[-1][-1]["content"]
-
-
-def test_a_run_of_an_earlier_version_goes_on_with_its_messages_joined(tmp_path: Path) -> None:
-    """Its prompts have two messages of the user in a row, and no examples."""
-    path = tmp_path / "run.jsonl"
-    with pytest.raises(LLMError, match="lost"):
-        RLM(lm=ScriptedLM([LOOK, LOOK, LLMError("lost")]), trajectory=path).completion("q", "text")
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    say = [("system", "s"), ("user", 'Answer the original query: "q"\n\nThe ...'), ("user", "Turn 1/30: look"),
-           ("assistant", LOOK), ("user", "REPL output:\n1"), ("user", "Turn 2/30. q Answer")]  # fmt: skip
-    prompt = [{"role": role, "content": content} for role, content in say]
-    for line, length in zip(lines[1:], (3, 6), strict=True):
-        line["prompt"] = prompt[:length]
-    assert lines[2]["repeats"] == 1
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    lm = ScriptedLM(["FINAL(1)"])
-    assert RLM.resume_run(path, lm=lm).answer == "1"
-    (call,) = lm.calls
-    assert alternate(call)
-    assert [message["content"] for message in call[:3]] == ["s", f"{prompt[1]['content']}\n\nTurn 1/30: look", LOOK]
-    assert call[3]["content"].startswith("REPL output:\n1\n\nTurn 3/30. Your last reply and its output were the same")
 
 
 def test_what_is_the_same_for_each_context_of_a_kind_comes_first() -> None:
@@ -179,10 +157,3 @@ def test_code_of_an_earlier_question_has_run(tmp_path: Path) -> None:
     resumed = ScriptedLM(["FINAL(3)"])
     assert RLM.resume_run(path, lm=resumed).answer == "3"
     assert "the output above" in resumed.calls[0][-1]["content"]
-
-
-def test_join_changes_nothing_that_alternates() -> None:
-    said = [{"role": role, "content": role} for role in ("system", "user", "assistant", "user")]
-    assert join(said) == said
-    assert join([]) == []
-    assert [message["content"] for message in join([said[1], said[1], said[2]])] == ["user\n\nuser", "assistant"]

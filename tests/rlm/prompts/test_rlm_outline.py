@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -36,15 +34,3 @@ def test_the_opening_message_has_the_outline(context: Monocontext) -> None:
     assert told.endswith(str(context.outline()))
     assert "line 5, character 16: ## Install" in told
     assert opening(context) == told[: told.index("\n\nA few places of it")]
-
-
-@pytest.mark.parametrize("other", ["plain text", ["a", "list"], None])
-def test_other_contexts_have_none(other: object) -> None:
-    assert opening(other, outline=True) == opening(other)
-
-
-def test_it_is_recorded(context: Monocontext, tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    with RLM(lm=ScriptedLM(["FINAL(none)"]), runner="local", outline=True, trajectory=path) as rlm:
-        rlm.completion("What is this?", context)
-    assert json.loads(path.read_text().split("\n")[0])["outline"] is True

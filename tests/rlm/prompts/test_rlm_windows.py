@@ -119,13 +119,6 @@ def test_a_refused_prompt_is_followed_by_a_smaller_one() -> None:
         assert after.tokens <= counts.get("window_tokens", 128_000)
 
 
-def test_usage_that_is_not_told_changes_nothing() -> None:
-    window = Window(8_000)
-    assert window.after(turns("c", LOG), Reply("x", 0, 0, "m")) == window
-    assert window.after(turns("c", LOG), Reply("x", 9_000, 0, "m", estimated=True)) == window
-    assert window.after(turns("c", PROSE), Reply("x", 2_200, 0, "m")).scale == pytest.approx(2.0, abs=0.1)
-
-
 @pytest.mark.parametrize("scale", [1.0, 2.5])
 @pytest.mark.parametrize("text", [PROSE * 9, LOG * 9, "日本語" * 9_000, "1" * 30_000])
 def test_an_output_fills_at_most_a_quarter_of_the_window(text: str, scale: float) -> None:

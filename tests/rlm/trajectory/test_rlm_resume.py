@@ -32,13 +32,6 @@ def whole(tmp_path: Path) -> tuple[str, Counter[str]]:
     return answer, Counter(log.read_text().splitlines())
 
 
-def test_the_whole_run_asks_each_call_once(tmp_path: Path) -> None:
-    answer, calls = whole(tmp_path)
-    assert sum(calls.values()) == resumable.CALLS
-    assert answer.count("SAME") == 4
-    assert "from the child" in answer
-
-
 def recorded(path: Path) -> int:
     """How many answered calls the files of a run hold, replies of roots included. A call that was under way when the
     process was killed is not among them: the model may have answered, and nobody knows what."""
@@ -73,16 +66,6 @@ def test_kill_9_at_any_call_then_resume(tmp_path: Path, kill_at: int) -> None:
     assert not partial_of(path).exists()
     assert [json.loads(line)["type"] for line in path.read_text().splitlines()][:2] == ["metadata", "iteration"]
     assert completion.notes == ("no price is known for noted: the cost is not known (see `prices`)",)
-
-
-@pytest.mark.slow
-def test_killed_again_and_again(tmp_path: Path) -> None:
-    answer, _ = whole(tmp_path)
-    path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
-    assert start(path, log, 4, "begin").returncode == -9
-    while (done := start(path, log, 4, "resume")).returncode == -9:
-        pass
-    assert done.stdout.strip() == answer, done.stderr
 
 
 def test_torn_lines_are_dropped(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -83,24 +82,6 @@ def test_a_claim_that_does_not_hold_is_left_out_with_a_note(place: Path, claim: 
     assert [why in note for note in told] == [True]
 
 
-def test_thirty_runs_with_right_wrong_and_invented_quotes(place: Path) -> None:
-    dice = random.Random(7)
-    with Monocontext.open(place) as text:
-        for _ in range(30):
-            start = dice.randrange(len(TEXT) - 2_000)
-            look = repl(f"print(context[{start}:{start + 1500}])")
-            right = TEXT[start + 100 : start + 100 + dice.randrange(20, 90)]
-            wrong = right[:10] + "#" + right[11:]
-            claims = [right, wrong, (start, start + 50), "made up by the model", (len(TEXT), len(TEXT) + 9)]
-            dice.shuffle(claims)
-            completion = ask(text, look, repl(f"FINAL('x', sources={claims!r})"))
-            assert len(completion.sources) == 2
-            for source in completion.sources:
-                assert TEXT[source.start : source.stop] == source.text
-                assert source.lines == (TEXT.count("\n", 0, source.start) + 1, TEXT.count("\n", 0, source.stop - 1) + 1)
-            assert sum("is left out" in note for note in completion.notes) == 3
-
-
 def test_reads_are_what_code_was_handed_by_document_and_line(tmp_path: Path) -> None:
     publish({"a.py": "one\ntwo\nthree\n", "b.py": "four\nfive\n"}, tmp_path)
     with Monocontext.open(tmp_path) as text:
@@ -142,13 +123,6 @@ def test_a_context_that_is_no_text_or_cannot_be_read_back_keeps_the_answer() -> 
     listed = ask(["a", "b"], repl("FINAL('it', sources=[(0, 1)])"))
     assert (listed.answer, listed.sources) == ("it", ())
     assert any("no text" in note for note in listed.notes)
-
-
-def test_the_confined_worker_hands_claims_on(place: Path) -> None:
-    with Monocontext.open(place) as text:
-        completion = ask(text, LOOK, repl(f"FINAL('it', sources=[({AT}, {AT + 9}), {LINE!r}, 7])"), runner="subprocess")
-    assert [source.text for source in completion.sources] == [LINE[:9], LINE]
-    assert any("source 3 of the answer is left out" in note for note in completion.notes)
 
 
 def test_run_cite_prints_them_and_cite_tells_whether_they_stand(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rlm import RLM, LLMError, OpenAILM, ScriptedLM
+from rlm import RLM, LLMError, ScriptedLM
 from rlm.prompts.examples import conversation
 
 ROOT = [
@@ -86,22 +86,11 @@ def test_usage_is_written_in_both_spellings(lines: list[dict[str, Any]]) -> None
     assert summary == {"total_calls": 1, "total_input_tokens": 1, "total_output_tokens": 2}
 
 
-def test_a_failed_sub_call_has_a_response_that_is_a_str(lines: list[dict[str, Any]]) -> None:
-    call = lines[2]["code_blocks"][0]["result"]["rlm_calls"][0]
-    assert (call["response"], call["error"]) == ("", "no luck")
-
-
 def test_locals_are_bounded_and_the_context_is_a_handle(lines: list[dict[str, Any]]) -> None:
     result = lines[1]["code_blocks"][0]["result"]
     assert result["locals"]["context"] == "<LazyText 8890 chars>"
     assert len(result["locals"]["big"]) < 300
     assert set(result["io"]) == {"gets", "bytes", "hits", "ms"}
-
-
-def test_messages_are_copied_not_aliased() -> None:
-    completion = RLM(lm=ScriptedLM(ROOT), sub_lm=ScriptedLM(sub)).completion("q", "text")
-    sizes = [len(line["prompt"]) for line in completion.trajectory[1:]]
-    assert [size - sizes[0] for size in sizes] == [0, 2, 4]
 
 
 def test_the_viewer_finds_the_question(lines: list[dict[str, Any]]) -> None:
@@ -136,12 +125,6 @@ def test_lines_are_there_even_when_the_run_fails(tmp_path: Path) -> None:
     assert [line["type"] for line in lines_of(path)] == ["metadata", "iteration"]
 
 
-def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    RLM(lm=ScriptedLM(["```repl\nprint('\\ud800')\n```", "FINAL(1)"]), trajectory=path).completion("q", "text")
-    assert lines_of(path)[1]["code_blocks"][0]["result"]["stdout"] == "\ud800\n"
-
-
 def test_the_key_is_never_written(tmp_path: Path, endpoint: Any) -> None:
     key = 'sk-zzz"secret-key'
     endpoint.reply = lambda body: (
@@ -156,10 +139,6 @@ def test_the_key_is_never_written(tmp_path: Path, endpoint: Any) -> None:
     for secret in ("zzz", "password", "abc"):
         assert secret not in written
     assert lines_of(path)[0]["backend"] == "openai"
-
-
-def test_openai_lm_shows_no_key() -> None:
-    assert "sk-secret" not in repr(OpenAILM("m", api_key="sk-secret"))
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS], ids=errno.errorcode.get)

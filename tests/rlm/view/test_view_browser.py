@@ -161,14 +161,6 @@ def test_keys(window: Any, recorded: Path, url: Callable[[Path], str]) -> None:
     assert page.evaluate("document.activeElement.id") == "detail"
 
 
-def test_nothing_is_cut_off_on_a_narrow_screen(chromium: Any, recorded: Path, serving: Serve) -> None:
-    page = chromium.new_page(viewport={"width": 390, "height": 800})
-    page.goto(serving(recorded).url)
-    page.locator(".row").first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.close()
-
-
 def test_follows_a_run_in_progress(window: Any, tmp_path: Path, serving: Serve) -> None:
     path, go = tmp_path / "run.jsonl", [threading.Event() for _ in range(3)]
 
