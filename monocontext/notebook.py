@@ -25,8 +25,8 @@ def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -
         with progress_bar("upload", total_bytes) as progress:
             publish(path, url, progress=progress)
 
-    With `unit="questions"` it is the `on_progress` argument for `rlm.batch`. The bar appears in a notebook or on a
-    terminal; elsewhere nothing is printed. Without a `total` it shows a count and no share.
+    The bar appears in a notebook or on a terminal; elsewhere nothing is printed. Without a `total` it shows a count and
+    no share.
     """
     if _in_notebook():
         with _bar_in_notebook(label, total, unit) as show:

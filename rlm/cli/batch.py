@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 
 from monocontext.cli import options as storing
-from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
 from rlm.cli.context_argument import open_argument
@@ -33,7 +31,6 @@ def batch(
     ],
     at_once: Annotated[int, Option(min=1, help="Number of questions to answer at the same time.")] = 8,
     again: Annotated[bool, Option("--again", help="Also ask questions again that failed or met a limit.")] = False,
-    dask: Dask = None,
     *,
     model_options: ModelOptions,
     limits: Limits,
@@ -44,6 +41,7 @@ def batch(
     The same command resumes an interrupted batch.
     """
     from rlm.batch import BadQuestions, read_questions, run_batch
+    from rlm.rlm import RLM
 
     remark(describe_rights(limits["runner"]))
     try:
@@ -54,17 +52,13 @@ def batch(
         say(f"rlm: {line}", err=True)
     if not outcome:
         raise BadQuestions(f"{questions} contains no question")
-    make_rlm, open_context = partial(_make_rlm, model_options, limits), partial(open_argument, context, s3)
-    with make_rlm() as first:  # raises for wrong options and missing keys before the first question
-        for lm in first.lms:
+    # wrong options and missing keys are errors before the first question
+    with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
+        for lm in rlm.lms:
             if isinstance(lm, SDKModel):
                 lm.connect()
-    with open_context(), workers(dask) as executor:
         try:
-            result = run_batch(
-                outcome, Path(out), make_rlm, open_context, budget=limits["budget"], at_once=at_once, again=again,
-                executor=executor,
-            )  # fmt: skip
+            result = run_batch(outcome, Path(out), rlm, text, budget=limits["budget"], at_once=at_once, again=again)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted; the same command resumes the batch") from None
     rows, spent = result.rows, result.spent
@@ -79,10 +73,3 @@ def batch(
         say(summary, err=True)
         raise click.exceptions.Exit(1)
     remark(summary)
-
-
-def _make_rlm(model_options: ModelOptions, limits: Limits) -> Any:
-    """An RLM. Each worker makes its own, with keys from its own environment."""
-    from rlm.rlm import RLM
-
-    return RLM(**choose_models(model_options), **limits)

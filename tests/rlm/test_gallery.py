@@ -89,16 +89,6 @@ def test_a_code_base_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_evaluation_on_two_machines(tmp_path: Path) -> None:
-    pytest.importorskip("distributed")
-    out = tmp_path / "results.jsonl"
-    assert run("two_machines.py", tmp_path / "log", "--out", out) == [
-        "40 of 40 answers are right; 40 calls by 2 workers"
-    ]
-    assert out.read_text("utf-8").count("\n") == 40
-
-
-@pytest.mark.slow
 def test_a_hundred_documents_compared(tmp_path: Path) -> None:
     answer, took = run("compare_documents.py", "--url", tmp_path / "kept")
     assert answer == (
