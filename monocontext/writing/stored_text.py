@@ -135,14 +135,15 @@ class StoredText:
         none for a text that is in its root."""
         with (
             ThreadPoolExecutor(_READS_AHEAD, thread_name_prefix="monocontext-read") as threads,
-            closing(in_order(threads, self._read, neighbours(frames), _READS_AHEAD)) as ranges,
+            closing(in_order(threads, self.read_range, neighbours(frames), _READS_AHEAD)) as ranges,
         ):
             for group, data in ranges:
                 for frame in group:
                     start = frame.offset - group[0].offset
                     yield frame, data[start : start + frame.stored_bytes]
 
-    def _read(self, group: list[Frame]) -> tuple[list[Frame], bytes]:
+    def read_range(self, group: list[Frame]) -> tuple[list[Frame], bytes]:
+        """Neighbouring frames, and their stored bytes (1 GET)."""
         first, size = group[0], sum(frame.stored_bytes for frame in group)
         if self._copy:
             start = self._page_of("frames", 0).stored_starts[first.number]
