@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from itertools import zip_longest
 from typing import TYPE_CHECKING
+
+from monocontext.errors import ContextTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,6 +67,12 @@ class LazyItems:
     if TYPE_CHECKING:
 
         def __iter__(self) -> Iterator[Any]: ...
+        def __getitem__(self, key: slice) -> Any: ...
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list | LazyItems):
+            return NotImplemented
+        return all(mine == theirs for mine, theirs in zip_longest(self, other))
 
     def __add__(self, other: object) -> list[Any]:
         """A real list."""
@@ -73,8 +82,13 @@ class LazyItems:
         return [*other, *self] if isinstance(other, list) else NotImplemented
 
     def copy(self) -> list[Any]:
-        """A real list, which can be changed."""
-        return list(self)
+        """A real list, which can be changed; `ContextTooLarge` above the limit of the text."""
+        items = self[:]
+        if not isinstance(items, list):
+            raise ContextTooLarge(
+                f"{self!r} is too large for a real list (materialize_limit): iterate it, or copy a slice of it"
+            )
+        return items
 
 
 class LazyMapping:

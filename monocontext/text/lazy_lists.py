@@ -13,8 +13,8 @@ import threading
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice, zip_longest
-from typing import Any, SupportsIndex, overload
+from itertools import chain, islice
+from typing import Any, SupportsIndex, cast, overload
 
 from monocontext.text.lazy_kinds import LazyItems
 from monocontext.text.source import Span
@@ -34,16 +34,18 @@ _Block = tuple[int, list[str], int, int]
 
 
 class LazyList(LazyItems, Sequence[str]):
-    """A list of strings that is computed as it is read; equal to a `list` of the same items. Slices are real lists.
+    """A list of strings that is computed as it is read; equal to a `list` of the same items.
 
-    `len` costs a pass over the text, once; an item costs a read of the text before it, once.
+    `len` costs a pass over the text, once; an item costs a read of the text before it, once. A slice is a real list up
+    to the limit of the text, above it a `LazyListSlice`.
     """
 
-    def __init__(self, span: Span, split: Callable[[Iterable[str]], Blocks], recipe: tuple[Any, ...]):
+    def __init__(self, span: Span, split: Callable[[Iterable[str]], Blocks], limit: int, recipe: tuple[Any, ...]):
         """`split` yields the blocks of the text that it is given, which may begin at any item. `recipe`: the text, the
         method and the arguments that make this list."""
         self._span = span
         self._split = split
+        self._limit = limit
         self._recipe = recipe
         self._length = -1
         """The number of items; -1 while unknown."""
@@ -118,12 +120,12 @@ class LazyList(LazyItems, Sequence[str]):
     @overload
     def __getitem__(self, key: SupportsIndex) -> str: ...
     @overload
-    def __getitem__(self, key: slice) -> list[str]: ...
-    def __getitem__(self, key: SupportsIndex | slice) -> str | list[str]:
+    def __getitem__(self, key: slice) -> Sequence[str]: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> str | Sequence[str]:
         if isinstance(key, slice):
             return self._slice(key)
         if not hasattr(key, "__index__"):
-            raise TypeError(f"list indices must be integers or slices, not {type(key).__name__}")
+            return cast(str, [][key])  # raises the error of `list`
         index = key.__index__()
         if index < 0:
             index += len(self)
@@ -131,30 +133,35 @@ class LazyList(LazyItems, Sequence[str]):
             raise IndexError("list index out of range")
         return self._find(index)
 
-    def _slice(self, key: slice) -> list[str]:
-        """`parts[a:b:c]` as a real list. Needs the length only for a negative bound or step, or no `stop`."""
-        forward = (key.step is None or operator.index(key.step) > 0) and all(
-            bound is None or operator.index(bound) >= 0 for bound in (key.start, key.stop)
-        )
-        if forward and key.stop is not None:  # `parts[:k]` needs no length
-            start = operator.index(key.start) if key.start is not None else 0
-            return self._range(min(start, sys.maxsize), min(operator.index(key.stop), sys.maxsize))[:: key.step]
-        start, stop, step = key.indices(len(self))
-        return self._range(start, stop)[::step] if step > 0 else self._range(stop + 1, start + 1)[::step]
+    def _slice(self, key: slice) -> Sequence[str]:
+        """Needs the length only for a negative bound or step, or no `stop`, and for a lazy result."""
+        key.indices(0)  # raises the errors of `list`
+        bounds = (key.start or 0, key.stop, key.step or 1)
+        if None in bounds or min(map(operator.index, bounds)) < 0:
+            bounds = key.indices(len(self))
+        start, stop, step = map(operator.index, bounds)
+        items = self._range(start, stop) if step > 0 else self._range(stop + 1, start + 1)
+        return LazyListSlice(self, range(len(self))[key]) if items is None else items[::step]
 
-    def _range(self, start: int, stop: int) -> list[str]:
-        """Items [start, stop); fewer at the end."""
+    def _range(self, start: int, stop: int) -> list[str] | None:
+        """Items [start, stop), fewer at the end; None if they are too large for a real list."""
+        items: list[str] = []
+        size, rest = 0, self.iterate(start, stop)
+        while block := list(islice(rest, CHECKPOINT_EVERY)):
+            size += len(block) + sum(map(len, block))
+            if size > self._limit:
+                return None
+            items += block
+        return items
+
+    def iterate(self, start: int, stop: int) -> Iterator[str]:
+        """Items [start, stop), fewer at the end; streams."""
         if stop <= start:
-            return []
+            return iter(())
         blocks = self._blocks_from(start)
         first, items, *_ = next(blocks, (start, []))
         rest = chain.from_iterable(block[1] for block in blocks)
-        return list(islice(chain(items, rest), start - first, stop - first))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list | LazyList):
-            return NotImplemented
-        return all(mine == theirs for mine, theirs in zip_longest(self, other))
+        return islice(chain(items, rest), start - first, min(stop, sys.maxsize) - first)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _make_again, self._recipe
@@ -168,11 +175,51 @@ def _make_again(text: object, method: str, *arguments: Any) -> Any:
     return getattr(text, method)(*arguments)
 
 
-class SeparatorSplit(LazyList):
+class LazyListSlice(LazyItems, Sequence[str]):
+    """A slice of a lazy list, above the limit of its text. Costs as much as the list."""
+
+    def __init__(self, items: LazyList, numbers: range):
+        self._items = items
+        self._numbers = numbers
+        """The numbers of its items in the list."""
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[str]:
+        if self._numbers.step == 1:
+            return self._items.iterate(self._numbers.start, self._numbers.stop)
+        return map(self._items.__getitem__, self._numbers)
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[str]: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> str | Sequence[str]:
+        if isinstance(key, slice):
+            numbers = self._numbers[key]
+            return self._items[_slice_of(numbers)] if numbers else []
+        if not hasattr(key, "__index__") or not -len(self) <= key.__index__() < len(self):
+            return cast(str, [][key])  # raises the error of `list`
+        return self._items[self._numbers[key]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operator.getitem, (self._items, _slice_of(self._numbers))
+
+    def __repr__(self) -> str:
+        return f"<LazyListSlice of {len(self):,} items; a lazy list of str: iterate or slice it>"
+
+
+def _slice_of(numbers: range) -> slice:
+    """The slice with these numbers, which are not negative."""
+    return slice(numbers.start, numbers.stop if numbers.stop >= 0 else None, numbers.step)
+
+
+class LazyListOfParts(LazyList):
     """`text.split(separator)`. Its length costs a search for separators."""
 
-    def __init__(self, span: Span, separator: str, recipe: tuple[Any, ...]):
-        super().__init__(span, lambda texts: split_text(texts, separator), recipe)
+    def __init__(self, span: Span, separator: str, limit: int, recipe: tuple[Any, ...]):
+        super().__init__(span, lambda texts: split_text(texts, separator), limit, recipe)
         self._separator = separator
 
     def __len__(self) -> int:
@@ -181,11 +228,11 @@ class SeparatorSplit(LazyList):
         return self._length
 
 
-class LineSplit(SeparatorSplit):
+class LazyListOfLines(LazyListOfParts):
     r"""`text.split("\n")`: the index knows the length; an item costs at most 4 GETs, 2 of them for index pages."""
 
-    def __init__(self, span: Span, recipe: tuple[Any, ...]):
-        super().__init__(span, "\n", recipe)
+    def __init__(self, span: Span, limit: int, recipe: tuple[Any, ...]):
+        super().__init__(span, "\n", limit, recipe)
         self._last = -2
         """The number of the item that was read last."""
 
@@ -206,12 +253,14 @@ class LineSplit(SeparatorSplit):
         span.log_received(start, stop)
         return span.read(start, stop)
 
-    def _range(self, start: int, stop: int) -> list[str]:
+    def _range(self, start: int, stop: int) -> list[str] | None:
         stop = min(stop, len(self))
         if stop <= start:
             return []
         span = self._span
         low, high = span.line_start(start), span.line_start(stop) - 1 if stop < len(self) else len(span)
+        if high - low > self._limit:
+            return None
         if high - low > _READ_CHARACTERS:
             return super()._range(start, stop)
         span.log_received(low, high)

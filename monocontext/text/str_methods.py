@@ -16,7 +16,7 @@ from monocontext.errors import ContextTooLarge, Unhashable
 from monocontext.format.index import ASCII, LOWER_KEEPS_LENGTH
 from monocontext.text.derived import CaseChanged, Derived, Replaced
 from monocontext.text.lazy_kinds import LazyText
-from monocontext.text.lazy_lists import LazyList, LineSplit, SeparatorSplit
+from monocontext.text.lazy_lists import LazyList, LazyListOfLines, LazyListOfParts
 from monocontext.text.source import Span, StoredSource
 from monocontext.text.splitting import split_lines, split_words
 
@@ -309,10 +309,11 @@ class StrLike(LazyText):
             return self._whole("context.split(...)").split(value, maxsplit)
         most, span, recipe = operator.index(maxsplit), self.span, (self._snapshot, "split", value)
         if value is None:
-            return LazyList(span, split_words, recipe)
+            return LazyList(span, split_words, self._limit, recipe)
         if most < 0:
-            is_lines = value == "\n" and span.source.knows_lines
-            return LineSplit(span, recipe) if is_lines else SeparatorSplit(span, value, recipe)
+            if value == "\n" and span.source.knows_lines:
+                return LazyListOfLines(span, self._limit, recipe)
+            return LazyListOfParts(span, value, self._limit, recipe)
         parts: list[str | Self] = []
         start = 0
         for occurrence in span.occurrences(value) if most else ():
@@ -328,7 +329,7 @@ class StrLike(LazyText):
         if not self.is_large:
             return self._whole("context.splitlines()").splitlines(keepends)
         recipe = (self._snapshot, "splitlines", keepends)
-        return LazyList(self.span, lambda texts: split_lines(texts, keepends), recipe)
+        return LazyList(self.span, lambda texts: split_lines(texts, keepends), self._limit, recipe)
 
     # -- the real text ---------------------------------------------------------------------------------------------
 

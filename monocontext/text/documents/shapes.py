@@ -6,7 +6,6 @@ read only those that search filters cannot rule out.
 
 from __future__ import annotations
 
-import operator
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -177,11 +176,6 @@ class DocumentList(_Shape, LazyItems, Sequence[str]):
         except IndexError:
             raise IndexError("list index out of range") from None
         return self.documents.read(number)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list | DocumentList):
-            return NotImplemented
-        return len(self) == len(other) and all(map(operator.eq, self, other))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._numbers != range(self.documents.count):

@@ -17,7 +17,7 @@ from monocontext.stores.memory import MemoryStore, forget
 from monocontext.text import derived, splitting
 from monocontext.text import lazy_lists as splits
 from monocontext.text import windows as search
-from monocontext.text.lazy_lists import LazyList
+from monocontext.text.lazy_kinds import LazyItems
 from monocontext.text.monocontext import MATERIALIZE_LIMIT
 from tests.simulated import SimulatedWorkers
 
@@ -62,7 +62,7 @@ def read(value: Any) -> Any:
     """A result as the kind of thing it is and what it holds; lazy ones are read in several ways, which must agree."""
     if isinstance(value, Monocontext):
         return "str", _read_text(value)
-    if isinstance(value, LazyList):
+    if isinstance(value, LazyItems):
         return "list", _read_items(value)
     if isinstance(value, list | tuple):
         return type(value).__name__, [read(item) for item in value]
@@ -83,7 +83,7 @@ def _read_text(text: Monocontext) -> str:
     return whole
 
 
-def _read_items(items: LazyList) -> list[Any]:
+def _read_items(items: Any) -> list[Any]:
     first, *_ = [read(item) for item in items[:1]] or [None]
     everything = [read(item) for item in items]
     size = len(everything)
@@ -120,7 +120,7 @@ def _index(items: Sequence[Any], item: Any, *bounds: int) -> int | None:
         return None
 
 
-def _raises_index_error(items: LazyList, at: int) -> bool:
+def _raises_index_error(items: Any, at: int) -> bool:
     try:
         items[at]
     except IndexError:

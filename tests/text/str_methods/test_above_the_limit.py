@@ -13,7 +13,7 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import ContextTooLarge
-from monocontext.text.lazy_lists import LazyList
+from monocontext.text.lazy_kinds import LazyItems
 
 from .subject import read, stored
 
@@ -41,6 +41,7 @@ CALLS: dict[str, str] = {
 """For each attribute of `str` an expression over a text `t`."""
 MORE = (
     "t[::2]", "t.split()", "t.split('ab')", "t.split('ab', 2)", "t.split('\\n')[-1]", "t.splitlines()[1:3]",
+    "t.splitlines()[1:]", "t.split()[:-1]", "t.split('\\n')[::2]", "t.split()[5:][:3]", "t.split().copy()",
     "t.replace('a', 'b')", "t.replace('a', 'b', 1)", "t.lower().find('tail')", "f'{t:.20}'", "'-'.join(t)",
     "t.lines[3]", "next(t.chunks(9))", "t.upper().replace('AB', '').count('X')", "t.lower().split('ab')[5:9]",
 )  # fmt: skip
@@ -68,7 +69,7 @@ def kind_of(code: str) -> str:
     if "t.lines" not in code and "t.chunks" not in code:
         assert read(found) == read(eval(code, {"t": TEXT})), code
     parts = found if isinstance(found, tuple | list) else [found]
-    return "lazy" if any(isinstance(part, Monocontext | LazyList) for part in parts) else "real"
+    return "lazy" if any(isinstance(part, Monocontext | LazyItems) for part in parts) else "real"
 
 
 def table() -> str:
