@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Generic, TypeVar
 
 from monocontext.sessions.secret_phrases import KEY_BEGINNINGS, PHRASES, find_private_keys, match_bare_key
@@ -37,8 +38,6 @@ _ENCODED = re.compile(
 _RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16}")
 _STANDARD = str.maketrans("-_", "+/", " \t\r\n=")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_COMMON = " etaoinsrlcdum.pfhgby0_12:w3kv"
-"""Letters of source code and prose, the most frequent first. All others are rarer."""
 _compile = functools.cache(re.compile)
 """Compiles a pattern when it is needed: most kinds never occur, and to compile all takes longer than other imports."""
 
@@ -153,11 +152,7 @@ class _BareKey(_Shape):
 
 
 class WordFinder(Generic[_T]):
-    """Finds many words in a text in one pass, and yields the values of each.
-
-    A search for the first letters of many words would stop at nearly every letter. This one stops at the rarest letter
-    of each word, and compares the letters before and after it.
-    """
+    """Finds many words in a text in one pass, and yields the values of each."""
 
     def __init__(self, rows: Iterable[tuple[str, _T]], before: str = "") -> None:
         """`rows`: words, each with a value. `before`: a zero-width pattern that must match where a word begins.
@@ -171,38 +166,22 @@ class WordFinder(Generic[_T]):
             short = next(word[:n] for n in range(1, len(word) + 1) if word[:n] in words)
             if row not in self._rows[short]:
                 self._rows[short].append(row)
-        ends = defaultdict[str, list[tuple[str, int]]](list)
-        by_first = defaultdict[str, set[str]](set)
-        for word in sorted(self._rows):
-            rarest = min(range(max(1, len(word) - 1)), key=lambda i: (-_rarity(word[i]), i))
-            ends[word[rarest:]].append((word, rarest))
-            tail = re.escape(word[rarest + 1 :])
-            by_first[word[rarest]].add(f"{tail}(?<={before}{re.escape(word)})" if rarest or before else tail)
-        self._ends = {
-            tail: [item for part in (tail[:n] for n in range(1, len(tail) + 1)) for item in ends.get(part, ())]
-            for tail in ends
-        }
-        """The words that may be around a match, by its text: each with the offset of the match in the word."""
-        self._pattern = re.compile(
-            "|".join(
-                f"{re.escape(first)}(?:{'|'.join(sorted(tails, key=len, reverse=True))})"
-                for first, tails in sorted(by_first.items())
-            )
-        )
+        self._pattern = re.compile(before + _any_of(sorted(self._rows)))
 
     def find(self, text: str) -> Iterator[tuple[int, int, list[_T]]]:
         """Yield the start, the stop and the values of each word."""
         offset = 0
         while hit := self._pattern.search(text, offset):
             offset = hit.start() + 1  # words may overlap
-            for word, lead in self._ends[hit[0]]:
-                if text.startswith(word, begin := hit.start() - lead):
-                    yield begin, begin + len(word), self._rows[word]
+            yield *hit.span(), self._rows[hit[0]]
 
 
-def _rarity(letter: str) -> int:
-    """The rank of a letter in `_COMMON`; rarer letters have a greater one."""
-    return _COMMON.find(letter) if letter in _COMMON else len(_COMMON)
+def _any_of(words: list[str]) -> str:
+    """A pattern for sorted words, letter by letter. It is compared with a text some ten times faster than a list."""
+    if len(words) == 1:
+        return re.escape(words[0])
+    groups = ((first, [word[1:] for word in group]) for first, group in groupby(words, lambda word: word[0]))
+    return "(?:" + "|".join(re.escape(first) + _any_of(rest) for first, rest in groups) + ")"
 
 
 def _token_shapes() -> Iterator[tuple[str, _Shape]]:

@@ -139,11 +139,6 @@ def strength_of(name: str) -> Strength:
     return Strength.NONE
 
 
-def names_a_secret(name: str) -> bool:
-    """Whether a field of this name holds a secret: `dbPassword`, `clientSecret`; not `max_tokens`, `cacheKey`."""
-    return strength_of(name) >= Strength.TOKEN
-
-
 def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure: bool = True) -> bool:
     """Whether a value is a secret, given the strength of its name.
 
@@ -265,10 +260,6 @@ _QUOTED = re.compile(
     r"(?P<value>[A-Za-z0-9+/_.-]{200,20000}+={0,2}(?=(?P=quote))|(?:(?!(?P=quote))[^\n]){1,500})(?P=quote)"
 )
 _BARE = re.compile(r"(?P<value>[^\s\"'`]{1,400}+[A-Za-z0-9+/=_.-]{0,2000})")
-# Words to the end of the line.
-_PHRASE = re.compile(
-    r"(?P<value>[^\s\"'`(){}<>\[\]=,;:]{2,30}(?:[ ][^\s\"'`(){}<>\[\]=,;:]{2,30}){1,7})[ \t\r]*(?:$|\n)"
-)
 # YAML: `password: |`, and the value on the next line.
 _BLOCK = re.compile(
     r"[|>][+-]?\d?[ \t]*\n" + _MARGIN + r"[ \t]{1,60}(?P<value>[^\s\"'`]{4,2000})(?=[ \t\r]*(?:$|[\n\"'\\]))"
@@ -297,8 +288,6 @@ _XML = re.compile(
     + r"\s{0,40}(?:<!\[CDATA\[)?(?P<value>[^<>\s]{3,500})(?:\]\]>)?\s{0,40}</"
 )
 _XML_VALUE = re.compile(r"(?P<value>[^<>\s]{3,500})</")
-# A word after a name, with an option or a digit between them.
-_WORD = re.compile(r"(?:--?[a-z]{1,12}[ =]|\d[ ])?(?P<value>[A-Za-z0-9!@#$%^&*+=.?-]{9,100})(?=[\s\"'`,;]|$)")
 _NAME_CHARACTERS = f"{string.ascii_letters}{string.digits}_-"
 # A word before the name that belongs to it: `api key`, `mot de passe`.
 _QUALIFIER = re.compile(
@@ -389,7 +378,7 @@ def find_named(text: str, start: int, stop: int) -> list[Span]:
     is_argument = field.closing and (text[field.begin - 2 : field.begin - 1] == "(" or field.is_option)
     if field.separator == "," and not is_argument:
         return []
-    for find in (_find_quoted, _find_listed, _find_after_blank, _find_indented, _find_phrase, _find_bare):
+    for find in (_find_quoted, _find_listed, _find_indented, _find_bare):
         spans = find(field)
         if spans is not None:
             return spans
@@ -463,17 +452,6 @@ def _find_listed(field: _Field) -> list[Span] | None:
     return spans
 
 
-def _find_after_blank(field: _Field) -> list[Span] | None:
-    """The word after a name without a separator, in prose or an unknown command. Known commands are not meant."""
-    if field.separator not in ("", " "):
-        return None
-    if field.follows_command() or (field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")):
-        return None
-    word = _WORD.match(field.text, field.value_at)
-    is_password = field.strength is Strength.PASSWORD and not field.name.endswith("pass")
-    return [word.span("value")] if word and is_password and looks_random(word["value"], 9) else []
-
-
 def _find_indented(field: _Field) -> list[Span] | None:
     """The line below the name, in YAML."""
     block = _BLOCK.match(field.text, field.value_at)
@@ -483,19 +461,12 @@ def _find_indented(field: _Field) -> list[Span] | None:
     return [block.span("value")] if is_secret(block["value"], strength, is_quoted=False) else []
 
 
-def _find_phrase(field: _Field) -> list[Span] | None:
-    """A password of several words, one of them with a digit, to the end of the line."""
-    if field.separator not in (":", "：") or field.strength is not Strength.PASSWORD:
-        return None
-    phrase = _PHRASE.match(field.text, field.value_at)
-    is_found = phrase and any(map(str.isdigit, phrase[0])) and is_secret(phrase["value"], field.strength, is_sure=False)
-    return [phrase.span("value")] if phrase and is_found else None
-
-
 def _find_bare(field: _Field) -> list[Span]:
-    """A value without quotes: in a file of settings, a command, a URL or prose."""
+    """A value without quotes: in a file of settings, a command, a URL or prose. A blank alone goes before the value of
+    an option and of known commands only."""
+    is_option = field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")
     match = _BARE.match(field.text, field.value_at)
-    if not match:
+    if not match or (field.separator in ("", " ") and not is_option and not field.follows_command()):
         return []
     text, begin, before, strength = field.text, field.begin, field.before, field.strength
     line = text.rfind("\n", max(0, begin - 200), begin) + 1

@@ -58,7 +58,6 @@ class SessionInfo:
     """The number of secrets of each kind that were taken out."""
     is_redacted: bool = True
     """False after an upload with `--no-redact`."""
-    images: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
     """The number of records of each type that the uploader did not know. They are in the archive."""
     unreadable: int = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -56,7 +56,11 @@ class Uploaded:
     @property
     def counts(self) -> dict[str, int]:
         """The number of secrets of each kind."""
-        return dict(sorted(Counter(finding.kind for finding in self.findings).items()))
+        return _count(self.findings)
+
+
+def _count(findings: Iterable[Finding]) -> dict[str, int]:
+    return dict(sorted(Counter(finding.kind for finding in findings).items()))
 
 
 @dataclass(slots=True)
@@ -169,7 +173,7 @@ def _describe(
         find_repository(began_in)[0], file.path.name, maker.branch, maker.started, maker.ended,
         users=(user,) if user else (), records=len(records), turns=len(turns),
         identities=len(ids), identity=digest_of_ids(ids),
-        redacted=redactor.counts, is_redacted=redactor.enabled, images=redactor.images,
+        redacted=_count(redactor.findings), is_redacted=redactor.enabled,
         unknown=dict(maker.unknown), unreadable=unreadable, tools=tuple(sorted(tools_of(turns))),
         content_sha256=digest_of(lines),
     ), lines  # fmt: skip
