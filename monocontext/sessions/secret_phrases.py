@@ -87,24 +87,14 @@ _KEY_CUT = re.compile(r"[ \t\"'`\\n+>|]{0,10}(?P<body>[A-Za-z0-9+/]{40,20000}={0
 _KEY_HEADER = re.compile(
     r"[ \t+>#*|-]*(?:\d{1,6}\W{1,6})?(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): ?[^\n]{0,100})?[ \t\r\"'$,\\n+]*"
 )
+_KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")
 _LEAST_BASE64 = 40
 """Characters. Less base64 is no key."""
-# How keys in DER begin, whose first and last line may be missing.
-KEY_BEGINNINGS = [
-    "MII",
-    "MHcCAQEE",
-    "MHQCAQEE",
-    "MIGkAgEB",
-    "MIHcAgEB",
-    "MIGHAgEA",
-    "MIG2AgEA",
-    "MIHuAgEA",
-    "MC4CAQAw",
-    "b3BlbnNzaC1rZXktdjE",
-]
-_DER_KEY = re.compile(
-    r"b3BlbnNz|MHcCAQEE|MHQCAQEE|MIGkAgEB|MIHcAgEB|MIGHAgEA|MIG2AgEA|MIHuAgEA|MC4CAQAw|MII...IBAA|MII...IBAD|MII..DB|MII..TBX|MII..zBJ|MII.[\w+/]{2,4}AgEA"
+KEY_BEGINNINGS = (
+    "MII MHcCAQEE MHQCAQEE MIGkAgEB MIHcAgEB MIGHAgEA MIG2AgEA MIHuAgEA MC4CAQAw b3BlbnNzaC1rZXktdjE".split()
 )
+"""How keys in DER and OpenSSH begin, whose first and last line may be missing."""
+_DER_KEY = re.compile(f"{'|'.join(KEY_BEGINNINGS[1:])}|MII...IBA[AD]|MII..(?:DB|TBX|zBJ)|MII.[\\w+/]{{2,4}}AgEA")
 
 
 def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
@@ -131,8 +121,7 @@ def match_bare_key(text: str, offset: int) -> tuple[int, int] | None:
     """The span of a key in DER that begins at `offset`, without its first line."""
     if not _DER_KEY.match(text, offset):
         return None
-    run = re.compile(r"[A-Za-z0-9+/=]{40,20000}").match(text, offset)
-    if not run:
+    if not (run := _KEY_RUN.match(text, offset)):
         return None
     begin = text.find("\n", run.end(), run.end() + 8)
     stop = _find_body_end(text, begin + 1) if begin >= 0 else -1
