@@ -182,7 +182,7 @@ def test_a_cache_on_disk_that_cannot_be_written(
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(disk_cache, "write_block", fail)
+    monkeypatch.setattr(disk_cache, "_write", fail)
     disk = disk_cache.DiskCache(tmp_path)
     for number in range(3):
         disk.keep(f"name {number}", 0, Blob(b"data", "etag", 4))
@@ -197,7 +197,7 @@ def test_a_cache_on_disk_without_room(
     disk = disk_cache.DiskCache(tmp_path)
     for number in range(3):
         disk.keep(f"name {number}", 0, Blob(b"data", "etag", 4))
-    assert lines(caplog) == [f"INFO no room in {tmp_path}: nothing is cached there for 30 s"]
+    assert lines(caplog) == [f"INFO no room in {tmp_path}: nothing is cached there from now on"]
 
 
 def test_a_file_of_the_cache_that_is_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

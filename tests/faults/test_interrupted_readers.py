@@ -20,7 +20,7 @@ from monocontext import Monocontext, publish
 from monocontext.engine.remote import ServedReader
 from monocontext.engine.remote.frame_cache import FrameCache
 from monocontext.stores import open_store
-from monocontext.stores.disk.block_file import TEMPORARY
+from monocontext.stores.disk.cache import TEMPORARY
 from monocontext.stores.memory import forget
 from monocontext.testing import S3StandIn
 from monocontext.testing.network import Profile, ProfilePart
@@ -57,7 +57,7 @@ def disk_cached(threads: bool, folder: Path) -> Iterator[Any]:
         with Monocontext.open(url, **options, cache_dir=place, cache_dir_bytes=100_000) as context:
             yield context
             # A thread of the last read, which was struck, may still be making room: it must end.
-            assert context._opened.disk._making_room.acquire(timeout=30)  # type: ignore[union-attr]
+            assert context._opened.disk._lock.acquire(timeout=30)  # type: ignore[union-attr]
         left = [name for _, _, names in os.walk(place) for name in names if name.startswith(TEMPORARY)]
         assert len(left) <= 1, left  # of what was struck twice, in giving its file up
 

@@ -14,6 +14,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,6 @@ from monocontext import Monocontext
 from monocontext.errors import StoreFailure
 from monocontext.stores import open_store
 from monocontext.stores.disk import cache as disk_cache
-from monocontext.stores.disk.block_file import ByteRange, parse_name, read_block, write_block
 from monocontext.stores.disk.cache import DiskCache, DiskCachedReader
 from monocontext.stores.protocol import Blob
 from monocontext.testing import CountingStore, FaultyStore, flip_byte
@@ -65,28 +65,6 @@ def test_what_was_read_once_is_there_the_next_time(place: CountingStore, tmp_pat
         assert context.stats.bytes_fetched == place.bytes_read
         assert context.stats.disk_bytes >= len(TEXT)
         assert "from disk" in str(context.stats)
-
-
-def test_a_zoom_is_answered_by_what_a_scan_left_and_the_other_way_round(place: CountingStore, tmp_path: Path) -> None:
-    with open_cached(place, tmp_path / "kept") as context:
-        assert context[:50_000] == TEXT[:50_000]
-        for start in range(50_000, 60_000, PIECE):  # frame by frame: files of a single frame
-            assert context[start + 5 : start + 15] == TEXT[start + 5 : start + 15]
-    with open_cached(place, tmp_path / "kept", cache_bytes=0) as context:
-        assert context[3210:3250] == TEXT[3210:3250]
-        assert context[12_345:43_210] == TEXT[12_345:43_210]
-        assert context[50_100:59_990] == TEXT[50_100:59_990]
-        assert context[40_000:58_000] == TEXT[40_000:58_000]
-        assert place.gets == 1
-        assert context[55_000:65_000] == TEXT[55_000:65_000]
-        assert place.gets == 2
-
-
-def test_a_longer_stretch_takes_the_place_of_those_within_it(place: CountingStore, tmp_path: Path) -> None:
-    for stop in (PIECE, 10 * PIECE):
-        with open_cached(place, tmp_path / "kept") as context:
-            assert context[:stop] == TEXT[:stop]
-    assert sum(path.name.startswith("0-") for path in files(tmp_path / "kept")) == 1
 
 
 def test_only_the_owner_may_look(place: CountingStore, tmp_path: Path) -> None:
@@ -149,40 +127,28 @@ def test_a_damaged_file_is_dropped_and_fetched_again(place: CountingStore, tmp_p
 
 def test_every_flipped_bit_of_a_file_is_noticed(tmp_path: Path) -> None:
     rng = random.Random(3)
-    body = rng.randbytes(300_000)
-    write_block(str(tmp_path), "an object", 1000, Blob(body, "etag", 10**6))
-    path = tmp_path / "1000-301000"
+    blob = Blob(rng.randbytes(30_000), "etag", 10**6)
+    disk = DiskCache(tmp_path)
+    disk.keep("an object", 1000, blob)
+    (path,) = files(tmp_path)
     right = path.read_bytes()
-    assert read_block(str(path), "an object", 1000, 301_000) == Blob(body, "etag", 10**6, local=True)
+    assert disk.find("an object", 1000, 30_000) == replace(blob, local=True)
     for at in {*range(0, 150), *(rng.randrange(len(right)) for _ in range(100))}:
         changed = bytearray(right)
         changed[at] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
-        with pytest.raises(ValueError, match=r"."):
-            read_block(str(path), "an object", 1000, 301_000)
+        assert disk.find("an object", 1000, 30_000) is None
+        assert not path.exists()
 
 
-def test_any_part_of_a_stretch(tmp_path: Path) -> None:
-    rng = random.Random(4)
-    body = rng.randbytes(400_000)
+def test_only_the_same_range_of_the_same_object_is_found(tmp_path: Path) -> None:
     disk = DiskCache(tmp_path)
-    disk.keep("one", 77, Blob(body, "etag", 10**6))
-    for _ in range(300):
-        start = rng.randrange(len(body))
-        length = rng.randrange(1, rng.choice([10, 300_000]))
-        found = disk.find("one", 77 + start, length)
-        if start + length > len(body):
-            assert found is None
-        else:
-            assert found is not None
-            assert found.data == body[start : start + length]
-    assert disk.find("one", 0, 78) is None
-    assert disk.find("another", 77, 5) is None
-
-
-def test_names_of_files() -> None:
-    assert parse_name(ByteRange(5, 10).name) == ByteRange(5, 10)
-    assert [parse_name(name) for name in (".new-12", "5", "-5", "5-", "a-b", "5-6-7", "²-3")] == [None] * 7
+    disk.keep("one", 77, Blob(b"0123456789", "etag", 10**6))
+    ranges = [("one", 77, 9), ("one", 78, 9), ("one", 0, 10), ("another", 77, 10)]
+    assert [disk.find(*place) for place in ranges] == [None] * 4
+    assert disk.find("one", 77, 10) == Blob(b"0123456789", "etag", 10**6, local=True)
+    disk.forget("one")
+    assert disk.find("one", 77, 10) is None
 
 
 def test_an_answer_that_was_damaged_on_its_way_is_not_kept(place: CountingStore, tmp_path: Path) -> None:
@@ -240,15 +206,15 @@ def test_never_more_than_it_may_hold(tmp_path: Path) -> None:
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     disk = DiskCache(tmp_path, 160_000)
     for number in range(9):
-        disk.keep(f"object {number}", 0, Blob(bytes(10_000), "etag", 10_000))
-    for age, path in enumerate(sorted(files(tmp_path), key=lambda path: path.read_bytes()[16:])):
+        disk.keep(f"object {number}", 0, Blob(bytes([number]) * 10_000, "etag", 10_000))
+    for age, path in enumerate(sorted(files(tmp_path), key=lambda path: path.read_bytes()[-1])):
         os.utime(path, (time.time() - 10_000 + age, time.time() - 10_000 + age))
-    assert disk.find("object 0", 0, 10)  # used now
+    assert disk.find("object 0", 0, 10_000)  # used now
     for number in range(9, 17):
         disk.keep(f"object {number}", 0, Blob(bytes(10_000), "etag", 10_000))
-    assert disk.find("object 0", 0, 10)
-    assert disk.find("object 16", 0, 10)
-    kept = [number for number in range(17) if disk.find(f"object {number}", 0, 10)]
+    assert disk.find("object 0", 0, 10_000)
+    assert disk.find("object 16", 0, 10_000)
+    kept = [number for number in range(17) if disk.find(f"object {number}", 0, 10_000)]
     assert kept == [0, *range(kept[1], 17)]
     assert 3 <= kept[1] <= 6
 
@@ -280,7 +246,7 @@ def test_a_part_of_the_disk_is_left_to_others(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(disk_cache.shutil, "disk_usage", lambda path: Usage())
     disk = DiskCache(tmp_path, 10**9)
-    for number in range(20):
+    for number in range(17):
         disk.keep(f"object {number}", 0, Blob(bytes(5000), "etag", 5000))
         assert free - used_bytes(tmp_path) >= 50_000
     assert used_bytes(tmp_path) > 20_000
@@ -316,7 +282,7 @@ def test_a_disk_that_cannot_be_written_to_is_said_once(
 
     with open_cached(place, tmp_path / "kept") as context:
         assert context[:10_000] == TEXT[:10_000]
-    monkeypatch.setattr(disk_cache, "write_block", fail)
+    monkeypatch.setattr(disk_cache, "_write", fail)
     context = open_cached(place, tmp_path / "kept", cache_bytes=0)
     with pytest.warns(RuntimeWarning, match="nothing is cached in .*kept from now on: "):
         assert str(context) == TEXT
@@ -407,9 +373,8 @@ text = "".join(f"{number:099d}\\n" for number in range(1000))
 context = Monocontext.open(sys.argv[1], cache_dir=sys.argv[2], cache_dir_bytes=30_000, cache_bytes=0)
 rng = random.Random(int(sys.argv[3]))
 for _ in range(400):
-    start = rng.randrange(len(text))
-    stop = start + rng.choice([10, 3000])
-    assert context[start:stop] == text[start:stop]
+    start = rng.randrange(20) * 1000
+    assert context[start : start + 10] == text[start : start + 10]
 print(context.stats.disk_hits)
 """
 
@@ -434,7 +399,7 @@ def test_several_processes_at_once(place: CountingStore, tmp_path: Path) -> None
 
 def test_after_a_fork_the_child_writes_as_well(place: CountingStore, tmp_path: Path) -> None:
     disk = DiskCache(tmp_path / "kept")
-    with disk._lock, disk._making_room:
+    with disk._lock:
         child = os.fork()
         if not child:
             disk.keep("object", 0, Blob(b"text", "etag", 4))
