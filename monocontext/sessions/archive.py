@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from cachetools import LRUCache
 
@@ -19,7 +19,7 @@ from monocontext.sessions.project_text import ProjectText, open_text, text_of, t
 from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.records import Record, parse_lines
 from monocontext.sessions.session_info import SessionInfo, read_info, read_session
-from monocontext.sessions.time_span import ALWAYS, Span, span_of, touches, turns_within
+from monocontext.sessions.time_span import ALWAYS, span_of, touches, turns_within
 from monocontext.sessions.turn import Turn, as_blocks
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from monocontext.sessions.upload import Uploaded
     from monocontext.text.search.passages import Passages
 
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 _THREADS = 32
 """Requests at once."""
 _REMEMBERED_TURNS = 200_000
 """Turns of a project that stay in memory: code that reads turns one by one reads a session once."""
+_HELPERS = ["list_sessions", "list_turns", "read_turn", "read_session", "search_transcripts", "search_sessions"]
 _Session = tuple[SessionInfo, list[Turn]]
 
 
@@ -69,16 +72,16 @@ class Sessions(StoreUser):
         Raises `NotFound` if there is none, or more than one.
         """
         results = [
-            (item, stored)
+            (self.project(item), stored)
             for item in ([project] if project else self.projects())
             for stored in self.project(item).list_sessions()
             if stored == session_id or ("/" not in stored and stored.startswith(session_id))
         ]
-        exact = [pair for pair in results if pair[1] == session_id] or results
-        if len(exact) != 1:
-            what = f"{len(exact)} sessions begin with" if exact else "no session"
+        results = [pair for pair in results if pair[1] == session_id] or results
+        if len(results) != 1:
+            what = f"{len(results)} sessions begin with" if results else "no session"
             raise NotFound(f"{self.url}: {what} {session_id!r}")
-        return self.project(exact[0][0]), exact[0][1]
+        return results[0]
 
 
 class Project:
@@ -112,18 +115,15 @@ class Project:
         on that git branch. `tool`: only sessions that called a tool of that name.
         """
         span = span_of(since, until)
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-sessions") as threads:
-            results = [info for info in in_order(threads, self._info_of, self._list().values(), 2 * _THREADS) if info]
-        return sorted(
-            (
-                info
-                for info in results
-                if touches(info.started, info.ended, span)
-                and branch in (None, info.branch)
-                and (tool is None or tool in info.tools)
-            ),
-            key=lambda info: (info.started, info.session_id),
-        )
+        results = [
+            info
+            for info in _in_threads(self._info_of, self._list().values())
+            if info
+            and touches(info.started, info.ended, span)
+            and branch in (None, info.branch)
+            and (tool is None or tool in info.tools)
+        ]
+        return sorted(results, key=lambda info: (info.started, info.session_id))
 
     def info(self, session_id: str) -> SessionInfo:
         """The description of one session (1 GET). Raises `NotFound`."""
@@ -153,34 +153,20 @@ class Project:
         memory. Raises `NotFound` if the project has no session.
         """
         span = span_of(since, until)
-        if sessions is None and span == ALWAYS:
-            versions = self.versions()
-            if not versions:
-                raise NotFound(f"no sessions of project {self.name!r} at {self.store.url}")
-            return open_text(self.store, f"{names.TEXTS}/{self._part}", versions, self._load, self.helpers(), options)
-        wanted = sessions if sessions is not None else [info.session_id for info in self.sessions(since, until)]
-        if not wanted and not self.versions():
+        versions = self.versions() if sessions is None else {}
+        if sessions is None and not versions:
             raise NotFound(f"no sessions of project {self.name!r} at {self.store.url}")
-        return text_of(self._selected(wanted, span), self.helpers(), options)
-
-    def _selected(self, wanted: list[str], span: Span) -> Iterator[_Session]:
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-sessions") as threads:
-            for info, turns in in_order(threads, self._load, wanted, _THREADS):
-                if some := turns_within(turns, span):
-                    yield info, some
+        if sessions is None and span == ALWAYS:
+            return open_text(self.store, f"{names.TEXTS}/{self._part}", versions, self._load, self.helpers(), options)
+        wanted = [info.session_id for info in self.sessions(since, until)] if sessions is None else sessions
+        loaded = ((info, turns_within(turns, span)) for info, turns in _in_threads(self._load, wanted))
+        return text_of(((info, turns) for info, turns in loaded if turns), self.helpers(), options)
 
     # -- functions of DeepRecurse, for model code ----------------------------------------------------------------------
 
     def helpers(self) -> dict[str, Callable[..., object]]:
         """The functions over sessions that model code may call, by name."""
-        return {
-            "list_sessions": self.list_sessions,
-            "list_turns": self.list_turns,
-            "read_turn": self.read_turn,
-            "read_session": self.read_session,
-            "search_transcripts": self.search_transcripts,
-            "search_sessions": self.search_sessions,
-        }
+        return {name: getattr(self, name) for name in _HELPERS}
 
     def list_sessions(
         self, since: Any = None, until: Any = None, *, branch: str | None = None, tool: str | None = None
@@ -251,9 +237,8 @@ class Project:
         info, lines, version = self._get(session_id)
         maker = AGENTS[info.agent if info.agent in AGENTS else "chat"].maker(session_id)
         result = info, [turn for record in parse_lines(lines) for turn in maker.feed(record)]
-        if len(result[1]) < _REMEMBERED_TURNS:
-            with self._lock:
-                self._read[session_id] = version, result
+        with self._lock, suppress(ValueError):  # a session that is too large is read each time
+            self._read[session_id] = version, result
         return result
 
     def _get(self, session_id: str) -> tuple[SessionInfo, list[bytes], str]:
@@ -282,6 +267,12 @@ class Project:
             return read_info(self.store, found.key, found.size_bytes)[0]
         except NotFound:
             return None
+
+
+def _in_threads(work: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
+    """The results of some requests at once, in order."""
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-sessions") as threads:
+        yield from in_order(threads, work, items, _THREADS)
 
 
 class _ProjectOptions(TextOptions, StoreOptions, total=False):

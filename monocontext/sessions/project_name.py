@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 
+from monocontext.sessions.secret_values import looks_random
+
 _MOST_CHARACTERS = 64 << 10
 """The most of a file of git that is read for the name of a project."""
-_REMOTE = re.compile(r'^\s*\[remote "([^"]+)"\]\s*$')
-_URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$")
+_REMOTE = re.compile(r'^\s*\[remote "([^"]+)"\]\s*$((?:\n(?!\s*\[).*)*)', re.MULTILINE)
+_URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.MULTILINE)
 _PARAMETERS = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)
 _HTTPS_HOSTS = {
     "ssh.github.com": "github.com",
@@ -29,16 +31,16 @@ def project_of(folder: str, remote: str = "") -> str:
     `remote`: the remote that a session names; its directory may be gone, or on another machine. Without a remote the
     name is that of the repository's folder, else of the directory. It never contains credentials, and is never empty.
     """
-    folder = _find_here(folder)
+    if os.name != "nt" and _WINDOWS.match(folder):  # `C:\work` is `/mnt/c/work` where Linux runs on that machine
+        mounted = f"/mnt/{folder[0].lower()}/{folder[3:]}".replace("\\", "/")
+        folder = mounted if os.path.isdir(mounted) else folder
     top, git = find_repository(folder)
-    remote = remote.strip() or (_remote_url(git) or "" if git else "")
-    if _is_of_windows(remote):
-        return slug(_last_part(remote).removesuffix(".git"))
+    remote = remote.strip() or (_remote_url(git) if git else "")
     if remote:
-        return slug(_normalize_host(_strip_credentials(remote)))
+        return slug(_last_part(remote).removesuffix(".git") if _WINDOWS.match(remote) else _host_and_path(remote))
     if os.path.basename(git) == ".git":
         top = os.path.dirname(git)  # also for a linked worktree, whose own name is that of a branch
-    return slug(_last_part(top or folder)) or "unnamed"
+    return slug(_last_part(top or folder))
 
 
 def slug(text: str) -> str:
@@ -46,49 +48,22 @@ def slug(text: str) -> str:
     return _UNFIT.sub("-", text).strip("-.")[-120:].lstrip("-.") or "unnamed"
 
 
-def _normalize_host(place: str) -> str:
-    """`host/path` with the host that the repository has for HTTPS, in lower case."""
-    host, slash, path = place.partition("/")
-    if not slash or "." not in host:
-        return place
-    host = host.lower()
-    if host == "ssh.dev.azure.com" and path.startswith("v3/"):
-        path = "/_git/".join(path.removeprefix("v3/").rsplit("/", 1))
-    return f"{_HTTPS_HOSTS.get(host, host)}/{path}"
-
-
-def _is_of_windows(path: str) -> bool:
-    return _WINDOWS.match(path) is not None
-
-
-def _find_here(folder: str) -> str:
-    """A directory of Windows as Linux on that machine mounts it (`C:\\work` is `/mnt/c/work`); any other as it is."""
-    if os.name != "nt" and _is_of_windows(folder):
-        mounted = f"/mnt/{folder[0].lower()}/{folder[3:]}".replace("\\", "/")
-        return mounted if os.path.isdir(mounted) else folder
-    return folder
-
-
 def _last_part(path: str) -> str:
-    separators = "/\\" if _is_of_windows(path) else "/"
-    path = path.rstrip(separators)
-    return path[max(path.rfind(separator) for separator in separators) + 1 :]
+    return re.split(r"[/\\]" if _WINDOWS.match(path) else "/", path.rstrip("/\\"))[-1]
 
 
 def find_repository(folder: str) -> tuple[str, str]:
     """The top of the working tree around a directory, and the directory with its git configuration; else two empty
     strings."""
-    offset = os.path.abspath(folder) if os.path.isabs(folder) else ""  # a path of another system does not exist here
-    while offset:
-        git = os.path.join(offset, ".git")
+    top = os.path.abspath(folder) if os.path.isabs(folder) else ""  # a path of another system does not exist here
+    while top:
+        git = os.path.join(top, ".git")
         if os.path.isdir(git):
-            return offset, git
+            return top, git
         if os.path.isfile(git):
-            return offset, _follow_link(git)
-        parent = os.path.dirname(offset)
-        if parent == offset:
-            break
-        offset = parent
+            return top, _follow_link(git)
+        parent = os.path.dirname(top)
+        top = parent if parent != top else ""
     return "", ""
 
 
@@ -100,36 +75,30 @@ def _follow_link(file: str) -> str:
     return os.path.normpath(os.path.join(git, common)) if common else git
 
 
-def _remote_url(git: str) -> str | None:
-    """The URL of `origin`, else of the first remote."""
-    results: dict[str, str] = {}
-    name = ""
-    for line in _read_file(os.path.join(git, "config")).splitlines():
-        if line.lstrip().startswith("["):
-            head = _REMOTE.match(line)
-            name = head[1] if head else ""
-        elif name and (url := _URL.match(line)):
-            results.setdefault(name, url[1])
-    return results.get("origin") or next(iter(results.values()), None)
+def _remote_url(git: str) -> str:
+    """The URL of `origin`, else of the first remote; empty if there is none."""
+    sections = _REMOTE.findall(_read_file(os.path.join(git, "config")))
+    urls = {name: url[1] for name, lines in reversed(sections) if (url := _URL.search(lines))}
+    return urls.get("origin") or next(reversed(urls.values()), "")
 
 
-def _strip_credentials(url: str) -> str:
+def _host_and_path(url: str) -> str:
     """The URL of a remote as `host/path`: `https://me:token@github.com/acme/api.git` is `github.com/acme/api`.
 
-    User info, query, fragment, parameters, and parts of the path that look random are removed.
+    User info, query, fragment, parameters, and parts of the path that look random are removed. The host is that of the
+    repository for HTTPS, in lower case.
     """
     _, scheme, rest = _PARAMETERS.split(url, maxsplit=1)[0].rpartition("://")
     if "@" in rest.partition("/")[0]:
         rest = rest.rpartition("@")[2]  # a password may hold "/" and "@"
     host, slash, path = rest.partition("/" if scheme else ":")
-    if scheme:
-        host = host.partition(":")[0]
     if not slash:
         return os.path.basename(rest.rstrip("/")).removesuffix(".git")
-    from monocontext.sessions.secret_values import looks_random  # 8 ms that a hook without a remote need not pay
-
+    host = host.partition(":")[0].lower()
     path = "/".join(part for part in path.split("/") if part and not looks_random(part, 20)).removesuffix(".git")
-    return f"{host}/{path}" if host else path
+    if host == "ssh.dev.azure.com" and path.startswith("v3/"):
+        path = "/_git/".join(path.removeprefix("v3/").rsplit("/", 1))
+    return f"{_HTTPS_HOSTS.get(host, host)}/{path}" if host else path
 
 
 def _read_file(path: str) -> str:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from monocontext.errors import MonocontextError, NotFound
 from monocontext.sessions import claude_code, codex
 from monocontext.sessions.archive import Project, Sessions
 from monocontext.sessions.project_name import find_repository, project_of
+from monocontext.sessions.reader import part, word
 from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.record_ids import ids_of
 from monocontext.sessions.records import Record, dumps, read_lines
@@ -87,21 +88,26 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
             f"{name} is the shorter of two sessions of one id, which no agent resumes: see `sessions show`"
         )
     top = Path(find_repository(str(into))[0] or into)
-    change = _mapped(info.top or info.began_in, str(top))
-    folder = Path(change(info.began_in)) if info.began_in else into
+    old_top = info.top or info.began_in
+    folder = Path(_mapped({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
     path = _path_of(info, folder)
-    if info.agent == "claude-code" and (outputs := _outputs_folder(records)):
-        change = _both(change, _mapped(outputs, str(path.with_suffix("") / "tool-results")))
-    is_new = _write(path, [_change(record, change) for record in records])
-    marks = sum(len(_MARK.findall(json.dumps(record))) for record in records)
+    change = _mapped({old_top: str(top), _outputs_folder(records): str(path.with_suffix("") / "tool-results")})
+    is_new = _write(path, records, change)
+    marks = _count_marks(records)
     for below in result.list_sessions():
         if below.startswith(f"{name}/subagents/"):
             info_below, records_below = result.records(below)
-            location = _path_below(info_below, path, below.removeprefix(f"{name}/"), folder)
-            _write(location, [_change(record, change) for record in records_below])
-            marks += sum(len(_MARK.findall(json.dumps(record))) for record in records_below)
+            # Codex keeps the session of a subagent like any other.
+            parts = Path(*map(_safe, below.removeprefix(f"{name}/").split("/"))).with_suffix(".jsonl")
+            is_codex = info_below.agent == "codex"
+            _write(_path_of(info_below, folder) if is_codex else path.with_suffix("") / parts, records_below, change)
+            marks += _count_marks(records_below)
     return Pulled(name, info.agent, path, folder, len(records), marks, is_new)
+
+
+def _count_marks(records: list[Record]) -> int:
+    return sum(len(_MARK.findall(json.dumps(record))) for record in records)
 
 
 def claude_folder(directory: Path) -> Path:
@@ -141,13 +147,6 @@ def _path_of(info: SessionInfo, folder: Path) -> Path:
     return codex.home() / "sessions" / "/".join(day.groups()) / _safe(info.file_name.removesuffix(".zst"))
 
 
-def _path_below(info: SessionInfo, main: Path, below: str, folder: Path) -> Path:
-    """The file of a subagent's session, which Codex keeps like any other."""
-    if info.agent == "codex":
-        return _path_of(info, folder)
-    return main.with_suffix("") / Path(*map(_safe, below.split("/"))).with_suffix(".jsonl")
-
-
 def _safe(name: str) -> str:
     """A name from the archive as the name of a file here. Raises `MonocontextError` for one that leads elsewhere."""
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
@@ -158,31 +157,21 @@ def _safe(name: str) -> str:
 # -- paths -------------------------------------------------------------------------------------------------------------
 
 
-def _mapped(old: str, new: str) -> Callable[[str], str]:
-    """A function that replaces a directory by another one in a text, as it is and as it is in JSON."""
-    if not old.strip("/\\") or old == new:
+def _mapped(folders: Mapping[str, str]) -> Callable[[str], str]:
+    """A function that replaces directories by others in a text, as they are and as they are in JSON."""
+    pairs = [(old, new) for old, new in folders.items() if old.strip("/\\") and old != new]
+    forms = {form(old): form(new) for old, new in pairs for form in (str, lambda text: json.dumps(text)[1:-1])}
+    if not forms:
         return lambda text: text
-    forms = {old: new, json.dumps(old)[1:-1]: json.dumps(new)[1:-1]}
-    pattern = re.compile(
-        "(?<![\\w.-])(" + "|".join(map(re.escape, sorted(forms, key=len, reverse=True))) + ")(?![\\w.-])"
-    )
-
-    def change(text: str) -> str:
-        return pattern.sub(lambda found: forms[found[1]], text) if old[:2] in text else text
-
-    return change
-
-
-def _both(first: Callable[[str], str], second: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda text: first(second(text))
+    olds = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![\w.-])({olds})(?![\w.-])")
+    return lambda text: pattern.sub(lambda found: forms[found[1]], text)
 
 
 def _outputs_folder(records: list[Record]) -> str:
     """The folder in which the agent of the other machine kept long outputs; empty if there were none."""
     for record in records:
-        result = record.get("toolUseResult")
-        location = result.get("persistedOutputPath") if isinstance(result, dict) else None
-        if isinstance(location, str) and location:
+        if location := word(part(record, "toolUseResult"), "persistedOutputPath"):
             return location[: max(location.rfind("/"), location.rfind("\\"))]
     return ""
 
@@ -202,9 +191,10 @@ def _change(value: Any, change: Callable[[str], str]) -> Any:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _write(path: Path, records: list[Record]) -> bool:
+def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> bool:
     """Write a session's file and its outputs; returns whether it had less before. Raises `MonocontextError` if the file
     there has records that the archive lacks, unless it has all of the archive's: then it stays."""
+    records = [_change(record, change) for record in records]
     outputs = [record for record in records if record.get("type") == claude_code.OUTPUT]
     kept = [record for record in records if record.get("type") not in (claude_code.OUTPUT, "unreadable")]
     ours = ids_of(kept)
