@@ -161,11 +161,6 @@ class SubCalls:
         """Time so far during which at least one call was under way."""
         return self._waited.seconds
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a call is under way for a cell."""
-        return self._waited.is_running
-
     def _ask(self, prompt: str, model: str | None, order: int) -> str:
         self._check_model(model)
         name = model or self._model

@@ -27,13 +27,6 @@ class WaitClock:
         with self._lock:
             return self._count()
 
-    @property
-    def is_running(self) -> bool:
-        """Whether a call is under way."""
-        with self._lock:
-            self._count()
-            return bool(self._calls)
-
     @contextmanager
     def running(self, mine: threading.Lock) -> Iterator[None]:
         """Count the time inside the block as a call, as long as the caller holds the lock `mine`.

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Unpack
 
 from monocontext.errors import install_line
 from rlm.errors import LLMError
-from rlm.models.endpoint_errors import CallTarget, one_line
+from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
-from rlm.models.reply_builder import ReplyBuilder, get, read_parts
+from rlm.models.reply_builder import ReplyBuilder, read_parts
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -47,7 +47,7 @@ class AnthropicLM(SDKModel):
         target = CallTarget(name, self._where)
         with client.messages.with_streaming_response.create(**request) as response:
             self._read_response(response, target, builder, read_event, read_answer)
-        return builder.build(name, target, partial(count_usage, endpoint=self._where))
+        return builder.build(target, *count_usage(builder.usage, None, self._where))
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlm.errors import LLMError
-from rlm.models.endpoint_errors import CallTarget, one_line
+from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
-from rlm.models.reply_builder import ReplyBuilder, get, read_parts, read_thinking
+from rlm.models.reply_builder import ReplyBuilder, read_parts, read_thinking
 
 _THINKING = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""

@@ -87,7 +87,7 @@ class ClaudeAgentLM:
         input_tokens = sum_tokens(used.get("input_tokens"), cache_write, cache_read)
         output_tokens = sum_tokens(used.get("output_tokens"))
         details = read_details(input_tokens, output_tokens, cache_read=cache_read, cache_write=cache_write)
-        return builder.build(model, target, lambda *_: (input_tokens, output_tokens, details, dollars))
+        return builder.build(target, input_tokens, output_tokens, details, dollars)
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:

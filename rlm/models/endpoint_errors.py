@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -81,8 +82,8 @@ def find_error(value: object) -> ErrorReport | None:
         return read_error(value)
     # Bodies of other makers, recognised by fields that a reply never lacks.
     base = value.get("base_resp")
-    if isinstance(base, dict) and base.get("status_code") not in (0, None):
-        return ErrorReport(one_line(base.get("status_msg") or base), str(base["status_code"]))
+    if (code := get(base, "status_code")) not in (0, None):
+        return ErrorReport(one_line(get(base, "status_msg") or base), str(code))
     if _REPLY_FIELDS.isdisjoint(value):
         return read_error(value) if any(value.get(name) for name in _WORDS) else None
     # What has the fields of a chat completion, but no choice and no usage, may say why.
@@ -101,9 +102,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
     if not isinstance(value, dict) or depth >= _DEEPEST:
         return ErrorReport(one_line(value if value not in (None, "", [], {}) else "an error without words"))
     inner = value.get("error") or value.get("errors") or value.get("Error") or value.get("detail")
-    if isinstance(inner, str) and inner.lstrip().startswith("{"):
-        inner = _parsed(inner)
-    if isinstance(inner, (dict, list)):
+    if isinstance(inner := _parsed(inner), (dict, list)):
         return _fill(read_error(inner, depth + 1), value)
     said = inner if isinstance(inner, str) else None
     words = _words(value, depth) or said or value
@@ -111,11 +110,11 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
         *(value.get(name) for name in _CODES),
         inner if type(inner) is int else None,
         said if said and (words is not said or said.isidentifier()) else None,
-        _inner(value, "innererror", "code"),
-        _inner(value, "metadata", "error_type"),
+        get(value, "innererror", "code"),
+        get(value, "metadata", "error_type"),
     )
     named = [str(code).lower() for code in codes if isinstance(code, (str, int)) and code not in ("", "error")]
-    location = _location(value)
+    location = ".".join(str(item) for item in _items(value.get("loc")) if item != "body")  # of FastAPI and pydantic
     field = value.get("param") or value.get("parameter") or location
     return ErrorReport(
         one_line(f"{location}: {words}" if location else words),
@@ -123,7 +122,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
         next((status for item in (*codes, *map(value.get, _STATUSES)) if (status := _status(item))), None),
         field if isinstance(field, str) else "",
         (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
-        _inner(value, "metadata", "retry_after") or value.get("retry_after") or _google_delay(value.get("details")),
+        get(value, "metadata", "retry_after") or value.get("retry_after") or _google_delay(value.get("details")),
     )
 
 
@@ -187,6 +186,13 @@ def is_transient_status(status: int) -> bool:
     return status in (408, 409, 425) or status >= 500
 
 
+def get(value: object, *names: str) -> Any:
+    """The value at a path of names in nested objects; None if the path breaks off."""
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
 def one_line(message: object) -> str:
     """The endpoint's message as one line of at most 300 characters."""
     return make_printable(" ".join(str(message).split())[:_MESSAGE_CHARACTERS], terminal=False)
@@ -206,37 +212,18 @@ def _words(value: Mapping[str, Any], depth: int) -> object:
         if (said := value.get(name)) not in (None, "", [], {}):
             words = read_error(said, depth + 1).message if isinstance(said, (dict, list)) else said
             break
-    raw = _inner(value, "metadata", "raw")
-    if raw not in (None, "", [], {}):
-        return f"{words}: {_raw_words(raw, depth)}" if words else _raw_words(raw, depth)
-    return words
+    if (raw := get(value, "metadata", "raw")) in (None, "", [], {}):
+        return words
+    said = read_error(_parsed(raw), depth + 1).message
+    return f"{words}: {said}" if words else said
 
 
-def _raw_words(raw: object, depth: int) -> str:
-    if isinstance(raw, str) and raw.lstrip()[:1] in ("{", "["):
-        raw = _parsed(raw)
-    return read_error(raw, depth + 1).message
-
-
-def _parsed(text: str) -> Any:
-    """The value of a text of JSON; the text where it is none."""
-    import json
-
+def _parsed(value: Any) -> Any:
+    """The object or list in a text of JSON; any other value as it is."""
     try:
-        return json.loads(text)
+        return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
     except (ValueError, RecursionError):
-        return text
-
-
-def _location(value: Mapping[str, Any]) -> str:
-    """The field that a validator names: `loc` of FastAPI and pydantic."""
-    location = value.get("loc")
-    return ".".join(str(item) for item in location if item != "body") if isinstance(location, list) else ""
-
-
-def _inner(value: Mapping[str, Any], outer: str, name: str) -> Any:
-    inside = value.get(outer)
-    return inside.get(name) if isinstance(inside, dict) else None
+        return value
 
 
 def _status(code: object) -> int | None:
@@ -247,12 +234,11 @@ def _status(code: object) -> int | None:
 
 def _google_delay(details: object) -> object:
     """The `retryDelay` of Google's RetryInfo."""
-    waits = (
-        [detail.get("retryDelay") for detail in details if isinstance(detail, dict)]
-        if isinstance(details, list)
-        else []
-    )
-    return next(filter(None, waits), None)
+    return next(filter(None, (get(detail, "retryDelay") for detail in _items(details))), None)
+
+
+def _items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _number(value: object) -> int | None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rlm.errors import LLMError, ReplyRefused
-from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, one_line
+from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, get, one_line
 from rlm.models.listener import Listener
 from rlm.models.lm import Reply, TokenDetails
 
@@ -107,21 +107,14 @@ class ReplyBuilder:
             self.repeats = len(end) == _REPEATED_CHARACTERS and length > 0 and end[length:] == end[:-length]
 
     def build(
-        self,
-        model: str,
-        target: CallTarget,
-        count: Callable[[Any, Any], tuple[int, int, TokenDetails, Any]],
+        self, target: CallTarget, input_tokens: int, output_tokens: int, details: TokenDetails, dollars: Any
     ) -> Reply:
-        """The reply, which may be cut or empty. Raises LLMError for a reply that was refused, or broke off.
-
-        `count` takes the usage and the tier, and returns input and output tokens, details and dollars.
-        """
+        """The reply, which may be cut or empty. Raises LLMError for a reply that was refused, or broke off."""
         text = join_surrogates("".join(self.text))
-        input_tokens, output_tokens, details, dollars = count(self.usage, self.tier)
         reason = self.end_reason.lower()
         refusal = " ".join("".join(self.refusal).split())
         reply = Reply(
-            text, input_tokens, output_tokens, model, dollars, details=details,
+            text, input_tokens, output_tokens, target.model, dollars, details=details,
             thinking=join_surrogates("".join(self.thinking)), cut=self.repeats or _CUT.search(reason) is not None,
             called=self.tool or ("unnamed" if _CALLED.search(reason) else ""), call_arguments="".join(self.arguments),
             notes=(f"{target}: a reply only repeated itself, and was ended",) if self.repeats else (),
@@ -148,13 +141,6 @@ def join_surrogates(text: str) -> str:
 
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-
-
-def get(value: object, *names: str) -> Any:
-    """The value at a path of names in nested objects; None if the path breaks off."""
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def read_parts(content: object) -> tuple[str, str, str]:

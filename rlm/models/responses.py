@@ -8,8 +8,8 @@ from typing import Any
 
 from rlm.errors import LLMError
 from rlm.models import chat
-from rlm.models.endpoint_errors import CallTarget, EndpointError, one_line, read_error
-from rlm.models.reply_builder import ReplyBuilder, get, read_parts, read_thinking
+from rlm.models.endpoint_errors import CallTarget, EndpointError, get, one_line, read_error
+from rlm.models.reply_builder import ReplyBuilder, read_parts, read_thinking
 
 _THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zl
 
 
 class SDKClient:
-    """The client of one model: made at the first call, shared by all threads, closed with its owner or by `close`."""
+    """The client of one model, made at the first call and shared by all threads. The SDK closes one that is dropped."""
 
     def __init__(self, connect: Callable[[], Any], api_key: str | None) -> None:
         # `connect` must not refer to its owner: a reference cycle would keep the connections open when the owner goes.
@@ -32,7 +31,6 @@ class SDKClient:
         self._api_key = api_key
         self._lock = threading.Lock()
         self._client: Any = None
-        self._closing: weakref.finalize[Any, Any] | None = None
 
     def get(self) -> Any:
         with self._lock:
@@ -42,15 +40,14 @@ class SDKClient:
                 except ValueError as error:  # a proxy of the environment that is none
                     what = "the HTTP client for the model could not be made (are the proxy variables right?)"
                     raise LLMError(f"{what}: {one_line(error)}") from None
-                self._closing = weakref.finalize(self, self._client.close)
             return self._client
 
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""
         with self._lock:
-            closing, self._client, self._closing = self._closing, None, None
-        if closing:
-            closing()
+            client, self._client = self._client, None
+        if client:
+            client.close()
 
     @property
     def base_url(self) -> Any:

@@ -70,8 +70,8 @@ def test_hostile_bytes(api: ModuleType) -> None:
                 elif part.value is not None:
                     read_event(part.value, builder)
             builder.is_whole = True
-            count = lambda usage, tier: api.count_usage(usage, tier, "http://x/v1")  # noqa: E731
-            json.dumps(with_counted_usage(builder.build("m", target, count), ASK).text)
+            counts = api.count_usage(builder.usage, builder.tier, "http://x/v1")
+            json.dumps(with_counted_usage(builder.build(target, *counts), ASK).text)
         except (EndpointError, LLMError) as error:
             made = make_error(error.report, target, status=error.status) if isinstance(error, EndpointError) else error
             told.append(str(made))
