@@ -17,6 +17,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from rlm.calls.backoff import Backoff
@@ -179,15 +180,12 @@ class Gateway:
         cache_key = call_key(f"{name} {sampling}", messages) if (sampling := getattr(lm, "sampling", None)) else key
         if cache and (reply := cache.get(cache_key)):
             return reply
-        about = {
-            "key": key,
-            "root_model": name,
-            "turn": turn,
-            "order": self.number_calls(1)[0] if order is None else order,
-        }
+        order = self.number_calls(1)[0] if order is None else order
+        about = {"key": key, "root_model": name, "turn": turn, "order": order}
         started = self.elapsed()
         try:
-            reply = self._try_with_backoff(lm, messages, model, on_delta, whole)
+            call = partial(self._complete, lm, messages, model, on_delta)
+            reply = self._try_with_backoff(call, messages, name, whole=whole)
         except BudgetSpent:
             raise
         except LLMError as exc:
@@ -209,19 +207,14 @@ class Gateway:
             self.journal({"type": "child", **about, "response": text})
 
     def _try_with_backoff(
-        self,
-        lm: LM,
-        messages: Sequence[Message],
-        model: str | None,
-        on_delta: Callable[[str], object] | None,
-        whole: bool,
+        self, call: Callable[[], Reply], messages: Sequence[Message], name: str, *, whole: bool
     ) -> Reply:
         asked_again = False
         tries = 0
         while True:
             tries += 1
             try:
-                reply = self._try(lm, messages, model, on_delta)
+                reply = self._try(call, messages)
                 return check_whole(reply) if whole else reply
             except LLMError as exc:
                 if type(exc) is LLMError and exc.reply is not None and not asked_again and _is_empty(exc.reply):
@@ -231,20 +224,17 @@ class Gateway:
                 if seconds is None or seconds >= self.seconds_left():
                     raise
                 kind, said = type(exc).__name__, str(exc)
-            name = model or getattr(lm, "model", None) or "unknown"
             most = self._backoff.retries + 1
             log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=said)
             time.sleep(seconds)
 
-    def _try(
-        self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
-    ) -> Reply:
+    def _try(self, call: Callable[[], Reply], messages: Sequence[Message]) -> Reply:
         """Try the call once, and count what it costs."""
         reply: Reply | None = None
         self._enter()
         try:
             try:
-                reply = with_counted_usage(self._complete(lm, messages, model, on_delta), messages)
+                reply = with_counted_usage(call(), messages)
             except LLMError as exc:
                 if exc.reply is not None:  # refused, and paid
                     reply = exc.reply = with_counted_usage(exc.reply, messages)
@@ -254,7 +244,6 @@ class Gateway:
                 self.under_way -= 1
                 if reply is not None:
                     self.usage.add(reply)
-        assert reply is not None  # a call without a reply has raised
         check_prompt(reply, messages)
         return reply
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from monocontext.errors import install_line
 from rlm.errors import LLMError
+from rlm.models.anthropic import count_usage
 from rlm.models.endpoint_errors import CallTarget, ErrorReport, make_error, one_line
 from rlm.models.listener import Listener, listener_of
-from rlm.models.lm import Message, Reply, read_details, sum_tokens
+from rlm.models.lm import Message, Reply
 from rlm.models.reply_builder import ReplyBuilder
 
 
@@ -76,18 +77,13 @@ class ClaudeAgentLM:
                         builder.add_thinking(getattr(block, "thinking", None))
                         builder.add_text(getattr(block, "text", None))
                 elif isinstance(answer, sdk.ResultMessage):
-                    builder.usage = answer.usage if isinstance(answer.usage, dict) else {}
+                    builder.usage = answer.usage
                     dollars = answer.total_cost_usd
                     builder.set_end(getattr(answer, "stop_reason", None))
                     if answer.is_error:
                         report = ErrorReport(one_line(answer.result), status=getattr(answer, "api_error_status", None))
                         raise make_error(report, target)
-        used = builder.usage or {}
-        cache_write, cache_read = (used.get(f"cache_{kind}_input_tokens") or 0 for kind in ("creation", "read"))
-        input_tokens = sum_tokens(used.get("input_tokens"), cache_write, cache_read)
-        output_tokens = sum_tokens(used.get("output_tokens"))
-        details = read_details(input_tokens, output_tokens, cache_read=cache_read, cache_write=cache_write)
-        return builder.build(target, input_tokens, output_tokens, details, dollars)
+        return builder.build(target, *count_usage(builder.usage, None, None)[:3], dollars)
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:

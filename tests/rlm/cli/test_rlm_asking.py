@@ -20,25 +20,16 @@ ASKS_SUB = "```repl\nFINAL(llm_query('x'))\n```"
 
 
 @pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch, endpoint: Any, anthropic_endpoint: Any) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
-    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+def _anthropic(monkeypatch: pytest.MonkeyPatch, anthropic_endpoint: Any) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-ant")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", anthropic_endpoint.url)
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> str:
-    path = tmp_path / "notes.txt"
-    path.write_text("one\ntwo\n")
-    return str(path)
+def run(notes: Path, *args: str) -> Any:
+    return cli.invoke(app, ["run", str(notes), "q", "--runner", "local", *args])
 
 
-def run(notes: str, *args: str) -> Any:
-    return cli.invoke(app, ["run", notes, "q", "--runner", "local", *args])
-
-
-def test_root_and_sub_model_of_different_makers(endpoint: Any, anthropic_endpoint: Any, notes: str) -> None:
+def test_root_and_sub_model_of_different_makers(endpoint: Any, anthropic_endpoint: Any, notes: Path) -> None:
     anthropic_endpoint.reply = lambda body: ASKS_SUB
     result = run(
         notes, "--model", "anthropic:claude-x", "--sub-model", "openai:gpt-y", "--temperature", "0",
@@ -52,7 +43,7 @@ def test_root_and_sub_model_of_different_makers(endpoint: Any, anthropic_endpoin
     (sub,) = endpoint.requests
     assert (sub["model"], sub["temperature"], sub["seed"], "top_k" in sub) == ("gpt-y", 0, 7, False)
     assert "x-team" not in endpoint.seen[0]
-    assert endpoint.keys == ["Bearer sk-of-openai"]
+    assert endpoint.keys == ["Bearer sk-of-the-test"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +55,7 @@ def test_root_and_sub_model_of_different_makers(endpoint: Any, anthropic_endpoin
         (["--header", "sk-secret"], "a header must be NAME:VALUE"),
     ],
 )
-def test_what_cannot_be_sent_is_one_line(endpoint: Any, notes: str, args: list[str], told: str) -> None:
+def test_what_cannot_be_sent_is_one_line(endpoint: Any, notes: Path, args: list[str], told: str) -> None:
     endpoint.reply = lambda body: "FINAL(1)"
     result = run(notes, *args)
     assert result.exit_code == 2, result.output

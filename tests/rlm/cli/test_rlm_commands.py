@@ -13,13 +13,15 @@ import pytest
 from click.testing import CliRunner
 from sessions.agents import small
 
+from monocontext import publish
 from monocontext.sessions import upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
-from rlm import RunnerUnavailable
+from rlm import RunnerUnavailable, __version__
 from rlm.cli.commands import app
 from rlm.cli.questions import describe_rights
 from rlm.context.excerpt import make_printable
+from rlm.prompts.examples import conversation
 from rlm.runners.runner import DEFAULT_RUNNER
 
 RIGHTS = describe_rights(DEFAULT_RUNNER)
@@ -28,20 +30,6 @@ cli = CliRunner()
 
 def repl(code: str) -> str:
     return f"```repl\n{code}\n```"
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch, endpoint: Any) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
-    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-    monkeypatch.setenv("COLUMNS", "200")
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    path = tmp_path / "notes.txt"
-    path.write_text("one\ntwo\n")
-    return path
 
 
 # --- chat -----------------------------------------------------------------------------------------
@@ -182,6 +170,80 @@ def test_an_endpoint_that_is_down_is_one_line(notes: Path, monkeypatch: pytest.M
     assert "asked again" not in hushed.stderr
 
 
+@pytest.fixture
+def model(endpoint: Any) -> Any:
+    first = "```repl\nprint(repr(context))\n```"
+    endpoint.reply = lambda body: "FINAL(it is two)" if len(conversation(body["messages"])) > 1 else first
+    return endpoint
+
+
+def test_a_text_file_and_its_first_line_and_its_answer(model: Any, notes: Path) -> None:
+    notes.write_bytes(b"\xef\xbb\xbfone\r\ntwo\n")
+    result = cli.invoke(app, ["run", str(notes), "which?", "--verbose"])
+    assert result.exit_code == 0, result.output
+    assert result.output.splitlines()[0] == describe_rights("confined")
+    assert "confined" in describe_rights("confined")
+    assert "with your rights" in describe_rights("local")
+    assert result.stdout == "it is two\n"
+    assert "turn 1" in result.stderr
+    assert r"'one\r\ntwo\n'" in result.stderr
+    assert "2 turns, 2 calls, 22 tokens in" in result.stderr
+
+
+def test_a_forced_answer_says_so(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: "hm"
+    options = ["--max-iterations", "1", "--verbose", "--runner", "local"]
+    result = cli.invoke(app, ["run", str(notes), "q", *options])
+    assert (result.exit_code, result.stdout) == (1, "hm\n")
+    assert result.stderr.count("was forced") == 1
+
+
+def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "binary"
+    path.write_bytes(b"abc\xff")
+    result = cli.invoke(app, ["run", str(path), "q"])
+    assert result.exit_code == 2
+    assert "is not UTF-8: byte 0xff at offset 3" in result.stderr
+
+
+def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> None:
+    publish("needle in a text\n" * 1000, str(tmp_path / "context"))
+    first = "```repl\nprint(type(context).__name__, context[:6], len(context))\n```"
+    model.reply = lambda body: "FINAL(found)" if len(conversation(body["messages"])) > 1 else first
+    for place in (tmp_path / "context", (tmp_path / "context").as_uri()):
+        result = cli.invoke(app, ["run", str(place), "q", "--json", "--verbose"])
+        assert result.exit_code == 0, result.output
+        assert "str needle 17000" in result.stderr  # the namespace kit answers for the text
+        assert set(json.loads(result.stdout)["io"]) == {"gets", "bytes", "hits", "ms"}
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("nowhere-to-be-found", "nowhere-to-be-found: no such file or directory"),
+        ("file:///nowhere/to/be/found", "no context at file:///nowhere/to/be/found"),
+        ("ftp://x/y", "unknown scheme in the URL"),
+    ],
+)
+def test_a_context_that_is_not_there_is_one_line(place: str, said: str) -> None:
+    result = cli.invoke(app, ["run", place, "q"])
+    assert result.exit_code == 2, result.output
+    assert len(result.output.splitlines()) == 2
+    assert said in result.output
+
+
+def test_the_version() -> None:
+    assert cli.invoke(app, ["--version"]).stdout == f"rlm {__version__}\n"
+
+
+def test_the_help_is_whole_and_has_a_short_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = cli.invoke(app, ["-h"]).stdout
+    assert shown == cli.invoke(app, ["--help"]).stdout
+    assert "..." not in shown.partition("Commands:")[2]
+    assert "--anonymous" in cli.invoke(app, ["compile", "-h"]).stdout
+
+
 # --- demo -----------------------------------------------------------------------------------------
 
 
@@ -265,8 +327,6 @@ def test_compile_says_where_the_brief_is(tmp_path: Path) -> None:
 
 
 def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> None:
-    from monocontext import publish
-
     publish({"a": "x", "b": "yy"}, tmp_path / "ctx")
     endpoint.reply = lambda body: repl("FINAL([len(context), type(context).__name__, max(context.values(), key=len)])")
     result = cli.invoke(app, ["run", str(tmp_path / "ctx"), "q", "--shape", "dict", "--runner", "local"])
@@ -326,8 +386,6 @@ def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, com
 
 
 def test_several_texts_by_name(endpoint: Any, tmp_path: Path, notes: Path) -> None:
-    from monocontext import publish
-
     publish("def f(): pass\n" * 9_000, str(tmp_path / "code"))
     record = tmp_path / "run.jsonl"
     cell = "FINAL((type(context) is dict, context['code'].find('f():'), context['logs'], len(context['code'])))"

@@ -22,20 +22,6 @@ def repl(code: str) -> str:
     return f"```repl\n{code}\n```"
 
 
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch, endpoint: Any) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
-    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-    monkeypatch.setenv("COLUMNS", "200")
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    path = tmp_path / "notes.txt"
-    path.write_text("one\ntwo\n")
-    return path
-
-
 def run(*args: object) -> Any:
     return cli.invoke(app, ["run", *map(str, args), "--runner", "local"])
 
