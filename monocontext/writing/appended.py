@@ -18,9 +18,8 @@ from monocontext.format.filters.joining import added
 from monocontext.format.index import Frame
 from monocontext.format.inline import Gathered, copies
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import FilterRef
 from monocontext.records import replace
-from monocontext.writing.cover import covered, gaps, wants_filters
+from monocontext.writing.cover import covered, gaps, moved_by, wants_filters
 from monocontext.writing.segments import SegmentLayout, Segments, Written, cut_frames
 from monocontext.writing.splice import Stretch, splice
 from monocontext.writing.stored_text import StoredText
@@ -61,8 +60,8 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
     )
     get, put = text.get, text.store.put
     if new.filters is not None:
-        root = replace(root, filters=added(root.filters, _after(new.filters, base.frames), get, put))
-        if new.filters:  # workers could not cover the ends of their shares
+        if layout.filters and wants_filters(root):  # workers could not cover the ends of their shares
+            root = replace(root, filters=added(root.filters, moved_by(new.filters, base.frames), get, put))
             missing = [(max(first, base.frames), stop) for first, stop in gaps(root.filters, root.frames)]
             root = covered(text.after(root), [item for item in missing if item[0] < item[1]])
     elif new.columns:
@@ -127,11 +126,6 @@ def _cover_end(text: StoredText, root: Manifest, first: int, stop: int) -> Manif
     if not wants_filters(root) or not last or last[0][1] < stop:
         return root
     return covered(text.after(root), [(max(last[0][0], first - 2 * FULL_FRAMES, 0), stop)])
-
-
-def _after(refs: Sequence[FilterRef], frames: int) -> list[FilterRef]:
-    """Filters of a text that follows so many frames."""
-    return [replace(ref, runs=tuple((first + frames, column, n) for first, column, n in ref.runs)) for ref in refs]
 
 
 def merged(sizes: Sequence[int], new: int, least: int) -> int:

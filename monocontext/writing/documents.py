@@ -181,6 +181,36 @@ class DocumentRows:
         return self.rows[number - (before.documents if before else 0)].name.decode()
 
 
+class RecordedRows:
+    """Records what is reported of documents to a worker, for the `DocumentRows` of the driver."""
+
+    def __init__(self) -> None:
+        self.steps: list[str | tuple[int, int, int] | None] = []
+        """The name of a document that begins; None where one ends; characters, bytes and newlines of text."""
+
+    def add_text(self, data: bytes, characters: int) -> None:
+        before = (0, 0, 0)
+        if self.steps and isinstance(self.steps[-1], tuple):
+            before = self.steps.pop()  # type: ignore[assignment]
+        self.steps.append((before[0] + characters, before[1] + len(data), before[2] + data.count(b"\n")))
+
+    def begin(self, name: str, metadata: None = None) -> None:
+        self.steps.append(name)
+
+    def end(self) -> None:
+        self.steps.append(None)
+
+    def replay(self, rows: DocumentRows) -> None:
+        """Report all of it."""
+        for step in self.steps:
+            if isinstance(step, tuple):
+                rows.add_counted_text(*step)
+            elif step is None:
+                rows.end()
+            else:
+                rows.begin(step)
+
+
 def load_document_page(ref: DocumentsRef, number: int, get: Callable[[str], bytes]) -> DocumentPage:
     """Load and check a page of documents by its number (1 GET; none for a last page that the root holds).
 

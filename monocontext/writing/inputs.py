@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
 from monocontext.format.documents import encode_metadata, encode_name
 from monocontext.writing.decoding import PIECE_BYTES, Decoder, Utf8, encode_utf8
-from monocontext.writing.documents import DocumentInputs, DocumentRows
+from monocontext.writing.documents import DocumentInputs, DocumentRows, RecordedRows
 from monocontext.writing.input_options import InputOptions
-from monocontext.writing.sources import find_files, named_file, prefixes_of, read_found, read_source
+from monocontext.writing.sources import Source as File
+from monocontext.writing.sources import find_files, named_file, note_left_out, prefixes_of, read_found, read_source
 
 Source = str | bytes | bytearray | memoryview | os.PathLike[str] | DocumentInputs
 
@@ -53,12 +54,38 @@ def _read_texts(
 ) -> Iterator[bytes]:
     ending = _Ending()
     rows = None if isinstance(sources, str) else rows  # a bare text has no documents: nothing is counted for them
-    for data, characters in _read_sources(sources, reading, ending, rows):
+    return _reported(_read_sources(sources, reading, ending, rows), ending, rows)
+
+
+def _reported(texts: Iterable[Utf8], ending: _Ending, rows: DocumentRows | RecordedRows | None) -> Iterator[bytes]:
+    """Yield texts that are not empty, and report them."""
+    for data, characters in texts:
         if data:
             ending.is_newline = data.endswith(b"\n")
             if rows:
                 rows.add_text(data, characters)
             yield data
+
+
+def read_files(
+    files: Iterable[File],
+    reading: InputOptions,
+    rows: RecordedRows,
+    left_out: dict[str, list[str]],
+    ends_line: bool,
+) -> Iterator[bytes]:
+    """Yield the text of files, or ranges of files, as `read_pieces` does. With `ends_line`, it ends in a newline.
+
+    `left_out` gets those that are no text (`sources.note_left_out`).
+    """
+    ending = _Ending()
+
+    def texts() -> Iterator[Utf8]:
+        yield from _read_files(files, reading, ending, rows, left_out)
+        if ends_line and not ending.is_newline:
+            yield _NEWLINE
+
+    return _reported(texts(), ending, rows)
 
 
 def _read_sources(
@@ -88,7 +115,9 @@ def _read_sources(
                 yield encode_utf8(_check_surrogates(source[start : start + PIECE_BYTES], characters + start, reading))
             characters += len(source)
         elif isinstance(source, os.PathLike):
-            yield from _read_paths([Path(source)], reading, ending, rows, prefixes)
+            left_out: dict[str, list[str]] = {}
+            yield from _read_files(find_files([Path(source)], reading, prefixes), reading, ending, rows, left_out)
+            note_left_out(left_out, reading)
         elif isinstance(source, DocumentInputs) and rows:
             yield from _read_documents(source, reading, ending, rows)
         else:
@@ -109,15 +138,6 @@ def _check_surrogates(text: str, before: int, reading: InputOptions, what: str =
     raise InvalidText(
         f"{what}: a lone surrogate U+{result:04X} at character {offset}; errors='replace' stores U+FFFD in its place"
     )
-
-
-def _as_document(texts: Iterable[Utf8], name: object, metadata: object, rows: DocumentRows | None) -> Iterator[Utf8]:
-    """Yield these texts, and record them as one document."""
-    if rows:
-        rows.begin(name, metadata)
-    yield from texts
-    if rows:
-        rows.end()
 
 
 _NEWLINE: Utf8 = b"\n", 1
@@ -148,7 +168,9 @@ def _read_documents(
         batch, size = [], 0
         is_path = isinstance(text, os.PathLike)
         texts = read_source(named_file(Path(text)), reading) if is_path else _slices(text, name, reading)
-        yield from _as_document(texts, name, metadata, rows)
+        rows.begin(name, metadata)
+        yield from texts
+        rows.end()
         if not ending.is_newline:
             yield _NEWLINE
     yield _pass_batch(batch, reading, rows)
@@ -201,15 +223,20 @@ def _pass_batch(batch: _Batch, reading: InputOptions, rows: DocumentRows) -> Utf
     return data, len(joined)
 
 
-def _read_paths(
-    paths: Sequence[Path],
+def _read_files(
+    files: Iterable[File],
     reading: InputOptions,
     ending: _Ending,
-    rows: DocumentRows | None,
-    prefixes: dict[Path, str] | None = None,
+    rows: DocumentRows | RecordedRows | None,
+    left_out: dict[str, list[str]],
 ) -> Iterator[Utf8]:
-    for source, texts in read_found(find_files(paths, reading, prefixes), reading):
-        if source.where and reading.header:
-            header = reading.header.replace("{path}", source.name)
-            yield encode_utf8(("" if ending.is_newline else "\n") + header)
-        yield from _as_document(texts, source.name, None, rows)
+    for file, texts in read_found(files, reading, left_out):
+        if file.start == 0:
+            if file.where and reading.header:
+                header = reading.header.replace("{path}", file.name)
+                yield encode_utf8(("" if ending.is_newline else "\n") + header)
+            if rows:
+                rows.begin(file.name)
+        yield from texts
+        if rows and file.is_last:
+            rows.end()

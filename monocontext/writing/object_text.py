@@ -17,9 +17,8 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.writing.decoding import HEAD_BYTES, NotText, kind_of_file, packed_by, unexpected_utf_16
 from monocontext.writing.segments import Written, cut_frames
+from monocontext.writing.sources import BORDER_BYTES, border_in
 
-BORDER_BYTES = 8
-"""The bytes around a border that `border_in` needs."""
 READ_BYTES = 8 << 20
 """The length of a read of an object."""
 READS_AHEAD = 4
@@ -155,14 +154,6 @@ def index_objects(
     if columns:
         columns.finish()
     return written
-
-
-def border_in(data: bytes) -> int:
-    """Where text may be cut: the first byte from 1 on that begins a character and is not the LF of a CR LF."""
-    offset = 1
-    while offset < len(data) - 1 and (data[offset] & 0xC0 == 0x80 or data[offset - 1 : offset + 1] == b"\r\n"):
-        offset += 1
-    return offset
 
 
 def _refuse(source: ObjectRange, head: bytes) -> None:

@@ -206,7 +206,7 @@ def _read_or_store(
     else:
         options = store_options or {}
         location = portable_place(url)
-        new = write_text_shares(location, options, chain([text], pieces), layout, executor, progress, frames_before)
+        new = write_text_shares(location, options, chain([text], pieces), layout, executor, progress)
         _with_keys(store, new)
     rows.finish()
     new.documents, new.layout = rows, layout

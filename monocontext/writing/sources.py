@@ -39,6 +39,8 @@ from monocontext.writing.input_options import InputOptions
 _KEPT_PIECES = 8
 """The text of a file up to so many MiB is in memory before it counts as read; a longer one is read twice if it may be
 left out."""
+BORDER_BYTES = 8
+"""The bytes around a border that `border_in` needs."""
 _READS = 3
 """A file that was cut while it was read is read so many times."""
 _MOST_NAMED = 20
@@ -64,6 +66,25 @@ class Source:
     """The folder or place in which it was found; empty if it was named by itself."""
     is_selected: bool = True
     """Whether the globs of the options and git select it."""
+    range: tuple[int, int] | None = None
+    """The bytes [start, stop) of a file that are meant, if not all. An end inside a character or CR LF moves on."""
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self.facts["bytes"])
+
+    @property
+    def start(self) -> int:
+        return self.range[0] if self.range else 0
+
+    @property
+    def stop(self) -> int:
+        return self.range[1] if self.range else self.size_bytes
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the file ends here."""
+        return self.stop == self.size_bytes
 
 
 def find_files(
@@ -216,6 +237,9 @@ def read_source(source: Source, reading: InputOptions) -> Iterator[Utf8]:
     Raises `NotText`; for a source that was found in a folder or a place, before the first piece. A file that is cut
     while it is read is read again, or named.
     """
+    if source.range is not None:
+        yield from _read_range(source, reading)
+        return
     for _ in range(_READS):
         notes: list[str] = []
         with source.open() as file:
@@ -247,26 +271,52 @@ def read_source(source: Source, reading: InputOptions) -> Iterator[Utf8]:
     yield from kept
 
 
-def read_found(sources: Iterable[Source], reading: InputOptions) -> Iterator[tuple[Source, Iterator[Utf8]]]:
-    """Yield the selected sources that are text, each with its text. The others are named, when a folder ends."""
-    left_out: dict[str, list[str]] = {}
-    where = ""
+def _read_range(source: Source, reading: InputOptions) -> Iterator[Utf8]:
+    """Yield the text of a range of a file in pieces."""
+    with source.open() as file:
+
+        def border(offset: int) -> int:
+            if offset in (0, source.size_bytes):
+                return offset
+            file.seek(offset - 1)
+            return offset - 1 + border_in(file.read(BORDER_BYTES))
+
+        start, stop = border(source.start), border(source.stop)
+        file.seek(start)
+        decoder = Decoder(source.label, reading, start)
+        while start < stop:
+            data = file.read(min(PIECE_BYTES, stop - start))
+            if not data:
+                raise InvalidText(f"{source.label}: it changed while it was read; start again")
+            start += len(data)
+            yield decoder.feed(data)
+        yield decoder.finish()
+
+
+def border_in(data: bytes) -> int:
+    """Where text may be cut: the first byte from 1 on that begins a character and is not the LF of a CR LF."""
+    offset = 1
+    while offset < len(data) - 1 and (data[offset] & 0xC0 == 0x80 or data[offset - 1 : offset + 1] == b"\r\n"):
+        offset += 1
+    return offset
+
+
+def read_found(
+    sources: Iterable[Source], reading: InputOptions, left_out: dict[str, list[str]]
+) -> Iterator[tuple[Source, Iterator[Utf8]]]:
+    """Yield the selected sources that are text, each with its text. `left_out` gets the others, for `note_left_out`."""
     for source in sources:
         if not source.is_selected:
             continue
-        if source.where != where:
-            note_left_out(left_out, reading)
-            left_out, where = {}, source.where
         pieces = read_source(source, reading)
         try:
             first = list(islice(pieces, 1))
         except NotText as error:
-            if not source.where:
+            if not source.where or source.range is not None:
                 raise
             left_out.setdefault(source.where, []).append(describe(source, error))
             continue
         yield source, chain(first, pieces)
-    note_left_out(left_out, reading)
 
 
 def describe(source: Source, error: NotText) -> str:

@@ -36,6 +36,7 @@ from monocontext.writing.sources import (
     find_objects,
     named_object,
     note_left_out,
+    read_found,
     read_source,
 )
 from monocontext.writing.splice import EMPTY_ROOT
@@ -220,14 +221,10 @@ def _inputs(
     new: list[Source], options: InputOptions, left_out: dict[str, list[str]], added: list[str] | None = None
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield new documents, each read when it is stored. Appends their names to `added`, and adds to `left_out`."""
-    for file in new:
-        text = _text(file, options)
-        if isinstance(text, NotText):
-            left_out.setdefault(file.where, []).append(describe(file, text))
-            continue
+    for file, pieces in read_found(new, options, left_out):
         if added is not None:
             added.append(file.name)
-        yield file.name, text, {"file": file.facts}
+        yield file.name, b"".join(data for data, _ in pieces).decode(), {"file": file.facts}
 
 
 def _numbered(changes: dict[bytes, Change], there: dict[str, Source], pages: list[DocumentPage]) -> dict[int, Change]:
