@@ -92,9 +92,3 @@ class Container(PipedProcess):
         """Kill the container; then `docker run` ends by itself."""
         command = [self._program, "kill", self._name]
         subprocess.run(command, capture_output=True, timeout=_KILL_SECONDS, check=False)
-
-    @property
-    def complaint(self) -> str:
-        """The last line on its stderr, once it has ended. The program recommends its --help after the reason."""
-        lines = [line for line in self.stderr_lines if line and "--help" not in line]
-        return lines[-1][:500] if lines else ""

@@ -1,8 +1,8 @@
 """The program of a fresh process that confines itself, starts the worker in a child, and waits for it.
 
-The process gets nothing from the host but a channel and a lifeline, a pipe that closes however the host ends (standard
-input in a container). When the lifeline closes, the process kills the worker. If it fails before the worker says hello,
-it prints one line on stderr.
+The process gets nothing from the host but standard streams: the channel of its worker, and stderr. When its standard
+input closes, however the host ends, it kills the worker. If it fails before the worker says hello, it prints one line
+on stderr.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import select
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, NoReturn, TypedDict
 
@@ -33,10 +32,6 @@ class LaunchPlan(TypedDict, total=False):
 
     way: str
     """A way of confining, or `container`."""
-    channel: list[int]
-    """The descriptors from which the worker reads and to which it writes."""
-    lifeline: int
-    """The descriptor of the pipe that closes with the host."""
     limits: dict[str, Any]
     """The fields of `Limits`."""
     view: dict[str, Any]
@@ -57,9 +52,8 @@ def command(python: str, plan: LaunchPlan, view: FolderView) -> list[str]:
 
 
 def make_container_plan(limits: Limits) -> str:
-    """The argument of a launcher in a container, whose channel is its standard streams."""
-    plan: LaunchPlan = {"way": "container", "channel": [0, 1], "limits": asdict(limits)}
-    return json.dumps(plan)
+    """The argument of a launcher in a container."""
+    return json.dumps({"way": "container", "limits": asdict(limits)})
 
 
 def _run_plan(plan: LaunchPlan) -> NoReturn:
@@ -69,14 +63,14 @@ def _run_plan(plan: LaunchPlan) -> NoReturn:
     try:
         if plan["way"] == "container":
             system.hide_memory()  # this process has no filter, and the same user and /proc as the worker
-            _run_and_watch({**plan, "lifeline": os.dup(0)}, lambda: _run_worker(plan, bounds))
+            _run_and_watch(lambda: _run_worker(plan, bounds))
         if plan["way"] == "inside bubblewrap":
             _run_worker(plan, bounds)
         view = FolderView(**plan["view"])
         if plan["way"] == "namespaces":
             namespaces.enter()  # before the fork in `_run_and_watch`: the worker is the first process in there
         enter = {"bubblewrap": _enter_bubblewrap, "namespaces": _enter_namespaces, "landlock": _enter_landlock}
-        _run_and_watch(plan, lambda: enter[plan["way"]](plan, view, bounds))
+        _run_and_watch(lambda: enter[plan["way"]](plan, view, bounds))
     except OSError as exc:
         _give_up(exc)
 
@@ -111,19 +105,14 @@ def _run_worker(plan: LaunchPlan, bounds: Limits) -> NoReturn:
     system.no_huge_pages()
     limits.apply(bounds, counted_alone=plan["way"] in ("namespaces", "inside bubblewrap"))
     seccomp.install(has_view=plan["way"] != "landlock")
-    read_fd, write_fd = plan["channel"]
-    if read_fd == 0:  # pipes to a container: cells must not find them where their output would go
-        read_fd, write_fd = os.dup(0), os.dup(1)
-    link = WorkerLink(read_fd, write_fd)
+    link = WorkerLink(os.dup(0), os.dup(1))  # cells must not find the channel where their output would go
     worker.main(link, worker.MainThread(link), {"confinement": plan["way"].split()[-1]})
 
 
-def _run_and_watch(plan: LaunchPlan, work: Callable[[], object]) -> NoReturn:
+def _run_and_watch(work: Callable[[], object]) -> NoReturn:
     """Run `work` in a child, kill the child when the host is gone, and end with the child's status."""
-    lifeline = plan["lifeline"]
     child = os.fork()
     if not child:
-        os.close(lifeline)
         os.setsid()
         try:
             work()
@@ -131,20 +120,17 @@ def _run_and_watch(plan: LaunchPlan, work: Callable[[], object]) -> NoReturn:
             _give_up(exc)
         os._exit(FAILED)
     null = os.open("/dev/null", os.O_RDWR)
-    keep = {0, 1, 2, lifeline, null}
-    for fd in range(256):
-        if fd not in keep:
-            with suppress(OSError):  # it is not open
-                os.close(fd)
+    os.dup2(null, 1)
     os.dup2(null, 2)
+    os.closerange(3, 256)
     exit_fd = _open_pidfd(child)
     poll = select.poll()
-    poll.register(lifeline, select.POLLHUP)
+    poll.register(0, select.POLLHUP)
     if exit_fd is not None:
         poll.register(exit_fd, select.POLLIN)
     while True:
         events = poll.poll(None if exit_fd is not None else _POLL_SECONDS * 1000)
-        if any(fd == lifeline for fd, _ in events):
+        if any(fd == 0 for fd, _ in events):
             os.kill(child, signal.SIGKILL)
         done, status = os.waitpid(child, 0 if events else os.WNOHANG)
         if done:

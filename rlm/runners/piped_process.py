@@ -1,4 +1,4 @@
-"""Talk to a worker over the standard streams of its process, and wait for the end of a process."""
+"""Talk to a worker over the standard streams of its process, and wait for its end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PipedProcess:
         """Kill it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
         if not self._how_ended:
             self.channel.close()
-            by_itself = gone and wait_for_exit(self._popen)
+            by_itself = gone and self._ends_by_itself()
             if not by_itself:
                 self.kill()
             try:
@@ -44,19 +44,24 @@ class PipedProcess:
             self._how_ended = self.describe_exit() if by_itself else "ended"
         return self._how_ended
 
+    @property
+    def complaint(self) -> str:
+        """The last line on its stderr, once it has ended; docker recommends its --help after it."""
+        lines = [line for line in self.stderr_lines if line and "--help" not in line]
+        return "".join(filter(str.isprintable, lines[-1]))[:500] if lines else ""
+
     def kill(self) -> None:
         """Make the process end."""
         self._popen.kill()
 
+    def _ends_by_itself(self) -> bool:
+        """Whether the process ends within a second, since its channel has closed."""
+        try:
+            self._popen.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def describe_exit(self) -> str:
         """How the process ended by itself, in a few words."""
         return f"exit status {self._popen.returncode}"
-
-
-def wait_for_exit(popen: subprocess.Popen[bytes]) -> bool:
-    """Whether a process whose channel has closed ends by itself within a second."""
-    try:
-        popen.wait(1.0)
-    except subprocess.TimeoutExpired:
-        return False
-    return True

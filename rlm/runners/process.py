@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,20 +12,15 @@ from typing import Any, Unpack
 
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
-from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel
 from rlm.runners.confine import WAYS, bubblewrap
 from rlm.runners.confine.kills import memory_kills, why_killed
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
 from rlm.runners.launcher import FAILED, LaunchPlan, command
-from rlm.runners.piped_process import wait_for_exit
+from rlm.runners.piped_process import PipedProcess
 from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
 from rlm.runners.runner import NothingConfines
 
-_END_SECONDS = 5.0
-"""The time that a launcher gets to end before it is killed."""
-_BUFFER_BYTES = 4 << 20
-"""The socket buffer of each direction."""
 _lock = threading.Lock()
 _working_way: dict[tuple[str, ...], str] = {}
 """The way of confining that worked, for each list of ways: tried once in a process."""
@@ -83,58 +77,23 @@ class ProcessRunner(RemoteRunner):
         )
 
 
-class Process:
-    """A worker's process and its channel."""
+class Process(PipedProcess):
+    """A launcher and its worker."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], channel: Channel, lifeline: int) -> None:
-        self.channel = channel
-        self._popen = popen
-        self._lifeline = lifeline
-        self._how_ended = "ended"
+    def kill(self) -> None:
+        """Do nothing: the launcher kills the worker and ends, since its standard input has closed."""
 
-    def end(self, *, gone: bool = False) -> str:
-        """Close the lifeline, at which the launcher kills the worker."""
-        self.channel.close()
-        if self._lifeline >= 0:
-            lifeline, self._lifeline = self._lifeline, -1
-            died_by_itself = gone and wait_for_exit(self._popen)
-            os.close(lifeline)
-            try:
-                self._popen.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._popen.kill()
-                self._popen.wait()
-            if died_by_itself:
-                self._how_ended = _describe_exit(self._popen.returncode)
-                if self._popen.returncode == FAILED and (complaint := self.complaint()):
-                    self._how_ended += f": {complaint}"  # after the certain facts: a cell may have written it
-            if self._popen.stderr:
-                self._popen.stderr.close()
-        return self._how_ended
-
-    def complaint(self) -> str:
-        """The last line on its stderr, without terminal control sequences."""
-        if not self._popen.stderr or self._popen.stderr.closed:
-            return ""
-        os.set_blocking(self._popen.stderr.fileno(), False)
-        lines = (self._popen.stderr.read(4000) or b"").decode("utf-8", "replace").strip().splitlines()
-        return "".join(character for character in lines[-1] if character.isprintable())[:300] if lines else ""
-
-
-def _describe_exit(code: int | None) -> str:
-    assert code is not None  # it has ended
-    if 0 <= code <= 128:
-        return f"exit status {code}"
-    number = code - 128 if code > 128 else -code  # the launcher reports the worker's signal as a shell does
-    match number:
-        case signal.SIGXCPU:
-            return "SIGXCPU: its CPU time is used up"
-        case signal.SIGKILL:
-            return "SIGKILL: killed"
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    def describe_exit(self) -> str:
+        code = self._popen.returncode
+        if code == FAILED and self.complaint:
+            return f"exit status {code}: {self.complaint}"  # after the certain facts: a cell may have written it
+        if 0 <= code <= 128:
+            return f"exit status {code}"
+        number = code - 128 if code > 128 else -code  # the launcher reports the worker's signal as a shell does
+        if number not in set(signal.Signals):
+            return f"signal {number}"
+        about = {signal.SIGXCPU: ": its CPU time is used up", signal.SIGKILL: ": killed"}
+        return signal.Signals(number).name + about.get(signal.Signals(number), "")
 
 
 def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, Mapping[str, Any]]:
@@ -143,42 +102,24 @@ def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, 
     if way == "bubblewrap" and program is None:
         raise RunnerUnavailable("bwrap is not installed")
     kills = memory_kills()
-    ours, theirs = socket.socketpair()
-    lifeline_end, lifeline = os.pipe()
+    plan: LaunchPlan = {"way": way, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
     try:
-        for end in (ours, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-        plan: LaunchPlan = {
-            "way": way, "channel": [theirs.fileno()] * 2, "lifeline": lifeline_end, "bwrap": program or "",
-            "view": asdict(view), "limits": asdict(limits),
-        }  # fmt: skip
         popen = subprocess.Popen(
             command(view.python, plan, view),
             env={},
             cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(theirs.fileno(), lifeline_end),
             start_new_session=True,
         )
-    except BaseException as exc:
-        ours.close()
-        os.close(lifeline)
-        if isinstance(exc, OSError):
-            raise RunnerUnavailable(f"cannot start {view.python}: {exc}") from exc
-        raise
-    finally:
-        theirs.close()
-        os.close(lifeline_end)
-    fd = ours.detach()
-    process = Process(popen, Channel(fd, fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES), lifeline)
+    except OSError as exc:
+        raise RunnerUnavailable(f"cannot start {view.python}: {exc}") from exc
+    process = Process(popen)
     hello = receive_hello(process)
     if hello is None:
-        wait_for_exit(popen)  # so that its stderr is complete
-        complaint = process.complaint()
         how_ended = process.end(gone=True)
         if how_ended.startswith("SIGKILL"):
             how_ended += f" from outside, {why_killed(kills)}"
-        raise RunnerUnavailable(complaint or f"it did not start ({how_ended})")
+        raise RunnerUnavailable(process.complaint or f"it did not start ({how_ended})")
     return process, hello
