@@ -86,24 +86,21 @@ def free_port() -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["150 ms away", "dead"])
-def test_session_end_returns_at_once(store: str, tmp_path: Path) -> None:
-    """A transcript of 50 MB; 20 runs; hardly more processor time than Python takes to start, and the process that
-    uploads it is not waited for."""
+def test_session_end_returns_at_once(tmp_path: Path) -> None:
+    """A transcript of 50 MB, a store that is down: hardly more processor time than Python takes to start, and the
+    process that uploads it is not waited for."""
     session = Claude()
     for _ in range(50):
         session.user("x" * (1 << 20))
     path = session.write(tmp_path)
-    with S3StandIn(latency="const_150") as server:
-        endpoint = server.endpoint if store != "dead" else f"http://127.0.0.1:{free_port()}"
-        words = ["session-end", "--url", "s3://bucket/a", "--endpoint", endpoint]
+    words = ["session-end", "--url", "s3://bucket/a", "--endpoint", f"http://127.0.0.1:{free_port()}"]
 
-        def end() -> None:
-            done = run(*words, stdin=hook_input(path))
-            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    def end() -> None:
+        done = run(*words, stdin=hook_input(path))
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
-        seconds = cpu_seconds(end, RUNS)
-    print(f"session-end, store {store}: {seconds:.3f} s of CPU, Python alone {start_of_python():.3f} s")
+    seconds = cpu_seconds(end, RUNS)
+    print(f"session-end: {seconds:.3f} s of CPU, Python alone {start_of_python():.3f} s")
     assert seconds < max(0.12, 4 * start_of_python())
 
 
@@ -252,32 +249,6 @@ def test_a_session_that_goes_on_is_uploaded_once_a_minute(
     assert len(Sessions.open(tmp_path / "a").project("proj").turns(path.stem)) == 5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("event", ["session-start", "session-end", "stop", "pre-compact"])
-def test_stdin_that_stays_open_is_not_waited_for(event: str, tmp_path: Path) -> None:
-    """An agent that never closes it, and that writes in pieces, each of which may end in a brace."""
-    path = small().write(tmp_path)
-    open_store(tmp_path / "a").put("compiled/proj/brief.md", BRIEF.encode())
-    told = hook_input(path, **{"tool_input": {"a": {"b": "}"}}, "last": "x"})  # type: ignore[arg-type]
-    process = subprocess.Popen(
-        [*HOOK, event, "--url", str(tmp_path / "a")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert process.stdin
-    assert process.stdout
-    pieces = told.partition(b'"}"}')
-    for piece in (pieces[0] + pieces[1], pieces[2]):
-        process.stdin.write(piece)
-        process.stdin.flush()
-    assert process.wait(60) == 0
-    said = process.stdout.read()
-    assert (b"statement 3" in said) == (event == "session-start")
-    assert (event == "session-start") or wait_until(
-        lambda: Sessions.open(tmp_path / "a").project("proj").list_sessions() == [path.stem]
-    ) is None
-    process.stdin.close()
-    process.stdout.close()
-
-
 @pytest.mark.parametrize(
     ("told", "what"),
     [
@@ -376,20 +347,6 @@ def test_session_start_with_directories_and_without_a_brief(tmp_path: Path) -> N
     assert "statement 3" in start("--url", tmp_path.as_uri(), "--project", "proj")[0]
 
 
-def test_session_start_with_a_store_that_has_a_client_of_its_own(tmp_path: Path) -> None:
-    open_store(tmp_path).put("compiled/proj/brief.md", BRIEF.encode())
-    assert "statement 3" in start("--url", f"fsspec+local://{tmp_path}", "--project", "proj")[0]
-
-
-@pytest.mark.parametrize("kind", ["path", "url"])
-def test_a_pipe_in_the_place_of_the_brief_is_not_waited_for(tmp_path: Path, kind: str) -> None:
-    (tmp_path / "compiled" / "proj").mkdir(parents=True)
-    os.mkfifo(tmp_path / "compiled" / "proj" / "brief.md")
-    url = str(tmp_path) if kind == "path" else tmp_path.as_uri()
-    said, done = start("--url", url, "--project", "proj")
-    assert (said, b"brief.md is a named pipe, not a file" in done.stderr) == ("", True)
-
-
 def test_a_brief_that_is_too_large_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_store(tmp_path).put("brief.md", b"0123456789abc")
     monkeypatch.setattr(brief, "MOST_BYTES", 10)
@@ -457,21 +414,14 @@ def test_hooks_go_in_and_out(agent: settings.AgentSettings, tmp_path: Path) -> N
     assert json.loads(path.read_text()) == THEIRS
 
 
-def test_settings_that_are_no_json_are_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "settings.json"
-    path.write_text("{ // comment\n}")
-    with pytest.raises(MonocontextError, match="not JSON, and is left as it is"):
-        settings.read_settings(path)
-    with pytest.raises(MonocontextError, match="must be an object with a list for each event"):
-        settings.add_hooks({"hooks": []}, settings.AGENTS["codex"], [])
-
-
-@pytest.mark.parametrize("data", [b"\xe9", b"[" * 100_000, b'{"a": 1e400}', b'{"a": NaN}', b"\0", b"\xef\xbb\xbf{}"])
+@pytest.mark.parametrize("data", [b"{ // comment\n}", b"\xe9", b"[" * 100_000, b'{"a": 1e400}', b"\0"])
 def test_settings_that_could_not_be_written_again_are_left_alone(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(data)
     with pytest.raises(MonocontextError, match="not JSON, and is left as it is"):
         settings.read_settings(path)
+    with pytest.raises(MonocontextError, match="must be an object with a list for each event"):
+        settings.add_hooks({"hooks": []}, settings.AGENTS["codex"], [])
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ def test_recall() -> None:
             out = Redactor().record(record)["message"]["content"][0]["content"]
             count += 1
             missed += [(kind, text)] * any(survives(piece, out) for piece in pieces)
-    assert count > 1000
     assert len(missed) <= 0.03 * count, missed
 
 
