@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,27 +35,6 @@ def test_one_text(any_store: Store, tmp_path: Path) -> None:
     assert text.count("dev@here") == 3
     assert text.count("[Turn 1 - USER] 2026-02-0") == 3
     assert "method 2 instead of a lock" in text
-
-
-def test_it_equals_a_str_in_every_slice(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "a")
-    session = Claude(1)
-    for n in range(300):
-        session.user(f"turn {n} with ünï, 文 and \U0001f600 " + "x" * (n * 17 % 3000))
-    upload_session(store, recognize_session(session.write(tmp_path)))
-    session.says("and after it")
-    upload_session(store, recognize_session(session.write(tmp_path)))
-    context = open_project(store, "proj")
-    text = str(context)
-    assert len(context) == len(text) > 300_000
-    chance = random.Random(5)
-    for _ in range(200):
-        a, b = sorted(chance.randrange(len(text)) for _ in range(2))
-        assert context[a:b] == text[a:b]
-    assert context.find("and after it") == text.find("and after it")
-    assert [hit.offset for hit in context.grep("turn 7.? with")] == [
-        i for i in range(len(text)) if text.startswith("turn 7", i) and text[i : i + 13].count(" with")
-    ]
 
 
 def test_between_two_times(tmp_path: Path) -> None:
@@ -132,14 +110,6 @@ def test_projects_are_named_or_refused(tmp_path: Path) -> None:
         open_project(store)
     with pytest.raises(NotFound, match="no sessions of project 'three'"):
         open_project(store, "three")
-
-
-def test_an_archive_that_was_copied_still_opens(tmp_path: Path) -> None:
-    here, there = open_store(tmp_path / "a"), open_store(tmp_path / "b")
-    archive_of(here, tmp_path, 2)
-    for info in here.list():
-        there.put(info.key, here.get(info.key).data)
-    assert str(open_project(there, "proj")) == str(open_project(here, "proj"))
 
 
 def test_each_session_is_a_document_and_lists_by_what_is_known_of_it(tmp_path: Path) -> None:

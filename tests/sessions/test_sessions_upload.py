@@ -287,32 +287,3 @@ def test_a_damaged_session_is_named_and_hides_no_other(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=f"left out: .*{session_id(1)}.* is not a session|does not inflate"):
         found = Sessions(store).project("proj").search_transcripts("instead of a lock")
     assert [turn["session_id"] for turn in found] == [session_id(2)]
-
-
-def test_a_project_is_named_by_its_remote(tmp_path: Path) -> None:
-    from monocontext.sessions.project_name import project_of
-
-    top = tmp_path / "checkout"
-    (top / ".git").mkdir(parents=True)
-    (top / "src").mkdir()
-    assert project_of(str(top / "src")) == "checkout"
-    for url in (
-        "https://me:ghp_secret@github.com/acme/api.git",
-        "git@github.com:acme/api.git",
-        "ssh://git@github.com:22/acme/api",
-        "https://github.com/acme/api?private_token=ghp_secret",
-        "https://oauth2:ghp_secret@github.com/acme/api.git?access_token=ghp_secret#ghp_secret",
-        "https://github.com/acme/api.git/#token=ghp_secret",
-        "https://github.com/acme/api%3Fprivate_token%3Dghp_secret",
-        "git@github.com:acme/api.git?token=ghp_secret",
-        "ghp_secret@github.com:acme/api.git",
-        "https://me:gh@p/secret@github.com/acme/api.git",
-        "https://github.com/ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5/acme/api.git",
-        "https://x-access-token:ghp_secret@github.com:8443/acme/api/",
-        "git+https://me:ghp_secret@github.com/acme/api.git",
-        "github.com:acme/api?ghp_secret",
-        "https://github.com/acme/api.git;token=ghp_secret",
-    ):
-        (top / ".git" / "config").write_text(f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {url}\n')
-        assert project_of(str(top / "src")) == "github.com-acme-api"
-    assert project_of("") == "unnamed"
