@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from monocontext.aio.greenlets import GreenletWorkers
-from monocontext.stores.protocol import Blob, ObjectInfo, Store
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreWrapper
 from monocontext.stores.s3.errors import translate_errors
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import Span, read_by_boto3
@@ -103,7 +103,7 @@ class _Paginator:
             yield page
 
 
-class ThreadedStore:
+class ThreadedStore(StoreWrapper):
     """A synchronous store whose methods run in a pool of threads while the event loop runs.
 
     A request that is abandoned before a thread takes it is never sent. A running one ends by itself, and its bytes are
@@ -111,15 +111,10 @@ class ThreadedStore:
     """
 
     def __init__(self, store: Store, workers: GreenletWorkers) -> None:
-        self.store = store
-        self.is_near: bool = getattr(store, "is_near", False)
+        super().__init__(store)
         self._workers = workers
         threads = NEAR_THREADS if self.is_near else workers.max_running
         self._pool = ThreadPoolExecutor(threads, "monocontext-aio-store")
-
-    @property
-    def url(self) -> str:
-        return self.store.url
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         return self._run_in_thread(lambda: self.store.get(key, most_bytes=most_bytes))
@@ -137,8 +132,8 @@ class ThreadedStore:
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         return self._run_in_thread(lambda: self.store.put(key, data, if_absent=if_absent, if_match=if_match))
 
-    def delete(self, key: str) -> None:
-        self._run_in_thread(lambda: self.store.delete(key))
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        self._run_in_thread(lambda: super(ThreadedStore, self).delete(key, if_match=if_match))
 
     def close(self) -> None:
         """Drop requests that have not started, wait for none, and close the store."""

@@ -19,7 +19,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.options import ReachOptions, StoreOptions
 from monocontext.stores import is_within, open_store, options_for, split_object
 from monocontext.stores.disk import CAPACITY_BYTES
-from monocontext.stores.protocol import RangeReader, Store, credentials_source
+from monocontext.stores.protocol import RangeReader, Store, StoreBase, innermost
 
 if TYPE_CHECKING:
     from monocontext.stores.disk.cache import DiskCache
@@ -139,7 +139,7 @@ class ContextHandle:
 
     def read(self, manifest: Manifest, stats: Stats | None = None) -> Reader:
         """A reader of a given root, committed or not (no request)."""
-        is_near = self._workers is None and getattr(self.store, "is_near", False)
+        is_near = self._workers is None and isinstance(self.store, StoreBase) and self.store.is_near
         store = self._with_disk_cache(self.store, self.store.url, is_own=True)
         sources = manifest.sources
         reader = Reader(
@@ -155,7 +155,7 @@ class ContextHandle:
             round_trip_seconds=0.0 if is_near else self._round_trip_seconds,
         )
         if self.store.url.startswith("s3:"):
-            reader.stats.credentials_source = credentials_source(self.store)
+            reader.stats.credentials_source = innermost(self.store).credentials_source
         return reader
 
     def place(self, url: str, sources: Iterable[str]) -> tuple[RangeReader, str]:
@@ -194,13 +194,8 @@ class ContextHandle:
 
     def _sibling(self, url: str) -> Store:
         """A store at another URL, with the endpoint and client of this one."""
-        inner: Any = self.store
-        while hasattr(inner, "store"):  # a store around a store
-            inner = inner.store
-        own = getattr(inner, "sibling", None)
-        if url.startswith("s3:") and own is not None:
-            result: Store = own(url)
-            return result
+        if url.startswith("s3:") and (store := innermost(self.store).sibling(url)) is not None:
+            return store
         return open_store(url, **options_for(url, self.store_options))
 
     def handle(self) -> tuple[str, dict[str, Any]]:

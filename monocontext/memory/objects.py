@@ -14,7 +14,7 @@ from monocontext.memory.encoding import FIRST_READ_BYTES, EntryHeader, decode_he
 from monocontext.memory.entry import Entry, round_to_clock
 from monocontext.memory.names import key_of
 from monocontext.stores.parallel import in_order
-from monocontext.stores.protocol import Blob, ObjectInfo, Store, clock_of
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, innermost
 
 THREADS = 16
 """Requests at once."""
@@ -143,6 +143,6 @@ class Entries:
         """The store's clock: from its answer, the file system or a listing (1 LIST), else the clock of this machine."""
         if answered_seconds:
             return answered_seconds
-        if clock := clock_of(self.store):
-            return clock()
+        if (seconds := innermost(self.store).now()) is not None:
+            return seconds
         return next((info.now_seconds for info in self.store.list(name) if info.now_seconds), 0.0) or time.time()

@@ -15,7 +15,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.sessions.session_info import SessionInfo
 from monocontext.sessions.turn import Turn, parse, render
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreWrapper
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.namespace import NamespacePatch
 from monocontext.writing.documents import documents
@@ -198,35 +198,35 @@ def _with_helpers(text: ProjectText, helpers: Mapping[str, Any]) -> ProjectText:
     return text
 
 
-class _Below:
+class _Below(StoreWrapper):
     """The objects of a store below a prefix."""
 
     def __init__(self, store: Store, prefix: str) -> None:
-        self.store = store
-        self.url = f"{store.url.rstrip('/')}/{prefix}"
-        self.is_near: bool = getattr(store, "is_near", False)
+        super().__init__(store)
         self._prefix = prefix + "/"
 
+    @property
+    def url(self) -> str:
+        return f"{self.store.url.rstrip('/')}/{self._prefix}".removesuffix("/")
+
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        return self.store.put(self._prefix + key, data, if_absent=if_absent, if_match=if_match)
+        return super().put(self._prefix + key, data, if_absent=if_absent, if_match=if_match)
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        if most_bytes is None:
-            return self.store.get(self._prefix + key)
-        return get_bounded(self.store, self._prefix + key, most_bytes)
+        return super().get(self._prefix + key, most_bytes=most_bytes)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        return self.store.get_range(self._prefix + key, start, length, etag=etag)
+        return super().get_range(self._prefix + key, start, length, etag=etag)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        for info in self.store.list(self._prefix + prefix):
+        for info in super().list(self._prefix + prefix):
             yield dataclasses.replace(info, key=info.key.removeprefix(self._prefix))
 
     def head(self, key: str) -> ObjectInfo:
-        return dataclasses.replace(self.store.head(self._prefix + key), key=key)
+        return dataclasses.replace(super().head(self._prefix + key), key=key)
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        self.store.delete(self._prefix + key, **({} if if_match is None else {"if_match": if_match}))
+        super().delete(self._prefix + key, if_match=if_match)
 
     def close(self) -> None:
         """Leave the store open: the archive owns it."""

@@ -46,7 +46,7 @@ from monocontext.stores.checks import (
     not_found_error,
     one_line,
 )
-from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
+from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo, StoreBase
 
 try:
     import obstore
@@ -69,7 +69,7 @@ _PART_BYTES = 64 << 20
 """Larger objects are uploaded in parts, except by a conditional put: obstore has no condition for those."""
 
 
-class CloudStore:
+class CloudStore(StoreBase):
     """Objects below `scheme://place/path`."""
 
     def __init__(self, address: Address, **options: Any) -> None:

@@ -34,7 +34,7 @@ from monocontext.stores.checks import (
     not_found_error,
     one_line,
 )
-from monocontext.stores.protocol import Blob, ObjectInfo
+from monocontext.stores.protocol import Blob, ObjectInfo, StoreBase
 
 try:
     from fsspec.core import url_to_fs
@@ -54,7 +54,7 @@ _HIDDEN = ".monocontext-"
 _memory_lock = threading.RLock()
 
 
-class FilesystemStore:
+class FilesystemStore(StoreBase):
     """Objects as files below a path of a filesystem."""
 
     def __init__(self, address: Address) -> None:

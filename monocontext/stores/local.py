@@ -38,7 +38,7 @@ from monocontext.stores.checks import (
     conflict_error,
     not_found_error,
 )
-from monocontext.stores.protocol import Blob, ObjectInfo
+from monocontext.stores.protocol import Blob, ObjectInfo, StoreBase
 from monocontext.stores.regular_file import (
     AS_IT_IS,
     NO_FOLLOW,
@@ -63,7 +63,7 @@ _POLL_SECONDS = 0.002
 """The interval at which a waiting writer tries to take the lock."""
 
 
-class LocalStore:
+class LocalStore(StoreBase):
     """Objects as files below one directory, which the first `put` creates. No file stays open between two calls."""
 
     is_near = True

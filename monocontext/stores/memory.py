@@ -20,7 +20,7 @@ from monocontext.stores.checks import (
     conflict_error,
     not_found_error,
 )
-from monocontext.stores.protocol import Blob, ObjectInfo
+from monocontext.stores.protocol import Blob, ObjectInfo, StoreBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ _namespaces: dict[str, _Namespace] = {}
 _versions = itertools.count(1)
 
 
-class MemoryStore:
+class MemoryStore(StoreBase):
     """Objects under a name, which all stores of the process with this name share."""
 
     is_near = True

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from functools import lru_cache
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Protocol, cast
 
-from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, NotFound, StoreFailure
+from monocontext.errors import AlreadyExists, ContextChanged, NotFound, StoreFailure
 from monocontext.records import dataclass, field
 from monocontext.stores import log
+from monocontext.stores.checks import check_size
 
 _MARKER = re.compile(r"(?:(?!\.{1,2}/)[^/]+/)*")
 CONTENT_TYPE = "application/vnd.monocontext"
@@ -53,12 +53,6 @@ class ObjectInfo:
     """The time of the last write by the store's clock, in seconds since 1970."""
     now_seconds: float = field(default=0.0, compare=False)
     """The time of the response by the store's clock; 0 if the store does not say."""
-
-
-def list_usable(store: Any, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-    """`Store.list`, with the keys that no other verb accepts, such as `a//b` or `a/../b`, added to `left_out`."""
-    list_usable_of_store = getattr(store, "list_usable", None)
-    return iter(list_usable_of_store(left_out, prefix) if list_usable_of_store else store.list(prefix))
 
 
 def describe_left_out(keys: list[str], *, markers: bool) -> str:
@@ -131,35 +125,105 @@ class Store(RangeReader, Protocol):
         ...
 
 
+class StoreBase:
+    """What a store may have beside its verbs. The stores of this package derive from this class, which says what the
+    absence of each means; a store that does not derive from it has none of them."""
+
+    is_near: bool = False
+    """Whether it is useless to send a late request again, as for memory and disks."""
+
+    @property
+    def credentials_source(self) -> str:
+        """The source of the credentials that sign reads, in words; empty before the first read, and if unknown."""
+        return ""
+
+    @property
+    def unproven_server(self) -> str:
+        """The address of the server if it is not known to honour conditional writes; else empty."""
+        return ""
+
+    def now(self) -> float | None:
+        """The time by the clock that sets `modified_seconds`; `None` if responses have it."""
+        return None
+
+    def list_usable(self, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
+        """`list`, with the keys that no other verb accepts, such as `a//b` or `a/../b`, added to `left_out`."""
+        return cast(Store, self).list(prefix)
+
+    def sweep(self, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
+        """Remove temporary files that killed writers left before a time, in seconds since 1970.
+
+        Returns their number and bytes; a store without files has none.
+        """
+        return 0, 0
+
+    def sibling(self, url: str) -> Store | None:
+        """The store at another place, with the client of this one; `None` if it can be opened by its URL."""
+        return None
+
+
+class StoreWrapper(StoreBase):
+    """Passes every verb on to the store below. Subclasses change some."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        """The store below."""
+        self.is_near = isinstance(store, StoreBase) and store.is_near
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} around {self.store!r}>"
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        return self.store.get(key) if most_bytes is None else get_bounded(self.store, key, most_bytes)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        return self.store.get_range(key, start, length, etag=etag)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        return self.store.list(prefix)
+
+    def head(self, key: str) -> ObjectInfo:
+        return self.store.head(key)
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        # Stores of other packages may not accept `if_match`, so it is passed only if it is given.
+        self.store.delete(key, **({} if if_match is None else {"if_match": if_match}))
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def innermost(store: Store) -> StoreBase:
+    """What the store at the bottom of a chain of wrappers has beside its verbs."""
+    inner: object = store
+    while isinstance(inner, StoreWrapper):
+        inner = inner.store
+    return inner if isinstance(inner, StoreBase) else StoreBase()
+
+
+def list_usable(store: Store, left_out: list[str], prefix: str = "") -> Iterator[ObjectInfo]:
+    """`StoreBase.list_usable`, of any store."""
+    return store.list_usable(left_out, prefix) if isinstance(store, StoreBase) else store.list(prefix)
+
+
 def get_bounded(store: Store, key: str, most_bytes: int) -> Blob:
     """Read a whole object of at most `most_bytes` (1 GET).
 
     Raises the errors of `get`, and `DamagedData` for a larger object. The `get` of a store from another package may
-    have no `most_bytes`: then all bytes are read before they are counted.
+    have no `most_bytes`: all of its bytes are read before they are counted.
     """
-    if _has_most_bytes(type(store)):
+    if isinstance(store, StoreBase):
         return store.get(key, most_bytes=most_bytes)
     blob = store.get(key)
-    if len(blob.data) > most_bytes:
-        raise DamagedData(f"{store.url}/{key}: expected at most {most_bytes:,} bytes, found {len(blob.data):,}")
+    check_size(f"{store.url}/{key}", most_bytes, len(blob.data))
     return blob
-
-
-_HAS_OPTIONS = 0x08
-"""The flag of a function with `**options`: `inspect.CO_VARKEYWORDS`."""
-
-
-@lru_cache
-def _has_most_bytes(kind: type[Any]) -> bool:
-    """Whether the `get` of a class of stores has the option `most_bytes`."""
-    code = getattr(kind.get, "__code__", None)
-    if code is not None and not hasattr(kind.get, "__wrapped__"):
-        named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        return "most_bytes" in named or bool(code.co_flags & _HAS_OPTIONS)
-    from inspect import signature  # 5 ms to import
-
-    parameters = signature(kind.get).parameters.values()
-    return any(p.name == "most_bytes" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None) -> str:
@@ -190,43 +254,9 @@ def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None)
         raise AlreadyExists(f"{store.url}/{key} was written by someone else: expected {expected}") from error
 
 
-def clock_of(store: Store) -> Callable[[], float] | None:
-    """The clock that sets `modified_seconds`, if responses of the store have no time (a file system); else `None`."""
-    return getattr(_innermost(store), "now", None)
-
-
-def credentials_source(store: Store) -> str:
-    """The source of the credentials that sign the reads of a store, in words; empty before the first read."""
-    return str(getattr(_innermost(store), "credentials_source", ""))
-
-
-def unproven_server(store: Store) -> str:
-    """The address of the server below a store, if it is not known to honour conditional writes; else empty."""
-    return str(getattr(_innermost(store), "unproven_server", ""))
-
-
-def sweep(store: Store, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
-    """Remove temporary files that killed writers left before a time, if the store has files.
-
-    Returns their number and bytes.
-    """
-    own = getattr(_innermost(store), "sweep", None)
-    removed: tuple[int, int] = own(before_seconds, dry_run=dry_run) if own else (0, 0)
-    return removed
-
-
-def _innermost(store: Store) -> Any:
-    """The store at the bottom of a chain of wrappers; the store itself if it wraps none."""
-    inner: Any = store
-    while hasattr(inner, "store"):
-        inner = inner.store
-    return inner
-
-
 def seconds_now(store: Store, response_seconds: float) -> float:
     """The time by the store's clock in seconds since 1970, given that of a response, or 0 if it had none.
 
     Without a time from the store, the result is the time of this machine.
     """
-    clock = clock_of(store) or time.time
-    return response_seconds or clock()
+    return response_seconds or innermost(store).now() or time.time()

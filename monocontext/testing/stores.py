@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from monocontext.errors import AccessDenied
 from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error
-from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreBase, StoreWrapper
 
 _LISTED_PER_REQUEST = 1000
 
@@ -30,52 +30,35 @@ class Request:
     """The number of bytes of a range or a `put`; `None` for other verbs."""
 
 
-class WrappedStore:
+class WrappedStore(StoreWrapper):
     """Passes every call on to the store below. Subclasses change one thing each."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        """The store below."""
-        self.is_near: bool = getattr(store, "is_near", False)
-        """Whether hedging a late request is useless, as for memory and disks."""
-
-    @property
-    def url(self) -> str:
-        return self.store.url
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} around {self.store!r}>"
 
     def _before(self, request: Request) -> None:
         """Called before each request."""
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         self._before(Request("get", key))
-        return self.store.get(key) if most_bytes is None else get_bounded(self.store, key, most_bytes)
+        return super().get(key, most_bytes=most_bytes)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         self._before(Request("get_range", key, start, length))
-        return self.store.get_range(key, start, length, etag=etag)
+        return super().get_range(key, start, length, etag=etag)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         self._before(Request("put", key, 0, len(data)))
-        return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
+        return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         self._before(Request("list", prefix))
-        return self.store.list(prefix)
+        return super().list(prefix)
 
     def head(self, key: str) -> ObjectInfo:
         self._before(Request("head", key))
-        return self.store.head(key)
+        return super().head(key)
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         self._before(Request("delete", key))
-        # Stores of other packages may not accept `if_match`, so it is passed only if it is given.
-        self.store.delete(key, **({} if if_match is None else {"if_match": if_match}))
-
-    def close(self) -> None:
-        self.store.close()
+        super().delete(key, if_match=if_match)
 
 
 class CountingStore(WrappedStore):
@@ -183,7 +166,7 @@ class SlowStore(WrappedStore):
         return blob
 
 
-class VirtualStore:
+class VirtualStore(StoreBase):
     """A read-only store of objects of any size, whose bytes are computed when they are read.
 
     `objects` maps a key to its size in bytes and a function that returns the bytes [start, stop).

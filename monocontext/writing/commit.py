@@ -10,7 +10,7 @@ import random
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
@@ -30,7 +30,7 @@ from monocontext.format.generations import find_root, read_generation, read_newe
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
 from monocontext.records import replace
 from monocontext.stores import log
-from monocontext.stores.protocol import Blob, ObjectInfo, Store, get_bounded, put_own, unproven_server
+from monocontext.stores.protocol import Store, StoreWrapper, get_bounded, innermost, put_own
 from monocontext.writing.named_objects import id_in, named_objects
 
 _T = TypeVar("_T")
@@ -43,7 +43,7 @@ _LONGEST_PAUSE_SECONDS = 0.2
 """Writers that lost pause for a random time, up to this one."""
 
 
-class Staged:
+class Staged(StoreWrapper):
     """A store that remembers the objects that one writer has put and that no committed root names yet.
 
     `gc` without a grace period removes such objects. It commits a fence first, so its writer loses that commit. What is
@@ -51,8 +51,7 @@ class Staged:
     """
 
     def __init__(self, store: Store):
-        self.store = store
-        self.url = store.url
+        super().__init__(store)
         self.keys: set[str] = set()
         self.fenced: set[str] = set()
         """Those of the keys that `gc` may have removed."""
@@ -95,21 +94,6 @@ class Staged:
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         self.keys.add(key)
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
-
-    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        return self.store.get(key) if most_bytes is None else get_bounded(self.store, key, most_bytes)
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        return self.store.get_range(key, start, length, etag=etag)
-
-    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        return self.store.list(prefix)
-
-    def head(self, key: str) -> ObjectInfo:
-        return self.store.head(key)
-
-    def delete(self, key: str, *, if_match: str | None = None) -> None:
-        self.store.delete(key, if_match=if_match)
 
     def close(self) -> None:
         """Does nothing: whoever opened the store below closes it."""
@@ -273,7 +257,7 @@ def _refuse_without_conditions(store: Store, key: str, data: bytes) -> None:
 
     The server must refuse that. One that ignores conditions would let two writers overwrite each other's commits.
     """
-    server = unproven_server(store)
+    server = innermost(store).unproven_server
     if not server or server in _proven:
         return
     try:

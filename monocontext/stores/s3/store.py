@@ -19,7 +19,7 @@ from monocontext.errors import AlreadyExists, InvalidUrl, NotFound, NotPicklable
 from monocontext.stores import log
 from monocontext.stores.address import parse
 from monocontext.stores.checks import check_key, check_part, check_range, check_write
-from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo
+from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo, StoreBase
 from monocontext.stores.s3.client import S3Connection, is_aws
 from monocontext.stores.s3.errors import WriteConflict, translate, translate_errors
 from monocontext.stores.s3.options import S3Options
@@ -44,7 +44,7 @@ _CONFLICTS = 8
 """The most times that one write is sent while the server answers 409 ConditionalRequestConflict."""
 
 
-class S3Store:
+class S3Store(StoreBase):
     """Objects below a prefix of one bucket. The first request other than a GET imports boto3.
 
     botocore repeats a conditional `put` if the response was lost. The second attempt finds the object of the first, so

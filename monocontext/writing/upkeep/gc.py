@@ -26,7 +26,7 @@ from monocontext.format.generations import generation_in
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import NamedTuple, dataclass, replace
-from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, seconds_now, sweep
+from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, innermost, seconds_now
 from monocontext.writing.commit import commit, is_lagging
 from monocontext.writing.named_objects import OBJECT, PageToRead, id_in, ids_in_root
 from monocontext.writing.place import Place, open_store_at
@@ -102,7 +102,7 @@ def gc(
         if not dry_run:
             _remove(store, removed, unnamed, threads, progress)
         kinds = Counter(info.key.partition("/")[0] for info in unnamed)
-        temporaries, size = sweep(store, cutoff, dry_run=dry_run)
+        temporaries, size = innermost(store).sweep(cutoff, dry_run=dry_run)
         size += sum(info.size_bytes for info in [*removed, *unnamed])
         return Collected(
             store.url,
