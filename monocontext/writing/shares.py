@@ -302,7 +302,8 @@ def _store(target: _Target, pieces: Iterable[bytes]) -> Written:
     with ExitStack() as stack:
         store = target.store(stack)
         written = write_segments(store, pieces, target.layout, None, LEAST_FRAMES)
-        written.gathered.stored = None  # it would be sent to the driver
+        if sum(record.bytes for record in written.records) > SHARE_BYTES // 2:
+            written.gathered.stored = None  # so that not all of a large text is sent to the driver
         return _with_filters(written, store, target.layout)
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.engine.filter_lookup import RecordsInMemory
-from monocontext.errors import UnsupportedFormat
 from monocontext.format import directories
 from monocontext.format.directories import expand
 from monocontext.format.filters.query import Literal
@@ -84,25 +83,6 @@ def same(store: Store, text: str, random: Random) -> None:
     assert verify(store).problems == []
 
 
-@pytest.mark.slow
-def test_publish_and_read() -> None:
-    store, text = memory(), lines(8000)
-    root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]
-    assert max(levels(root)) >= 2, "directories of directories"
-    assert levels(root) == sorted(levels(root), reverse=True)
-    assert root.filter_directories
-    assert b'"requires": ["directories"]' in store.get("manifest.json").data
-    assert Manifest.from_bytes(root.to_bytes()) == root
-    same(store, text, Random(1))
-
-
-def test_a_small_text_has_none() -> None:
-    store = memory()
-    root = publish(lines(100), store, **LAYOUT)  # type: ignore[arg-type]
-    assert not root.has_directories
-    assert b'"requires": []' in store.get("manifest.json").data
-
-
 @pytest.mark.usefixtures("stores_are_measured")
 def test_a_search_by_the_few_filters_of_a_text_whose_pages_are_in_directories() -> None:
     """Only what was appended has filters; from afar a walk asks for a directory before it knows the pages in it."""
@@ -128,14 +108,6 @@ def test_a_search_by_the_few_filters_of_a_text_whose_pages_are_in_directories() 
         assert context.find(needle) == (text + more).find(needle)
         assert context.find(needle, at - 90_000, at - 50_000) == -1
         assert context.rfind(text[-70_000:-69_970], at - 90_000, at) == at - 70_000
-
-
-def test_other_features_are_refused_by_name() -> None:
-    store = memory()
-    publish(lines(8000), store, **LAYOUT)  # type: ignore[arg-type]
-    data = store.get("manifest.json").data.replace(b'["directories"]', b'["directories", "more"]')
-    with pytest.raises(UnsupportedFormat, match="'directories', 'more'"):
-        Manifest.from_bytes(data)
 
 
 @pytest.mark.slow

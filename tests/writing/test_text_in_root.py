@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, append, publish
-from monocontext.errors import DamagedData
 from monocontext.format import inline
 from monocontext.format.generations import find_root
 from monocontext.format.index import LOWER_KEEPS_LENGTH, OF_TEXT
@@ -20,7 +19,6 @@ from monocontext.testing import CountingStore
 from monocontext.writing.commit import commit
 from monocontext.writing.index_in_place import index
 from monocontext.writing.upkeep.compact import add_filters, compact
-from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 from tests.engine.counted import memory
 
@@ -59,26 +57,6 @@ def test_opening_a_small_text_brings_all_of_it() -> None:
         assert context.stats.gets == counting.gets == 1
         assert context.stats.disk_hits == 0
     assert verify(store).problems == []
-
-
-@pytest.mark.parametrize("options", [{"threads": False}, {"cache_bytes": 0}, {"preload": True}, {"prefetch": "off"}])
-def test_whatever_the_options(options: dict[str, object]) -> None:
-    store = memory()
-    publish(TEXT, store, frame_bytes=1000)
-    counting = CountingStore(store)
-    with Monocontext.open(counting, **options) as context:  # type: ignore[arg-type]
-        assert [context[at : at + 50] for at in range(0, len(TEXT), 50)] == [
-            TEXT[at : at + 50] for at in range(0, len(TEXT), 50)
-        ]
-    assert counting.gets == 1
-
-
-def test_a_directory_too(tmp_path: Path) -> None:
-    publish(TEXT, tmp_path / "context")
-    for segment in (tmp_path / "context" / "segments").iterdir():
-        segment.unlink()
-    with Monocontext.open(tmp_path / "context", cache_dir=tmp_path / "cache") as context:
-        assert str(context) == TEXT
 
 
 def test_appends_to_a_small_text_ride_along_until_they_are_too_much() -> None:
@@ -157,15 +135,6 @@ def test_filters_and_compaction_keep_the_copies_true(monkeypatch: pytest.MonkeyP
     assert verify(store).problems == []
 
 
-def test_collecting_leaves_a_text_that_rides_in_its_root_alone() -> None:
-    store = memory()
-    publish("an old text\n", store)
-    publish(TEXT, store, replace=True)
-    gc(store, older_than_seconds=0)
-    assert gets_of(store, TEXT) == 1
-    assert verify(store).problems == []
-
-
 def test_a_replaced_text_takes_its_copies_along() -> None:
     store = memory()
     publish(TEXT, store)
@@ -202,28 +171,6 @@ def test_a_copy_that_does_not_fit_its_page_is_not_used() -> None:
     commit(store, lambda base, _: build(base))
     assert gets_of(store, TEXT) == 2
     assert any("root" in problem for problem in verify(store).problems)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("field", ["head", "tail"])
-def test_an_end_that_does_not_fit_is_an_error(field: str) -> None:
-    store = memory()
-    publish(noise(5 << 20), store, codec="raw")
-    root = root_of(store)
-    for copy in ("!!", inline.ends(b"x" * 100, b"")["head"][:-8], "QUJD"):
-        bad = dataclasses.replace(root, **{field: copy})
-        store.put("manifest.json", bad.to_bytes())
-        with pytest.raises(DamagedData, match="root"):
-            Monocontext.open(store)
-    store.put("manifest.json", dataclasses.replace(root, **{field: inline.ends(b"x", b"x")["head"]}).to_bytes())
-    assert any("an end of the text" in problem for problem in verify(store).problems)
-
-
-def test_a_length_that_does_not_fit_is_refused() -> None:
-    store = memory()
-    root = publish(TEXT, store)
-    with pytest.raises(DamagedData, match="text is not that of its one page"):
-        dataclasses.replace(root, text=root.text[:-4]).check()
 
 
 @pytest.mark.parametrize("size", [1, 5, 16_383, 16_384, 16_385, 20_000])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import sys
 import threading
@@ -10,7 +9,6 @@ import uuid
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,14 +158,6 @@ def test_a_lost_answer_to_the_commit(name: str, error: type[Exception]) -> None:
 
 
 @pytest.mark.parametrize("error", [AlreadyExists, StoreFailure])
-def test_a_lost_answer_to_the_first_commit(error: type[Exception]) -> None:
-    store = memory()
-    publish(NEW, LostAck(store, generation_key(1), error))
-    assert text_of(store) == NEW
-    assert len(list(store.list("generations/"))) == 1
-
-
-@pytest.mark.parametrize("error", [AlreadyExists, StoreFailure])
 def test_a_lost_answer_to_the_pointer(error: type[Exception]) -> None:
     store = memory()
     publish(OLD, store)
@@ -225,41 +215,6 @@ def test_an_append_after_a_replacement_goes_behind_the_new_text() -> None:
     assert verify(store).problems == []
 
 
-def test_two_first_writers() -> None:
-    store = memory()
-    with pytest.raises(AlreadyExists, match="already holds a context"):
-        publish(NEW, Overtaken(store, [lambda: publish(OLD, store)]))
-    assert text_of(store) == OLD
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("any_store", ["memory", "directory", "seaweedfs"], indirect=True)
-def test_eight_appenders_at_once(any_store: Store) -> None:
-    publish("begin\n", any_store, frame_bytes=40)
-    writers, rounds = 8, 2 if "seaweed" in repr(any_store).lower() or "S3" in repr(any_store) else 4
-    barrier = threading.Barrier(writers)
-
-    def text(writer: int, number: int) -> str:
-        return "".join(f"<writer {writer}, text {number}, line {line}>\n" for line in range(3))
-
-    def write(writer: int) -> None:
-        barrier.wait()
-        for number in range(rounds):
-            append(text(writer, number), any_store)
-
-    with ThreadPoolExecutor(writers) as threads:
-        list(threads.map(write, range(writers)))
-    result = text_of(any_store)
-    assert result.startswith("begin\n")
-    assert len(result) == 6 + sum(len(text(w, n)) for w in range(writers) for n in range(rounds))
-    for writer in range(writers):
-        places = [result.index(text(writer, number)) for number in range(rounds)]
-        assert places == sorted(places)
-    with Monocontext.open(any_store) as context:
-        assert context.generation == 1 + writers * rounds
-    assert verify(any_store).problems == []
-
-
 def test_readers_see_whole_texts_while_others_append() -> None:
     store = memory()
     publish("0\n" * 10, store, frame_bytes=10)
@@ -294,21 +249,6 @@ def test_publish_where_a_context_is() -> None:
     assert text_of(store) == OLD
 
 
-def test_replace_keeps_the_earlier_generation() -> None:
-    store = memory()
-    publish(OLD, store)
-    assert publish(NEW, store, replace=True).generation == 2
-    assert text_of(store) == NEW
-    with Monocontext.open(store, generation=1) as context:
-        assert str(context) == OLD
-
-
-def test_replace_where_nothing_is() -> None:
-    store = memory()
-    assert publish(NEW, store, replace=True).generation == 1
-    assert text_of(store) == NEW
-
-
 def test_append_where_nothing_is() -> None:
     with pytest.raises(NotFound, match=r"no context to append to.*`upload`"):
         append(NEW, memory())
@@ -320,14 +260,6 @@ def test_append_of_nothing() -> None:
     assert append("", store).generation == 1
     assert append([], store).generation == 1
     assert len(list(store.list("generations/"))) == 1
-
-
-def test_append_to_nothing() -> None:
-    store = memory()
-    publish("", store)
-    append(NEW, store)
-    assert text_of(store) == NEW
-    assert verify(store).problems == []
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 7, 30])
@@ -450,19 +382,6 @@ def test_a_generation_that_was_never_committed() -> None:
 # -- refresh ----------------------------------------------------
 
 
-def test_a_reader_keeps_its_generation_until_it_refreshes() -> None:
-    store = memory()
-    publish(OLD, store, frame_bytes=50)
-    context = Monocontext.open(store)
-    part = context.view(5, 50)
-    append(NEW, store)
-    assert (len(context), str(context), context.generation) == (len(OLD), OLD, 1)
-    assert context.refresh() is context
-    assert (len(context), str(context), context.generation) == (len(OLD + NEW), OLD + NEW, 2)
-    assert str(part) == OLD[5:50]
-    assert context.refresh() is context
-
-
 def test_refresh_after_a_replacement() -> None:
     store = memory()
     publish(OLD, store, frame_bytes=50)
@@ -476,15 +395,6 @@ def test_refresh_after_a_replacement() -> None:
     assert str(view) == OLD[5:50]
     with pytest.raises(ValueError, match="only the text that was opened can be refreshed"):
         view.refresh()
-
-
-def test_refresh_of_lines() -> None:
-    store = memory()
-    publish("a\nb\n", store)
-    lines = Monocontext.open(store, unit="lines")
-    append("c\n", store)
-    assert len(lines) == 2
-    assert list(lines.refresh()) == ["a\n", "b\n", "c\n"]
 
 
 def test_unknown_optional_fields_survive_no_append_that_would_make_them_lie() -> None:
@@ -521,22 +431,3 @@ def test_iterators_belong_to_the_generation_that_they_were_made_in() -> None:
     publish("x a\n", store, replace=True)
     context.refresh()
     assert [list(each) for each in made] == expected
-
-
-def test_what_was_made_of_the_whole_text_before_a_refresh_stays(tmp_path: Path) -> None:
-    """A view of everything is no other name of the text that moves, and a pickle of what is derived is not either."""
-    publish(OLD, tmp_path, frame_bytes=50)
-    context = Monocontext.open(tmp_path, materialize_limit=40)
-    made = [
-        (context.view(), OLD),
-        (context[:], OLD),
-        (context.strip("\0"), OLD),
-        (context.lower(), OLD.lower()),
-        (context.split(), OLD.split()),
-    ]
-    publish("something shorter", tmp_path, replace=True)
-    context.refresh()
-    for lazy, expected in made:
-        again = pickle.loads(pickle.dumps(lazy))
-        for each in (lazy, again):
-            assert ("".join(each) if isinstance(expected, str) else list(each)) == expected

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from monocontext import Monocontext, append, publish
-from monocontext.errors import AlreadyExists, DamagedData, InvalidText, NotFound
+from monocontext.errors import AlreadyExists, InvalidText, NotFound
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore
 from monocontext.writing.documents import documents
@@ -158,16 +157,6 @@ def test_pages_fill_and_names_are_found_in_tables(store: MemoryStore) -> None:
         assert context.stats.gets <= 1 + len(context._reader.manifest.documents.names) + 2  # type: ignore[union-attr]
 
 
-def test_one_upload_finds_a_name_with_two_requests(store: MemoryStore) -> None:
-    publish(documents((f"name {i}", str(i)) for i in range(20_000)), store)
-    with Monocontext.open(store) as context:
-        assert len(context.documents) == 20_000
-        assert context.stats.gets == 1
-        text = context.documents["name 12345"]
-        assert context.stats.gets <= 3
-        assert str(text) == "12345"
-
-
 def test_appending_little_costs_little(store: MemoryStore) -> None:
     publish(documents((f"name {i}", str(i)) for i in range(5000)), store)
     counted = CountingStore(store)
@@ -253,33 +242,3 @@ def test_damage_of_documents_is_found(tmp_path: Path) -> None:
         assert any(file.name in problem for problem in report.problems)
         file.write_bytes(whole)
     assert verify(tmp_path).ok
-
-
-def test_a_reader_never_takes_damaged_records(tmp_path: Path) -> None:
-    given = {f"name {i}": f"text {i}" for i in range(6000)}
-    publish(given, tmp_path)
-    refused = 0
-    for file in (tmp_path / "documents").iterdir():
-        whole = file.read_bytes()
-        file.chmod(0o644)
-        for at in (0, 20, len(whole) // 2, len(whole) - 1):
-            file.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
-            with Monocontext.open(tmp_path) as context:
-                try:
-                    found = {name: str(context.documents[name]) for name in [*list(given)[::900], "name 5999"]}
-                except DamagedData:
-                    refused += 1
-                else:
-                    assert found == {name: given[name] for name in found}
-        file.write_bytes(whole)
-    assert refused >= 4
-
-
-def test_two_appenders_keep_each_others_documents(store: MemoryStore) -> None:
-    publish({"first": "1"}, store)
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda i: append({f"name {i}": f"text {i}"}, store), range(12)))
-    found = texts_of(store)
-    assert found[0] == ("first", "1")
-    assert sorted(found[1:]) == sorted((f"name {i}", f"text {i}") for i in range(12))
-    assert verify(store).problems == []

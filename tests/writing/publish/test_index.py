@@ -17,7 +17,6 @@ from monocontext.errors import AlreadyExists, ContextChanged, ForeignObject, Inv
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
-from monocontext.stores.protocol import Store
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.verify import verify
@@ -113,14 +112,6 @@ def test_a_source_with_and_without_a_slash(place: Place) -> None:
         index(source, place.url(f"context{number}"))
     assert read(place.url("context0")) == read(place.url("context1")) == WHOLE
     assert read(place.url("context2")) == TEXTS["b/é.txt"]
-
-
-def test_a_whole_store_in_memory_as_a_source() -> None:
-    name = uuid.uuid4().hex
-    open_store(f"memory://{name}").put("a.txt", b"a\n")
-    for number, source in enumerate([f"memory://{name}", f"memory://{name}/"]):
-        index(source, f"memory://{name}-{number}")
-        assert read(f"memory://{name}-{number}", allow=[source]) == "a\n"
 
 
 def test_a_context_below_its_source_does_not_index_itself(place: Place) -> None:
@@ -233,14 +224,6 @@ def test_where_a_context_is_already(place: Place) -> None:
 # -- what changes afterwards ----------------------------------------------------
 
 
-@everywhere
-def test_an_object_that_became_another(place: Place) -> None:
-    index(place.url("texts"), place.url("context"))
-    place.put("a.txt", TEXTS["a.txt"].swapcase().encode())
-    with Monocontext.open(place.url("context")) as context, pytest.raises(ContextChanged, match=r"a\.txt"):
-        _ = context[0:5]
-
-
 @pytest.mark.parametrize("change", ["other text", "same text", "shorter", "gone"])
 def test_an_object_that_changed(place: Place, change: str) -> None:
     index(place.url("texts"), place.url("context"))
@@ -278,23 +261,6 @@ def test_another_place_in_memory_needs_to_be_allowed() -> None:
         assert read(f"memory://{name}-ctx", allow=allow) == "secret\n"
     assert not verify(f"memory://{name}-ctx").ok
     assert verify(f"memory://{name}-ctx", allow=[f"memory://{name}"]).ok
-
-
-@pytest.mark.slow
-def test_another_bucket_needs_to_be_allowed(moto_s3: str) -> None:
-    import boto3
-
-    boto3.session.Session().client("s3", region_name="us-east-1").create_bucket(Bucket="other-bucket")
-    open_store("s3://other-bucket/texts").put("secret.txt", b"secret\n")
-    index("s3://other-bucket/texts", f"s3://{moto_s3}/ctx")
-    with Monocontext.open(f"s3://{moto_s3}/ctx") as context:
-        for read_it in (str, lambda c: c[0], lambda c: "x" in c, list):
-            with pytest.raises(ForeignObject, match=r"refers to s3://other-bucket/texts/secret\.txt"):
-                read_it(context)
-    for allow in (["s3://other"], ["s3://other-bucket-2"], [f"s3://{moto_s3}"]):
-        with pytest.raises(ForeignObject):
-            read(f"s3://{moto_s3}/ctx", allow=allow)
-    assert read(f"s3://{moto_s3}/ctx", allow=["s3://other-bucket"]) == "secret\n"
 
 
 def test_sources_of_a_directory_are_read_without_allow(tmp_path: Path) -> None:
@@ -360,22 +326,6 @@ def test_a_deeprecurse_manifest_is_never_written_over(place: Place) -> None:
             write(place.url("texts"))
     assert {info.key for info in place.texts.list()} == {*TEXTS, ROOT_KEY}
     assert place.texts.get(ROOT_KEY).data == manifest
-
-
-def test_a_deeprecurse_manifest_that_names_what_is_gone(place: Place) -> None:
-    place.put(ROOT_KEY, json.dumps([{"segment": "gone.txt", "start_line": 0, "line_count": 2}]).encode())
-    with pytest.raises(NotFound, match=r"gone\.txt"):
-        index(place.url("texts"), place.url("context"))
-
-
-def test_a_store_that_was_handed_in() -> None:
-    """Virtual segments of a context that was opened by its store rather than its URL."""
-    name = uuid.uuid4().hex
-    store: Store = open_store(f"memory://{name}/context")
-    open_store(f"memory://{name}/texts").put("a.txt", b"a\n")
-    index(f"memory://{name}/texts", store)
-    with Monocontext.open(store) as context:
-        assert str(context) == "a\n"
 
 
 def test_what_a_directory_holds_besides_files_is_named(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import random
 import re
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext import Monocontext
-from monocontext.errors import AccessDenied, InvalidText, InvalidUrl, NotFound
+from monocontext.errors import AccessDenied, InvalidText, InvalidUrl
 from monocontext.format.generations import find_root
 from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import ROOT_KEY
@@ -100,21 +99,9 @@ def test_bytes_may_be_cut_inside_characters(cuts: list[int]) -> None:
     assert read_back(pieces) == TEXT
 
 
-def test_kinds_of_bytes() -> None:
-    data = TEXT.encode()
-    assert read_back([bytearray(data[:9]), memoryview(data)[9:]]) == TEXT
-    assert read_back(data) == TEXT
-
-
 def test_bytes_around_other_sources_are_streams_of_their_own() -> None:
     message = must_refuse([b"caf\xc3", "x", b"\xa9"])
     assert "bytes of source 0: not utf-8 at byte 3" in message
-
-
-def test_what_is_no_source() -> None:
-    for wrong in ([3], [None], ["a", 3.5], [["a"]]):
-        with pytest.raises(TypeError, match=r"source \d is \w+: expected str, bytes, a path or documents"):
-            publish(wrong, memory())  # type: ignore[arg-type]
 
 
 def test_a_generator_that_fails_commits_nothing() -> None:
@@ -126,18 +113,6 @@ def test_a_generator_that_fails_commits_nothing() -> None:
     with pytest.raises(RuntimeError, match="its own fault"):
         publish(failing(), store, frame_bytes=10, segment_bytes=20)
     assert not any(info.key.startswith("generations/") for info in store.list())
-
-
-def test_a_generator_is_read_once_and_lazily() -> None:
-    read = []
-
-    def pieces() -> Iterator[str]:
-        for number in range(3):
-            read.append(number)
-            yield f"{number}\n"
-
-    assert read_back(pieces()) == "0\n1\n2\n"
-    assert read == [0, 1, 2]
 
 
 # -- directories ----------------------------------------------------
@@ -178,43 +153,15 @@ def test_a_directory(folder: Path) -> None:
     assert all(line.startswith("===") for line in text.splitlines() if "FILE" in line)
 
 
-def test_the_order_does_not_depend_on_the_file_system(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    other = tmp_path_factory.mktemp("other")
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    random.Random(3).shuffle(files)
-    for file in files:
-        copy = other / file.relative_to(folder)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(file.read_bytes())
-    assert read_back(folder) == read_back(other)
-
-
 def test_headers_can_be_changed_and_left_out(folder: Path) -> None:
     assert read_back(folder / "sub", header="<{path}>\n") == "<c.txt>\nc\r\n<deep/d.md>\nd\n"
     assert read_back(folder / "sub", header="") == "c\r\nd\n"
     assert read_back(folder / "sub", header="{'file': {path}}\n").startswith("{'file': c.txt}\nc\r\n")
 
 
-def test_include_and_exclude(folder: Path) -> None:
-    def names(**chosen: tuple[str, ...]) -> list[str]:
-        text = read_back(folder, **chosen)
-        return sorted(line.split()[2] for line in text.splitlines() if line.startswith("==="))
-
-    assert names(include=("*.md",)) == ["sub/deep/d.md"]
-    assert names(include=("sub/*",)) == ["sub/c.txt"]
-    assert names(include=("*.{md,py}",), exclude=("deep",)) == ["a.py"]
-    assert names(include=("*.txt", "*.py"), exclude=("sub/*", "b.*")) == ["a.py", "empty.txt", "sub.txt"]
-    assert names(exclude=("*",)) == []
-
-
 def test_a_file_name_that_is_no_text(folder: Path) -> None:
     (folder / "sub" / os.fsdecode(b"caf\xe9.txt")).write_text("latin name\n")
     assert header("caf\ufffd.txt") + "latin name\n" in read_back(folder / "sub")
-
-
-def test_file_names_with_braces(folder: Path) -> None:
-    (folder / "sub" / "{x}{0}.txt").write_text("braces\n")
-    assert header("{x}{0}.txt") + "braces\n" in read_back(folder / "sub")
 
 
 @pytest.fixture
@@ -279,23 +226,6 @@ def test_links_are_followed_when_asked_for(linked: Path) -> None:
         assert name in note
 
 
-def test_a_directory_that_is_a_link_is_meant(linked: Path, tmp_path: Path) -> None:
-    (tmp_path / "way").symlink_to(linked)
-    assert "sub/b.txt" in parts_of(read_back(tmp_path / "way", note=lambda _: None))
-    assert read_back(linked / "notes.txt") == "SECRET\n"  # named: not found in a directory
-
-
-@pytest.mark.parametrize("swapped", ["a.txt", "sub"])
-def test_a_file_that_becomes_a_link_while_it_is_read(linked: Path, tmp_path: Path, swapped: str) -> None:
-    folder = Folder(linked)
-    name = next(name for name in folder.files() if name.startswith(swapped))
-    (linked / swapped).rename(tmp_path / "aside")
-    (linked / swapped).symlink_to(tmp_path / ("secret" if swapped == "a.txt" else "elsewhere"))
-    (tmp_path / "elsewhere" / "b.txt").write_text("SECRET\n")
-    with pytest.raises(AccessDenied, match="leads out"):
-        folder.open(name)
-
-
 @pytest.mark.parametrize("swapped", ["a.txt", "sub"])
 def test_a_link_swapped_in_behind_the_check(
     linked: Path, tmp_path: Path, swapped: str, monkeypatch: pytest.MonkeyPatch
@@ -349,23 +279,6 @@ def test_binary_files_of_a_directory_are_left_out_and_counted(folder: Path, erro
     assert notes[1].endswith(" and 8 more")
 
 
-def test_a_binary_file_that_is_named_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "x.pyc").write_bytes(BINARY["bytecode"])
-    assert "not utf-8 at byte 0" in must_refuse(tmp_path / "x.pyc")
-
-
-def test_text_in_a_directory_is_never_binary(tmp_path: Path) -> None:
-    notes: list[str] = []
-    (tmp_path / "colours.txt").write_bytes(b"\x1b[31mred\x1b[0m\x08\x0c\r\n")
-    (tmp_path / "half.txt").write_bytes(b"x" * 7_999 + "é".encode() + b"\x01")
-    assert len(parts_of(read_back(tmp_path, note=notes.append))) == 2
-    wide = tmp_path / "wide"
-    wide.mkdir()
-    (wide / "a.txt").write_bytes("wide\n".encode("utf-16-le"))
-    assert read_back(wide, encoding="utf-16-le", header="", note=notes.append) == "wide\n"
-    assert notes == []
-
-
 def test_a_pipe_is_named_and_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text("a\n")
@@ -376,13 +289,6 @@ def test_a_pipe_is_named_and_not_waited_for(tmp_path: Path) -> None:
     assert list(store.list()) == []
     assert read_back(tmp_path / "folder", header="", note=notes.append) == "a\n"
     assert notes == [f"{tmp_path}/folder: left out entries that are not files: pipe (a named pipe)"]
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    store = memory()
-    with pytest.raises(NotFound, match=r"nowhere\.txt"):
-        publish(tmp_path / "nowhere.txt", store)
-    assert list(store.list()) == []
 
 
 def test_a_header_begins_a_line_whatever_came_before(folder: Path) -> None:
@@ -400,12 +306,6 @@ def test_encodings(encoding: str, tmp_path: Path) -> None:
     assert read_back(file, encoding=encoding) == TEXT
     data = TEXT.encode(encoding)
     assert read_back([data[i : i + 1] for i in range(len(data))], encoding=encoding) == TEXT
-
-
-def test_latin_1(tmp_path: Path) -> None:
-    every = bytes(range(256))
-    (tmp_path / "file").write_bytes(every)
-    assert read_back(tmp_path / "file", encoding="latin-1") == every.decode("latin-1")
 
 
 @pytest.mark.parametrize("encoding", ["klingon", "rot13", "base64", "undefined"])
@@ -485,15 +385,6 @@ def test_what_is_not_utf_8_is_refused_with_its_place(what: str, before: int, tmp
     assert f"bytes of source 0: not utf-8 at byte {before + at} (0x{byte})" in must_refuse(b"x" * before + data)
 
 
-@given(st.lists(st.integers(0, 12), max_size=5), st.sampled_from(sorted(INVALID)))
-def test_the_place_does_not_depend_on_the_pieces(cuts: list[int], what: str) -> None:
-    data, at, byte = INVALID[what]
-    data = "é漢".encode() + data
-    bounds = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    pieces = [data[start:stop] for start, stop in itertools.pairwise(bounds)]
-    assert f"at byte {5 + at} (0x{byte})" in must_refuse(pieces)
-
-
 def test_what_is_invalid_in_a_directory_is_named(folder: Path) -> None:
     (folder / "sub" / "deep" / "bad.bin").write_bytes(b"x\xff")
     notes: list[str] = []
@@ -510,12 +401,6 @@ def test_errors_replace(what: str) -> None:
     assert read_back([data[i : i + 1] for i in range(len(data))], errors="replace") == data.decode("utf-8", "replace")
 
 
-def test_utf_16_that_is_cut_off() -> None:
-    data = "ab😀".encode("utf-16-le")
-    assert "not utf-16-le at byte 4" in must_refuse(data[:-1], encoding="utf-16-le")
-    assert "not utf-16-le at byte 4" in must_refuse(data[:-2], encoding="utf-16-le")
-
-
 @pytest.mark.parametrize("before", ["", "é", "x" * (1 << 20), "x" * ((1 << 20) - 1)], ids=len)
 @pytest.mark.parametrize("surrogate", ["\ud800", "\ud83d\ude00"])
 def test_lone_surrogates_are_refused(before: str, surrogate: str) -> None:
@@ -523,14 +408,6 @@ def test_lone_surrogates_are_refused(before: str, surrogate: str) -> None:
     assert f"a lone surrogate U+{ord(surrogate[0]):04X} at character {len(before)};" in message
     assert message.endswith("errors='replace' stores U+FFFD in its place")
     assert read_back(before + surrogate, errors="replace") == before + "\ufffd" * len(surrogate)
-
-
-def test_surrogates_in_pieces() -> None:
-    assert "at character 3" in must_refuse(["abc", "\ud83d", "\ude00"])
-
-
-def test_an_encoding_that_gives_surrogates() -> None:
-    assert "surrogate" in must_refuse(rb"\ud800", encoding="unicode_escape")
 
 
 # -- how it is stored ----------------------------------------------------
@@ -574,10 +451,6 @@ def test_segments_hold_their_size() -> None:
     publish("".join(f"{i:09d}\n" for i in range(1000)), store, frame_bytes=100, segment_bytes=450, codec="raw")
     sizes = [info.size_bytes - SALT_BYTES for info in store.list("segments/")]
     assert (len(sizes), max(sizes), sum(sizes)) == (25, 400, 10_000)
-
-
-def test_a_frame_larger_than_a_segment_goes_alone() -> None:
-    assert read_back("é" * 500, frame_bytes=100, segment_bytes=1) == "é" * 500
 
 
 @pytest.mark.parametrize(

@@ -136,12 +136,3 @@ def test_the_root_of_a_text_is_no_text(name: str, tmp_path: Path, monkeypatch: p
     (tmp_path / "manifest.json").write_text('{"format": 1}')
     with Monocontext.open(tmp_path / "manifest.json") as text:
         assert str(text) == '{"format": 1}'
-
-
-@pytest.mark.parametrize(
-    ("slip", "meant"),
-    [("s3:bucket/x", "s3://bucket/x"), ("arn:aws:s3:::bucket/x", "s3://bucket/x"), ("gs:b/x", "gs://b/x")],
-)
-def test_slips_of_places(slip: str, meant: str) -> None:
-    with pytest.raises(MonocontextError, match=f"did you mean {meant}"):
-        Monocontext.open(slip)

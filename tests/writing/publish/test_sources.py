@@ -19,7 +19,6 @@ import zstandard
 
 from monocontext import Monocontext, append, publish
 from monocontext.errors import InvalidText
-from monocontext.stores import open_store
 from monocontext.writing.input_options import InputOptions
 from monocontext.writing.sources import Source, read_source
 from monocontext.writing.upkeep.sync import sync
@@ -183,10 +182,3 @@ def test_a_long_file_that_is_cut_is_named(tmp_path: Path) -> None:
     os.truncate(path, 12 << 20)
     assert sum(len(data) for data, _ in pieces) == 11 << 20
     assert "a.log: cut or written over while it was read: not all of its text is stored" in notes[-1]
-
-
-def test_objects_that_a_place_does_not_have(tmp_path: Path) -> None:
-    open_store(tmp_path / "objects").put("a.txt", b"a")
-    place = (tmp_path / "objects").as_uri()
-    sync(place, tmp_path / "ctx")
-    assert list(texts_in(tmp_path / "ctx")) == ["a.txt"]

@@ -26,7 +26,7 @@ from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
 
-from .upkept import FRAME_BYTES, SEGMENT_BYTES, Aging, Overtaken, check, grow_context, memory, text_of, words
+from .upkept import FRAME_BYTES, SEGMENT_BYTES, Aging, check, grow_context, memory, text_of, words
 
 HOUR, DAY = 3600.0, 86400.0
 
@@ -79,22 +79,6 @@ def test_after_a_compaction(random: Random) -> None:
     assert gc(store).objects == 0
     append("more\n", store)
     check(store, text + "more\n", random)
-
-
-def test_a_generation_goes_by_its_successor(random: Random) -> None:
-    """It was the newest one until then: who opened it as such may still read."""
-    store = Aging(memory())
-    for number in range(4):
-        publish(f"text {number}\n", store, replace=True)
-        store.turn(DAY)
-    assert gc(store, older_than_seconds=2.5 * DAY).generations == 1
-    assert generations(store) == [2, 3, 4]
-    assert text_of(store) == "text 3\n"
-    with Monocontext.open(store, generation=2) as context:
-        assert str(context) == "text 1\n"
-    store.turn(100 * DAY)
-    gc(store)
-    assert generations(store) == [4]
 
 
 def test_what_a_killed_upload_left(random: Random) -> None:
@@ -228,25 +212,6 @@ def test_damage_stops_it_before_anything_is_removed(damage: Callable[[Store], st
 
 
 # -- beside others -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_beside_an_appender(random: Random) -> None:
-    """What it stored, and what it found there and took for its own, stays until it commits."""
-    piece = words(random, 1000)
-    for age in (0.0, 12 * HOUR, 25 * HOUR, 3 * DAY):
-        store = Aging(memory())
-        text = grow_context(store, Random(9), 300, 10)
-        with pytest.raises(Crash):
-            append(piece, CrashingStore(store, 4), segment_bytes=SEGMENT_BYTES)
-        store.turn(age)
-
-        def collect(store: Aging = store) -> None:
-            store.turn(20 * HOUR)  # the upload took as long
-            gc(store, older_than_seconds=2 * DAY)
-
-        append(piece, Overtaken(store, collect), segment_bytes=SEGMENT_BYTES)
-        check(store, text + piece, random)
 
 
 def test_an_object_that_is_stored_again_meanwhile(random: Random) -> None:

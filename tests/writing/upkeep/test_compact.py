@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import sys
-import threading
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
 import pytest
 
 from monocontext import Monocontext, replace
-from monocontext.errors import NotFound
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
 from monocontext.writing.cover import gaps
 from monocontext.writing.index_in_place import index
-from monocontext.writing.named_objects import id_in, named_objects
 from monocontext.writing.publish import append, publish
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.upkeep.compact import Run, add_filters, compact, plan
@@ -117,11 +113,6 @@ def test_without_filters(random: Random) -> None:
     assert sum(ref.frames for ref in compact(store, segment_bytes=SEGMENT_BYTES).filters) == after.frames
 
 
-def test_where_nothing_is() -> None:
-    with pytest.raises(NotFound, match="no context there to compact"):
-        compact(memory())
-
-
 def test_bad_sizes() -> None:
     store = memory()
     publish("x", store)
@@ -129,26 +120,6 @@ def test_bad_sizes() -> None:
         compact(store, segment_bytes=0)
     with pytest.raises(ValueError, match="frame_bytes"):
         compact(store, frame_bytes=1 << 30)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(examples(25)))
-def test_of_segments_that_a_writer_filled_none_is_loose(seed: int) -> None:
-    """So that a second compaction finds nothing, whatever the sizes."""
-    random = Random(seed)
-    layout = SegmentLayout(
-        random.choice([1, 5, 64, 512]), random.choice([1, 50, 300, 4096]), random.choice(["raw", "zstd"])
-    )
-    store = memory()
-    publish(words(random, 60), store, frame_bytes=layout.frame_bytes, codec=layout.codec)
-    for _ in range(random.randrange(12)):
-        append(words(random, random.choice([1, 1, 2, 30])), store, segment_bytes=layout.segment_bytes)
-    text = text_of(store)
-    compact(store, segment_bytes=layout.segment_bytes)
-    assert text_of(store) == text
-    again = compact(store, segment_bytes=layout.segment_bytes)
-    assert compact(store, segment_bytes=layout.segment_bytes) == again == root(store)
-    assert verify(store).problems == []
 
 
 def test_the_plan() -> None:
@@ -210,31 +181,6 @@ def test_virtual_segments_stay_where_they_are(allowed: bool, random: Random) -> 
 # -- beside others -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_appends_meanwhile_are_kept(random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pages(monkeypatch, 40)
-    store = memory()
-    text = grow_context(store, random, 300, 60)
-    small, large = [words(random, 2) for _ in range(3)], words(random, 3000)
-    overtaken = Overtaken(
-        store,
-        lambda: [append(piece, store) for piece in small],
-        lambda: append(large, store, segment_bytes=SEGMENT_BYTES),
-        lambda: append(small[0], store, filters=False),
-    )
-    after = compact(overtaken, segment_bytes=SEGMENT_BYTES)
-    assert (overtaken.others, after.generation) == ([], 61 + 5 + 1)
-    assert sum(ref.frames for ref in after.filters) == after.frames
-    check(store, text + "".join(small) + large + small[0], random, 60)
-
-
-def test_an_appender_that_is_overtaken_by_a_compaction(random: Random) -> None:
-    store = memory()
-    text = grow_context(store, random, 300, 60)
-    append("the last words\n", Overtaken(store, lambda: compact(store, segment_bytes=SEGMENT_BYTES)))
-    check(store, text + "the last words\n", random)
-
-
 def test_a_collection_meanwhile_removes_what_a_lost_attempt_stored(random: Random) -> None:
     """So the next attempt stores it again, although the frames are the same."""
     store = memory()
@@ -246,23 +192,6 @@ def test_a_collection_meanwhile_removes_what_a_lost_attempt_stored(random: Rando
 
     compact(Overtaken(store, append_and_collect), segment_bytes=SEGMENT_BYTES)
     check(store, text + large, random)
-
-
-def test_what_others_do_meanwhile_is_kept(random: Random) -> None:
-    """Another compaction, a replaced text: compaction goes on from there."""
-    store = memory()
-    text = grow_context(store, random, 300, 60)
-    compact(Overtaken(store, lambda: compact(store, segment_bytes=9999)), segment_bytes=SEGMENT_BYTES)
-    check(store, text, random)
-    append("more\n" * 90, store)
-    other = words(random, 500)
-    compact(
-        Overtaken(store, lambda: publish(other, store, replace=True, frame_bytes=FRAME_BYTES)),
-        segment_bytes=SEGMENT_BYTES,
-    )
-    check(store, other, random)
-    named = named_objects(store, root(store))
-    assert {info.key for info in store.list("segments/") if id_in(info.key) in named}
 
 
 def test_dead_bytes_are_given_back(random: Random) -> None:
@@ -278,60 +207,6 @@ def test_dead_bytes_are_given_back(random: Random) -> None:
     after = root(store)
     assert sum(info.size_bytes for info in store.list("segments/")) < 1.3 * after.stored_bytes
     check(store, "".join(texts.values()), random)
-
-
-def test_filters_that_are_added_meanwhile(random: Random) -> None:
-    store = memory()
-    publish(words(random, 300), store, frame_bytes=FRAME_BYTES, filters=False)
-    for _ in range(20):
-        append(words(random, 2), store, filters=False)
-    text = text_of(store)
-    after = compact(Overtaken(store, lambda: add_filters(store)), segment_bytes=SEGMENT_BYTES)
-    assert sum(ref.frames for ref in after.filters) == after.frames
-    check(store, text, random)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("any_store", ["memory", "directory"], indirect=True)
-def test_readers_and_appenders_in_threads(any_store: Store, random: Random) -> None:
-    begin = grow_context(any_store, random, 100, 30)
-    writers, rounds = 3, 8
-    stop = threading.Event()
-
-    def text(writer: int, number: int) -> str:
-        return "".join(f"<writer {writer}, text {number}, line {line}>\n" for line in range(4))
-
-    def write(writer: int) -> None:
-        for number in range(rounds):
-            append(text(writer, number), any_store, segment_bytes=SEGMENT_BYTES)
-
-    def tidy() -> int:
-        done = 0
-        while not stop.is_set():
-            done += compact(any_store, segment_bytes=SEGMENT_BYTES) is not None
-        return done
-
-    def look() -> None:
-        while not stop.is_set():
-            with Monocontext.open(any_store) as context:
-                assert context[: len(begin)] == begin
-                whole = str(context)
-                assert whole.count("<writer") % 4 == 0
-                assert context.count("<writer 1, text") == whole.count("<writer 1, text")
-
-    with ThreadPoolExecutor(writers + 2) as threads:
-        others = [threads.submit(tidy), threads.submit(look)]
-        try:
-            list(threads.map(write, range(writers)))
-        finally:
-            stop.set()
-        assert all(other.exception() is None for other in others)
-    result = text_of(any_store)
-    assert len(result) == len(begin) + sum(len(text(w, n)) for w in range(writers) for n in range(rounds))
-    for writer in range(writers):
-        places = [result.index(text(writer, number)) for number in range(rounds)]
-        assert places == sorted(places)
-    check(any_store, result, random)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from monocontext.format.generations import listed_generations, read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
+from monocontext.testing import CountingStore, Crash, CrashingStore
 from monocontext.writing import changes
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.forget import find_leftovers
@@ -112,33 +112,6 @@ def test_a_document_in_each_frame(store: MemoryStore, monkeypatch: pytest.Monkey
     assert 8 << 10 < min(sizes) < max(sizes) < 24 << 10
 
 
-def test_pages_of_documents_are_stored_at_once(store: MemoryStore) -> None:
-    """One after the other each of them is a round trip."""
-    met = threading.Barrier(2)
-
-    class Meeting(WrappedStore):
-        def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-            if key.startswith("documents/"):
-                met.wait(60)
-            return super().put(key, data, if_absent=if_absent, if_match=if_match)
-
-    texts = {f"d{number}": f"{number}\n" for number in range(3 * 4096)}
-    publish(documents((name, text, None) for name, text in texts.items()), store)
-    changed = {"d0": "first\n", "d5000": "second\n"}
-    replace(Meeting(store), changed)
-    with Monocontext.open(store) as context:
-        assert str(context) == text_of(texts | changed)
-
-
-def test_an_index_page_without_a_change_keeps_its_object(store: MemoryStore) -> None:
-    texts = {f"d{number}": "word " * 100 for number in range(5000)}
-    publish(texts, store, frame_bytes=64)
-    before = {info.key for info in store.list("index/")}
-    assert len(before) > 5
-    replace(store, {"d2500": "other"})
-    assert len({info.key for info in store.list("index/")} - before) == 1
-
-
 # -- what stays, what goes ---------------------------------------------------------------------------------------------
 
 
@@ -189,15 +162,6 @@ def test_of_several_documents_with_one_name_the_last_is_replaced_and_all_are_del
     delete(store, "a")
     with Monocontext.open(store, shape="list") as texts:
         assert texts == ["B"]
-
-
-def test_earlier_generations_are_read_on(store: MemoryStore) -> None:
-    publish({"a": "A" * 5000, "b": "B" * 5000}, store, frame_bytes=1000)
-    with Monocontext.open(store) as old:
-        delete(store, "a")
-        assert str(old) == "A" * 5000 + "\n" + "B" * 5000 + "\n"
-    with Monocontext.open(store, generation=1) as old:
-        assert "a" in old.documents
 
 
 def test_a_document_after_another_million(store: MemoryStore) -> None:
@@ -354,51 +318,6 @@ def test_filters_keep_what_they_know(store: MemoryStore) -> None:
 
 
 # -- others write ------------------------------------------------------------------------------------------------------
-
-
-class SomebodyFirst(WrappedStore):
-    """Does something right before the first commit."""
-
-    def __init__(self, store: Store, act: Any) -> None:
-        super().__init__(store)
-        self._act = act
-
-    def put(self, key: str, data: Any, **condition: Any) -> str:
-        if key.startswith("generations/") and self._act:
-            act, self._act = self._act, None
-            act()
-        return super().put(key, data, **condition)
-
-
-def test_writers_who_meet_both_count(store: MemoryStore) -> None:
-    texts = {"a": "A", "b": "B", "c": "C"}
-    publish(texts, store)
-    replace(SomebodyFirst(store, lambda: append({"d": "D"}, store)), {"a": "aa"})
-    delete(SomebodyFirst(store, lambda: replace(store, {"c": "cc"})), "b")
-    with Monocontext.open(store, shape="dict") as found:
-        assert found == {"a": "aa", "c": "cc", "d": "D"}
-
-
-def test_a_document_that_another_deleted_is_not_replaced(store: MemoryStore) -> None:
-    publish({"a": "A", "b": "B"}, store)
-    with pytest.raises(NotFound, match="no document 'a' to replace"):
-        replace(SomebodyFirst(store, lambda: delete(store, "a")), {"a": "aa"})
-    with Monocontext.open(store, shape="dict") as found:
-        assert found == {"b": "B"}
-
-
-@pytest.mark.parametrize("after", range(12))
-def test_killed_at_any_write(store: MemoryStore, after: int) -> None:
-    old = {f"d{number}": f"text {number}\n" * 50 for number in range(40)}
-    new = {name: text for name, text in old.items() if name != "d7"}
-    publish(old, store, frame_bytes=600)
-    try:
-        delete(CrashingStore(store, after), "d7")
-    except Crash:
-        pass
-    with Monocontext.open(store, shape="dict") as found:
-        assert found in (old, new)
-    assert verify(store).ok
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

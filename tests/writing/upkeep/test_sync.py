@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -126,13 +125,6 @@ def test_objects_of_a_bucket(any_store: Store, store: MemoryStore) -> None:
     assert texts_in(store) == {"a.txt": "another", "b/c.txt": "C\n"}
 
 
-def test_git_says_what_is_ignored(store: MemoryStore, tree: Path) -> None:
-    subprocess.run(["git", "init", "-q", tree], check=True)
-    (tree / ".gitignore").write_text("sub/\n")
-    assert sync(tree, store).added == (".gitignore", "a.txt")
-    assert "sub/b.txt" in sync(tree, store, ignored=True).added
-
-
 def test_a_context_in_its_own_source_is_left_out(tree: Path) -> None:
     for _ in range(2):
         assert sync(tree, tree / "sub" / "ctx").root is not None
@@ -148,11 +140,6 @@ def test_a_context_among_its_own_objects_is_left_out(store: MemoryStore) -> None
         sync(store.url, f"{store.url}/ctx")
     with Monocontext.open(f"{store.url}/ctx") as context:
         assert list(context.documents) == ["a.txt"]
-
-
-def test_binary_and_excluded_files_are_left_out(store: MemoryStore, tree: Path) -> None:
-    (tree / "binary").write_bytes(b"\0\1")
-    assert sync(tree, store, exclude=("sub/*",)).added == ("a.txt",)
 
 
 @pytest.mark.parametrize("seed", range(examples(60)))
@@ -224,13 +211,3 @@ def test_two_syncs_at_once_give_each_document_once(tree: Path, tmp_path: Path) -
         assert sorted(one.name for one in context.documents.records()) == ["a.txt", "first", "sub/b.txt", "sub/c.txt"]
         assert "doubled" not in context
     assert texts_in(LocalStore(place))["a.txt"] == "new price\n"
-
-
-def test_a_rotation_is_one_version(store: MemoryStore, tree: Path) -> None:
-    """A reader that opens the text in between would find it empty otherwise."""
-    sync(tree, store)
-    for name in ("a.txt", "sub/b.txt", "sub/c.txt"):
-        (tree / name).rename((tree / name).with_suffix(".old"))
-    found = sync(tree, store, delete=True)
-    assert (len(found.added), len(found.deleted), found.root and found.root.generation) == (3, 3, 2)
-    assert sorted(texts_in(store)) == ["a.old", "sub/b.old", "sub/c.old"]
