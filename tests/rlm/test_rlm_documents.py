@@ -97,27 +97,6 @@ def test_the_model_is_told_what_it_is(store: MemoryStore) -> None:
         assert "Reading many items" in prompt
 
 
-@pytest.mark.parametrize(("shape", "look"), [("list", "print(context[:3])"), ("dict", "print(list(context)[:20])")])
-def test_a_bound_context_is_restored(store: MemoryStore, shape: str, look: str) -> None:
-    with Monocontext.open(store, shape=shape) as context:  # type: ignore[call-overload]
-        lm = ScriptedLM([repl("context = 5"), repl("FINAL(len(context))")])
-        with RLM(lm=lm, runner="local") as rlm:
-            done = rlm.completion("q", context)
-    assert done.answer == "2000"
-    assert look in done.trajectory[1]["code_blocks"][0]["result"]["stdout"]
-
-
-def test_printing_shows_the_beginning(store: MemoryStore) -> None:
-    with Monocontext.open(store, shape="list") as context:
-        lm = ScriptedLM([repl("print(context)"), repl("print(context[:2])"), "FINAL(1)"])
-        with RLM(lm=lm, runner="local") as rlm:
-            done = rlm.completion("q", context)
-    shown = done.trajectory[1]["code_blocks"][0]["result"]["stdout"]
-    assert shown.startswith(str(TEXTS)[:1000])
-    assert "the rest is omitted; take an item or a slice to see more" in shown
-    assert done.trajectory[2]["code_blocks"][0]["result"]["stdout"] == f"{TEXTS[:2]}\n"
-
-
 def test_a_served_text_tells_its_names(store: MemoryStore) -> None:
     from monocontext.engine.remote import ServedReader
     from monocontext.engine.remote.wire import BadRequest, request

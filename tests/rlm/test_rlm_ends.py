@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from rlm import RLM, LLMError, OpenAILM, ReplyRefused, Usage
-from rlm.calls.gateway import Gateway
+from rlm import RLM, LLMError, OpenAILM, ReplyRefused
 from rlm.models.lm import Message, Reply
 from rlm.prompts.messages import CUT, CUT_AND_RUN, CUT_NOT_RUN, EMPTY
 
@@ -143,11 +142,6 @@ def test_a_refusal_at_the_root_ends_the_run(reason: str, tmp_path: Path) -> None
     assert RLM(lm=Ending()).resume(tmp_path / "run.jsonl", "text").reason == reason
 
 
-def test_a_refusal_without_usage() -> None:
-    done = run(Ending(ReplyRefused("no")))
-    assert (done.finished, done.reason, done.answer, done.usage.calls) == (False, "refusal", "", 0)
-
-
 def told(root: Ending) -> str:
     return root.calls[1][-1]["content"]
 
@@ -210,12 +204,6 @@ def test_whatever_an_lm_raises_is_an_llm_error(error: Exception) -> None:
     assert caught.value.__cause__ is error
     cell = code("try: llm_query('x')\nexcept LLMError as error: FINAL(str(error))")
     assert type(error).__name__ in run(Ending(cell), Ending(error)).answer
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_is_none(error: type[BaseException]) -> None:
-    with pytest.raises(error):
-        run(Ending(error()))
 
 
 def test_what_a_listener_raises_comes_out_as_it_is(endpoint: Any) -> None:
@@ -286,12 +274,6 @@ def test_a_recorded_call_with_half_a_pair_is_not_paid_again(tmp_path: Path) -> N
     with RLM(lm=Ending(code("FINAL(x)")), sub_lm=(sub := Ending())) as rlm:
         assert rlm.resume(path, "text").answer == "yes"
     assert sub.calls == []
-
-
-def test_a_pair_stays_a_pair() -> None:
-    lm = Ending("yes")
-    Gateway(Usage()).ask(lm, [{"role": "user", "content": "a \U0001f600 b"}])
-    assert lm.calls[0][0]["content"] == "a \U0001f600 b"
 
 
 def test_options_with_half_a_pair_are_refused(endpoint: Any) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -68,16 +66,6 @@ def test_max_iterations_must_be_positive() -> None:
         RLM(lm=ScriptedLM([]), max_iterations=0)
 
 
-def test_rlm_repl_has_the_shape_of_rlm_minimal() -> None:
-    lm = ScriptedLM([repl("FINAL('a')"), repl("FINAL('b')"), repl("FINAL('c')")])
-    repl_ = RLM_REPL("sk-key", "gpt-5", "gpt-5-nano", 20, 0, False, lm=lm)
-    assert repl_.completion("ctx", "q") == "a"
-    assert repl_.completion(context=["ctx"], query="q") == "b"
-    assert repl_.completion("ctx") == "c"
-    assert "answer any queries" in conversation(lm.calls[-1])[0]["content"]
-    assert RLM_REPL(model="m", recursive_model="n", max_iterations=3, api_key=None, enable_logging=False) is not None
-
-
 def test_rlm_repl_logs_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert RLM_REPL(enable_logging=True, lm=ScriptedLM([repl("1"), "FINAL(a)"])).completion("ctx", "q") == "a"
     shown = capsys.readouterr()
@@ -94,15 +82,6 @@ def test_scripted_lm_function_gets_prompt_or_messages() -> None:
     assert [message["role"] for message in seen[1]] == ["system", *["user", "assistant"] * 2, "user"]
     with pytest.raises(TypeError, match="not one str"):
         ScriptedLM("one reply")
-
-
-def test_importing_rlm_imports_none_of_the_heavy_ones() -> None:
-    code = (
-        "import sys, rlm; rlm.RLM(model='m'); heavy = {'openai', 'boto3', 'numpy', 'click', 'monocontext.engine'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_the_error_tree() -> None:

@@ -22,12 +22,6 @@ Make = Callable[..., LocalRunner]
 # --- the namespace --------------------------------------------------------------------------------
 
 
-def test_assignments_made_before_an_exception_are_kept(runner_of: Make) -> None:
-    runner = runner_of()
-    runner.run("a = 1\n1/0\nb = 2")
-    assert runner.run("print(a, 'b' in globals())").stdout == "1 False\n"
-
-
 def test_variables_functions_imports_and_classes_persist(runner_of: Make) -> None:
     runner = runner_of()
     runner.run("import math\ndef f(): return math.floor(x)\nclass C: pass\nx = 2.5")
@@ -123,10 +117,6 @@ def test_the_last_expression_is_shown_and_none_is_not(runner_of: Make) -> None:
     assert runner.run("None").stdout == ""
     assert runner.run("print('once')").stdout == "once\n"
     assert runner.run("").stdout == ""
-
-
-def test_import_lines_in_a_string_are_left_alone(runner_of: Make) -> None:
-    assert runner_of().run('x = """\nimport nothing_of_the_kind\n"""\nlen(x)').stdout == "28\n"
 
 
 def test_a_future_import_stays_the_first_statement(runner_of: Make) -> None:
@@ -271,10 +261,6 @@ def test_waiting_for_sub_calls_does_not_count_as_the_cells_time(runner_of: Make)
         return "ok"
 
     assert runner_of(script=slow, cell_timeout=0.2).run("llm_query('x')").stdout == "'ok'\n"
-
-
-def test_no_timeout(runner_of: Make) -> None:
-    assert runner_of(cell_timeout=None).run("1").stdout == "1\n"
 
 
 def test_what_is_bound_to_a_thread_survives_the_cell(runner_of: Make) -> None:

@@ -19,11 +19,10 @@ import pytest
 
 import rlm
 from monocontext import Monocontext, publish
-from rlm import RLM, LLMError, RLMError, ScriptedLM
+from rlm import RLM, LLMError, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import ChannelAbuse, RunnerUnavailable
-from rlm.runners import make_runner
 from rlm.runners.confine import bubblewrap, kills
 from rlm.runners.confine.limits import Limits
 from rlm.runners.process import Process, ProcessRunner
@@ -43,14 +42,6 @@ def sandbox() -> Iterator[Make]:
     yield make
     for runner in made:
         runner.close()
-
-
-def test_variables_persist_and_assignments_before_an_exception_are_kept(sandbox: Make) -> None:
-    runner = sandbox()
-    assert "ZeroDivisionError" in runner.run("a = 1\ndef f(): return a + 1\n1/0\nb = 2").stderr
-    result = runner.run("print(f(), 'b' in globals())")
-    assert result.stdout == "2 False\n"
-    assert dict(result.variables)["a"] == "1"
 
 
 @pytest.mark.parametrize("context", ["tëxt 🎉", ["a", {"k": (1, 2.5, None)}], {"k": ["v"]}, 7, None, ("t", {1, 2})])
@@ -98,13 +89,6 @@ def test_a_failed_call_is_an_error_that_the_model_can_catch(sandbox: Make) -> No
     shown = runner.run("[type(x).__name__ for x in llm_query_batched(['a', 'b'], return_exceptions=True)]")
     assert shown.stdout == "['str', 'LLMError']\n"
     assert "TypeError: a prompt must be a str, not int" in runner.run("llm_query(5)").stderr
-
-
-@pytest.mark.slow
-def test_a_batch_of_many_short_prompts_is_no_abuse(sandbox: Make) -> None:
-    code = "answers = llm_query_batched([f'{i}: is this line about x? {\"y\" * 60}' for i in range(20_000)])"
-    result = sandbox().run(f"{code}\nprint(len(answers), answers[19_999][:6])")
-    assert result.stdout == "20000 19999:\n"
 
 
 @pytest.mark.slow
@@ -172,22 +156,6 @@ def test_what_is_left_of_the_runs_time_bounds_a_cell() -> None:
     assert "CellTimeout" in runner.run("kept = 1\nimport time; time.sleep(60)").stderr
     assert runner.run("print(kept)").stdout == "1\n"
     runner.close()
-
-
-@pytest.mark.parametrize(
-    ("code", "answer"),
-    [
-        ("FINAL('x' * 30_000)", "x" * 30_000),
-        ("v = [1]\nFINAL_VAR('v')", "[1]"),
-        ("SUBMIT(7)", "7"),
-        ("answer['content'] = 'tëxt'; answer['ready'] = True", "tëxt"),
-        ("FINAL(0)", "0"),
-        ("FINAL(answer)", None),
-        ("FINAL(None)", None),
-    ],
-)
-def test_answers_come_back_in_every_dialect(sandbox: Make, code: str, answer: str | None) -> None:
-    assert sandbox().run(code).final_answer == answer
 
 
 @pytest.mark.slow
@@ -323,18 +291,10 @@ def test_closing_leaves_no_process_and_no_descriptor(sandbox: Make) -> None:
     assert len(os.listdir("/proc/self/fd")) < before + 8  # threads that other tests left open and close some, too
 
 
-def test_where_nothing_confines_it_refuses_and_names_the_way_out(sandbox: Make) -> None:
-    with pytest.raises(RunnerUnavailable) as caught:
-        sandbox(ways=["nothing"])
-    assert "--runner local" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 WHERE = """
 import sys
 from rlm import ScriptedLM
-from rlm.runners.process import Process, ProcessRunner
-from rlm.runners.pyodide import what_is_missing
+from rlm.runners.process import ProcessRunner
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 runner = ProcessRunner("c", SubCalls(ScriptedLM(str.upper), Usage()), ways=sys.argv[1:])
@@ -343,54 +303,26 @@ print(runner.confinement, runner.run("import rlm; rlm.__file__").stdout)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["namespaces", "landlock", "bubblewrap"])
-def test_python_may_lie_below_tmp_and_below_a_folder_of_roots(way: str, tmp_path: Path) -> None:
-    if way == "bubblewrap" and not bubblewrap.find():
-        pytest.skip("bwrap is not installed")
+@pytest.mark.parametrize(
+    ("ways", "mode", "way"),
+    [(["namespaces"], 0o755, "namespaces"), (["landlock"], 0o755, "landlock"), (["bubblewrap"], 0o755, "bubblewrap"),
+     (["namespaces", "landlock"], 0o700, "landlock")],
+)  # fmt: skip
+def test_python_may_lie_below_tmp_and_files_of_root_alone_take_another_way(
+    ways: list[str], mode: int, way: str
+) -> None:
+    if (way == "bubblewrap" and not bubblewrap.find()) or (mode == 0o700 and os.geteuid()):
+        pytest.skip("bwrap is not installed, or an ordinary user reads its own files")
     shut = Path(tempfile.mkdtemp(dir="/tmp"))  # open to its owner alone
     shutil.copytree(Path(rlm.__file__).parent, shut / "rlm", ignore=shutil.ignore_patterns("__pycache__"))
-    program = [sys.executable, "-c", WHERE, way]
+    (shut / "rlm").chmod(mode)
+    program = [sys.executable, "-c", WHERE, *ways]
+    environment = {"PYTHONPATH": str(shut), "PATH": os.environ["PATH"]}
     try:
-        done = subprocess.run(
-            program, env={"PYTHONPATH": str(shut), "PATH": os.environ["PATH"]}, capture_output=True, cwd="/"
-        )
+        done = subprocess.run(program, env=environment, capture_output=True, cwd="/")
     finally:
         shutil.rmtree(shut)
     assert done.stdout.decode().split() == [way, repr(str(shut / "rlm" / "__init__.py"))], done.stderr.decode()
-
-
-def test_files_that_only_root_may_read_take_another_way() -> None:
-    if os.geteuid():
-        pytest.skip("an ordinary user reads its own files")
-    shut = Path(tempfile.mkdtemp(dir="/tmp"))
-    shutil.copytree(Path(rlm.__file__).parent, shut / "rlm", ignore=shutil.ignore_patterns("__pycache__"))
-    (shut / "rlm").chmod(0o700)
-    program = [sys.executable, "-c", WHERE, "namespaces", "landlock"]
-    try:
-        done = subprocess.run(program, env={"PYTHONPATH": str(shut)}, capture_output=True, cwd="/")
-    finally:
-        shutil.rmtree(shut)
-    assert done.stdout.decode().split()[0] == "landlock", done.stderr.decode()
-
-
-def test_an_abused_channel_ends_the_run() -> None:
-    cell = (
-        "import os\nfor fd in range(3, 99):\n  try: os.write(fd, b'x' * 100)\n  except OSError: pass\nwhile True: pass"
-    )
-    model = RLM(lm=ScriptedLM([f"```repl\n{cell}\n```"]), sub_lm=ScriptedLM(str.upper), runner="subprocess")
-    with pytest.raises(ChannelAbuse) as caught:
-        model.completion("q", "c")
-    assert isinstance(caught.value, RLMError)
-
-
-def test_an_error_of_a_tool_is_no_abuse_whatever_its_name(sandbox: Make) -> None:
-    class BadRequest(ValueError):
-        """As web frameworks call theirs."""
-
-    def fetch() -> str:
-        raise BadRequest("no such page")
-
-    assert "BadRequest: no such page" in sandbox(names={"fetch": fetch}).run("fetch()").stderr
 
 
 # -- a lazy context ----------------------------------------------------------------------------------------------------
@@ -505,31 +437,6 @@ def test_several_lazy_texts_in_one_question(runner: str, several: tuple[Monocont
     assert f"'code' is a Monocontext: text of {len(code):,} characters" in said
     assert f"- `logs`, a Monocontext: text of {len(logs):,} characters" in said
     assert "`text.grep(pattern)`" in said
-
-
-def test_the_texts_of_a_dict_are_there_again_in_a_new_worker(
-    sandbox: Make, several: tuple[Monocontext, Monocontext]
-) -> None:
-    code, logs = several
-    runner = sandbox({"code": code}, names={"logs": logs, "few": [1]})
-    assert "WorkerDied" in runner.run("import os; os._exit(1)").stderr
-    assert runner.run("(context['code'][:5], logs[:6], few)").stdout == "('def f', 'a line', [1])\n"
-
-
-def test_a_rlm_runs_over_a_lazy_text_in_the_sandbox(stored: Monocontext, text: str) -> None:
-    replies = ["```repl\nat = context.find('needle700')\nFINAL(llm_query(context[at:at+9]))\n```"]
-    model = RLM(lm=ScriptedLM(replies), sub_lm=ScriptedLM(str.upper), runner="subprocess")
-    assert model.completion("q", stored).answer == "NEEDLE700"
-
-
-def test_make_runner_gives_each_by_name() -> None:
-    runner = make_runner(
-        "subprocess", "c", SubCalls(ScriptedLM(str.upper), Usage()), cell_timeout=5, output_limit=100, ways=["landlock"]
-    )
-    assert getattr(runner, "confinement", None) == "landlock"
-    runner.close()
-    with pytest.raises(RunnerUnavailable, match="no runner 'moon'"):
-        make_runner("moon", "c", SubCalls(ScriptedLM(str.upper), Usage()), cell_timeout=5, output_limit=100)
 
 
 def test_a_worker_that_gives_up_says_why() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,6 @@ from typing import Any
 import pytest
 
 import rlm.runners.wasm
-from monocontext import Monocontext
-from monocontext.testing import virtual_context
 from rlm import RLM, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
@@ -217,31 +213,6 @@ def test_tampering_with_the_channel_ends_the_run(module: WasmRunner, sent: str) 
     assert outcome(module, "print(context)") == "the context"
 
 
-@real
-def test_a_worker_that_is_gone_is_replaced(module: WasmRunner) -> None:
-    outcome(module, "precious = 1")
-    lost = module.run("import os; os._exit(7)").stderr
-    assert "WorkerDied" in lost
-    assert "precious" in lost
-    assert outcome(module, "print(context)") == "the context"
-
-
-@real
-def test_a_gigabyte_is_searched_from_inside_with_twenty_turns() -> None:
-    if lacks := what_is_missing():
-        pytest.skip(lacks)
-    line = "a line of no interest\n"
-    store = virtual_context(4096, line * 12_000, {3000: "the needle is here\n" * 12_000}, filters=True)
-    with Monocontext.open(store) as context:
-        assert len(context) > 1_000_000_000
-        turns = [f"```repl\nprint({at}, len(context[{at * 1000}:{at * 1000 + 500}]))\n```" for at in range(19)]
-        turns += ["```repl\nat = context.find('the needle is here')\nFINAL(context[at : at + 10])\n```"]
-        model = RLM(lm=ScriptedLM(turns), runner="wasm", max_iterations=25)
-        completion = model.completion("where is it?", context)
-    assert completion.answer == "the needle"
-    assert completion.iterations == 20
-
-
 # -- what JavaScript would find ----------------------------------------------------------------------------------------
 
 BEHIND = """
@@ -333,11 +304,6 @@ def test_a_snapshot_is_made_once_for_what_it_depends_on_and_anew_where_it_is_dam
     assert load_snapshot(folder, (b"19",), make_one) == b"memory %d" % (len(made) - 1)
 
 
-def test_that_there_is_no_snapshot_of_a_release_is_kept_too(tmp_path: Path) -> None:
-    assert load_snapshot(tmp_path, (b"old",), lambda: b"") == b""
-    assert load_snapshot(tmp_path, (b"old",), lambda: pytest.fail("made again")) == b""
-
-
 def test_where_nothing_can_be_kept_no_snapshot_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     folder = tmp_path / "file" / "snapshots"
@@ -394,23 +360,3 @@ def test_it_is_the_default_where_nothing_else_confines(monkeypatch: pytest.Monke
         with pytest.raises(RunnerUnavailable, match=told):
             make_runner(name, "c", calls(), **given, ways=())
     assert [sorted(options) for options in made] == [["cell_timeout", "names", "output_limit", "pyodide"]]
-
-
-@real
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of system calls of x86_64")
-def test_the_demo_finds_it_where_the_kernel_confines_nothing(tmp_path: Path) -> None:
-    if lacks := what_is_missing():
-        pytest.skip(lacks)
-    demo = [sys.executable, "-m", "rlm", "demo", "--quiet"]
-    command = [sys.executable, str(Path(__file__).with_name("without_walls.py")), *demo]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("The answer is right.") == 3
-    assert "a log of 10 GB" in done.stderr
-    elsewhere = {name: value for name, value in os.environ.items() if name != PYODIDE_VARIABLE} | {
-        "HOME": str(tmp_path)
-    }
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=elsewhere, check=False)
-    assert done.returncode
-    assert "unshare: Operation not permitted" in done.stderr
-    assert "npm install --prefix ~/.monocontext pyodide" in done.stderr
