@@ -26,7 +26,6 @@ from rlm.session import Session, Setup
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.recording import Recording
 from rlm.trajectory.step import Step
-from rlm.trajectory.trajectory import run_metadata
 
 _MODEL = "gpt-5"
 _PROMPT_CHARACTERS = 100_000  # as rlms tells its models; a sub-model that knows better has `prompt_characters`
@@ -351,19 +350,23 @@ class RLM:
             "models": None if setup.models is None else sorted(setup.models),
             "outline": setup.outline or None,
         }
-        return run_metadata(
-            root_model=self._model,
-            backend=backend,
-            base_url=getattr(setup.root, "base_url", None),
-            runner=setup.runner,
-            max_iterations=setup.budget.iterations,
-            runner_options={"cell_timeout": setup.cell_timeout, "output_limit": setup.output_limit},
-            context=None,
-            max_depth=setup.max_depth,
-            sub_model=setup.sub_model or (str(getattr(setup.sub_lm, "model", "")) or None),
-            budget=asdict(setup.budget),
+        backend_kwargs = {"model_name": self._model}
+        if (root_url := getattr(setup.root, "base_url", None)) is not None:
+            backend_kwargs["base_url"] = strip_url(str(root_url))
+        return {
+            "root_model": self._model,
+            "max_depth": setup.max_depth,
+            "max_iterations": setup.budget.iterations,
+            "backend": backend,
+            "backend_kwargs": backend_kwargs,
+            "environment_type": setup.runner,
+            "environment_kwargs": {"cell_timeout": setup.cell_timeout, "output_limit": setup.output_limit},
+            "other_backends": None,
+            "context": None,
+            "sub_model": setup.sub_model or (str(getattr(setup.sub_lm, "model", "")) or None),
+            "budget": asdict(setup.budget),
             **{name: value for name, value in ours.items() if value or (name == "models" and value is not None)},
-        )
+        }
 
 
 def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:

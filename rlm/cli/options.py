@@ -74,14 +74,9 @@ def model_flags(
     return dict(locals())
 
 
-def _maker(model: str | None) -> str | None:
-    """The maker in the name of a model, as in MAKER:NAME; None if it has none."""
-    return backends.split_maker(model)[0] if model else None
-
-
 def maker_of(flags: ModelOptions) -> str:
     """The maker of the root model."""
-    return _maker(flags["model"]) or flags["backend"] or flags["preset"] or "openai"
+    return backends.split_maker(flags["model"] or "")[0] or flags["backend"] or flags["preset"] or "openai"
 
 
 def choose_models(
@@ -92,7 +87,10 @@ def choose_models(
     maker = maker_of(flags)
     root_sampling = {**(sampling or {}), **temperature, **_parse_fields(flags["option"])}
     sub_fields = {**(sub_sampling or {}), **_parse_fields(flags["sub_option"])}
-    if _maker(flags["sub_model"]) not in (None, maker):  # a model of the same maker inherits the temperature
+    if backends.split_maker(flags["sub_model"] or "")[0] not in (
+        None,
+        maker,
+    ):  # a model of the same maker inherits the temperature
         sub_fields = temperature | sub_fields
     base_url = flags["base_url"]
     if base_url is None and maker == "openai":

@@ -58,7 +58,7 @@ class Display:
 
     def say(self, text: str) -> None:
         """Print a line of the command itself."""
-        self._console.print(Text(make_printable(text, terminal=True)))
+        _print(self._console, text)
 
     def _render(self) -> Any:
         parts = [f"the model has written {self._written:,} characters" if self._written else "waiting"]
@@ -90,9 +90,9 @@ def print_step(step: Step, console: Console | None = None) -> None:
         for text, style in ((cell.result.stdout, ""), (cell.result.stderr, "red")):
             if text:
                 console.print(Text(_shorten(text.rstrip("\n"), console), style=style))
-        console.print(
-            Text(_format_cell_cost(cell.result.execution_seconds, len(cell.result.calls), cell.io), style="dim")
-        )
+        calls = f", {len(cell.result.calls)} sub-calls" if cell.result.calls else ""
+        cost = f"ran {cell.result.execution_seconds:.2f} s{calls}{_format_storage(cell.io)}"
+        console.print(Text(cost, style="dim"))
     if step.notice:
         console.print(Text(_shorten(step.notice, console), style="yellow"))
 
@@ -110,11 +110,15 @@ def print_summary(completion: Completion, console: Console | None = None, *, unf
         f"{completion.iterations} turns, {usage.calls} calls, {usage.input_tokens:,} tokens in, "
         f"{usage.output_tokens:,} out, {cost}, {completion.seconds:.1f} s{_format_storage(completion.io)}"
     )
-    console.print(Text(make_printable(line, terminal=True), style="dim"))
+    _print(console, line, "dim")
     if unfinished and not completion.finished:
-        console.print(Text(make_printable(why_unfinished(completion), terminal=True), style="yellow"))
+        _print(console, why_unfinished(completion), "yellow")
     for note in completion.notes:
-        console.print(Text(make_printable(note, terminal=True), style="dim"))
+        _print(console, note, "dim")
+
+
+def _print(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(make_printable(text, terminal=True), style=style))
 
 
 def why_unfinished(completion: Completion) -> str:
@@ -129,11 +133,6 @@ def why_unfinished(completion: Completion) -> str:
     if reason in ("refusal", "content_filter"):
         return f"The model declined, or a filter of its maker did: {best}."
     return f"The model did not finish: {describe_end(reason)}; {best}."
-
-
-def _format_cell_cost(seconds: float, calls: int, io: dict[str, float] | None) -> str:
-    sub_calls = f", {calls} sub-calls" if calls else ""
-    return f"ran {seconds:.2f} s{sub_calls}{_format_storage(io)}"
 
 
 def _format_storage(io: dict[str, float] | None) -> str:

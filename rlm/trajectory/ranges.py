@@ -1,15 +1,17 @@
-"""Merge half-open ranges of characters."""
+"""Merge half-open ranges, of characters or of seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 Range = tuple[int, int]
+Number = TypeVar("Number", int, float)
 
 
-def union(ranges: Iterable[Range], gap: int = 0) -> list[Range]:
+def union(ranges: Iterable[tuple[Number, Number]], gap: int = 0) -> list[tuple[Number, Number]]:
     """The ranges in order and without overlaps; ranges at most `gap` characters apart are joined."""
-    merged: list[Range] = []
+    merged: list[tuple[Number, Number]] = []
     for start, stop in sorted(ranges):
         if merged and start <= merged[-1][1] + gap:
             merged[-1] = (merged[-1][0], max(merged[-1][1], stop))

@@ -21,7 +21,7 @@ from typing import Any
 from rlm.calls.prices import dollars
 from rlm.calls.subcalls import SubCall
 from rlm.calls.usage import ModelUsage, Usage
-from rlm.models.lm import reply_notes, strip_url
+from rlm.models.lm import reply_notes
 from rlm.models.log import WARNING, log
 from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
@@ -163,28 +163,6 @@ def iteration(step: Step, usage: Usage) -> dict[str, Any]:
         "totals": {"calls": usage.calls, "prompt_tokens": usage.input_tokens,
                    "completion_tokens": usage.output_tokens, "dollars": usage.dollars},
     }  # fmt: skip
-
-
-def run_metadata(
-    *, root_model: str, backend: str, base_url: str | None, runner: str, max_iterations: int | None,
-    runner_options: Mapping[str, Any], context: object, max_depth: int = 1, **ours: object,
-) -> dict[str, Any]:  # fmt: skip
-    """The fields of the metadata line. A base URL is stripped of user, password and query."""
-    backend_kwargs: dict[str, Any] = {"model_name": root_model}
-    if base_url is not None:
-        backend_kwargs["base_url"] = strip_url(str(base_url))
-    return {
-        "root_model": root_model,
-        "max_depth": max_depth,
-        "max_iterations": max_iterations,
-        "backend": backend,
-        "backend_kwargs": backend_kwargs,
-        "environment_type": runner,
-        "environment_kwargs": dict(runner_options),
-        "other_backends": None,
-        "context": context,
-        **ours,
-    }
 
 
 def _result(cell: Cell) -> dict[str, Any]:

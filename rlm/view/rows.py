@@ -6,11 +6,11 @@ types: an invalid number becomes None, and a value in place of a text becomes it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rlm.trajectory.fields import count, items, mapping, number, ranges, text
-from rlm.trajectory.ranges import Range, union
+from rlm.trajectory.ranges import union
 
 _LINE_CHARACTERS = 160
 """The most characters of a first line of code in a list."""
@@ -158,24 +158,19 @@ def _cell(block: Mapping[str, Any], earliest_start: float, shift: float, chars: 
         "dollars": number(result.get("dollars")) if calls else 0.0,
         "io": [count(io.get(name)) for name in ("gets", "bytes", "hits")] if io else None,
         "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
-        "ranges": None if read is None else simplify_for_map(read, chars),
+        "ranges": None if read is None else union(read, chars // MAP_STEPS),
         "error": bool(result.get("stderr")),
         "answer": result.get("final_answer") is not None,
         "line": first_line(text(block.get("code"))),
     }
 
 
-def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[list[float]]:
+def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[tuple[float, float]]:
     """The times, each a start and an end, in which at least one sub-call ran."""
-    spans: list[list[float]] = []
     recorded = [(number(record.get("start_seconds")), number(record.get("execution_time"))) for record in calls]
-    timed = [(start + shift, max(0.0, seconds)) for start, seconds in recorded if start is not None and seconds]
-    for start, seconds in sorted(timed):
-        if spans and start <= spans[-1][1]:
-            spans[-1][1] = max(spans[-1][1], start + seconds)
-        else:
-            spans.append([start, start + seconds])
-    return spans
+    return union(
+        (start + shift, start + shift + seconds) for start, seconds in recorded if start is not None and seconds
+    )
 
 
 def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -206,8 +201,3 @@ def _child(line: Mapping[str, Any], depth: int) -> dict[str, Any]:
     return {"turn": count(line.get("iteration")) or 0, "response": text(line.get("response")),
             "thinking": text(line.get("thinking")), "cells": cells,
             "answer": None if answer is None else text(answer)}  # fmt: skip
-
-
-def simplify_for_map(ranges: Iterable[Range], chars: int) -> list[Range]:
-    """At most `MAP_STEPS` ranges, without gaps too narrow for a map of a text of `chars` characters."""
-    return union(ranges, chars // MAP_STEPS)
