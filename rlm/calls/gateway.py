@@ -217,8 +217,8 @@ class Gateway:
                 reply = self._try(call, messages)
                 return check_whole(reply) if whole else reply
             except LLMError as exc:
-                if type(exc) is LLMError and exc.reply is not None and not asked_again and _is_empty(exc.reply):
-                    exc.transient = asked_again = True
+                if type(exc) is LLMError and (empty := exc.reply) is not None and not asked_again:
+                    exc.transient = asked_again = not (empty.cut or empty.called or has_words(empty.text))
                 patience = None if self.budget.seconds is None else self.seconds_left()
                 seconds = self._backoff.wait(exc, tries, patience)
                 if seconds is None or seconds >= self.seconds_left():
@@ -311,10 +311,6 @@ class Gateway:
             seconds = self.elapsed() - started
             times = {"start_seconds": round(started, 6), "execution_time": round(seconds, 6)}
             self.journal({"type": "reply" if about["turn"] else "call", **about, **times, **outcome})
-
-
-def _is_empty(reply: Reply) -> bool:
-    return not (reply.cut or reply.called or has_words(reply.text))
 
 
 def _paid(reply: Reply) -> dict[str, Any]:

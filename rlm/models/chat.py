@@ -84,8 +84,8 @@ def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
     native, finish = choice.get("native_finish_reason"), choice.get("finish_reason") or choice.get("finishReason")
     if text and builder.text and "delta" not in choice:  # some send the whole so far, others one piece each
         text = text.removeprefix("".join(builder.text))
-    elif len(builder.text) > 1 and finish:
-        text = _without_repeated(text, "".join(builder.text))
+    elif len(builder.text) > 1 and finish and len(text.strip()) >= _REPEATED_CHARACTERS:
+        text = "" if text.strip() == "".join(builder.text).strip() else text  # some repeat the whole reply
     for name in _THINKING:
         if name in message and not thinking:
             thinking = read_thinking(message[name])
@@ -113,9 +113,3 @@ def _message_of(choice: dict[str, Any], builder: ReplyBuilder) -> Mapping[str, A
     if isinstance(message, str):
         return {"content": message}
     return message if isinstance(message, dict) else {}
-
-
-def _without_repeated(text: str, before: str) -> str:
-    """The text of a last chunk, which some endpoints fill with the whole reply once more."""
-    stripped = text.strip()
-    return "" if len(stripped) >= _REPEATED_CHARACTERS and stripped == before.strip() else text

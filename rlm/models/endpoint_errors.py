@@ -115,6 +115,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
     )
     named = [str(code).lower() for code in codes if isinstance(code, (str, int)) and code not in ("", "error")]
     location = ".".join(str(item) for item in _items(value.get("loc")) if item != "body")  # of FastAPI and pydantic
+    delays = filter(None, (get(detail, "retryDelay") for detail in _items(value.get("details"))))  # of Google
     field = value.get("param") or value.get("parameter") or location
     return ErrorReport(
         one_line(f"{location}: {words}" if location else words),
@@ -122,7 +123,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
         next((status for item in (*codes, *map(value.get, _STATUSES)) if (status := _status(item))), None),
         field if isinstance(field, str) else "",
         (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
-        get(value, "metadata", "retry_after") or value.get("retry_after") or _google_delay(value.get("details")),
+        get(value, "metadata", "retry_after") or value.get("retry_after") or next(delays, None),
     )
 
 
@@ -178,12 +179,7 @@ def make_error(
             return LLMError(line)
         wait = retry_after_seconds(headers or {}, report.retry_after, report.message)
         return RateLimited(line, retry_after_seconds=wait)
-    return LLMError(line, transient=status is not None and is_transient_status(status))
-
-
-def is_transient_status(status: int) -> bool:
-    """Whether a request that failed with this status may succeed later."""
-    return status in (408, 409, 425) or status >= 500
+    return LLMError(line, transient=status is not None and (status in (408, 409, 425) or status >= 500))
 
 
 def get(value: object, *names: str) -> Any:
@@ -230,11 +226,6 @@ def _status(code: object) -> int | None:
     if isinstance(code, str) and code.strip().isascii() and code.strip().isdigit() and len(code) < 6:
         code = int(code)
     return code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 else None
-
-
-def _google_delay(details: object) -> object:
-    """The `retryDelay` of Google's RetryInfo."""
-    return next(filter(None, (get(detail, "retryDelay") for detail in _items(details))), None)
 
 
 def _items(value: object) -> list[Any]:

@@ -184,7 +184,9 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     characters = sum([len(message["content"]) for message in messages])
     if reply.estimated or reply.details.cache_read or counted < _LEAST_WINDOW or characters < _MOST_PER_TOKEN * counted:
         return
-    fewest = sum(_fewest_tokens(message["content"]) for message in messages)
+    # Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are no single token.
+    texts = [message["content"] for message in messages]
+    fewest = sum(max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20) for text in texts)
     if counted < fewest:
         error = PromptTooLong(
             f"model {reply.model!r}: the endpoint read {counted:,} tokens of a prompt of {characters:,} characters, so "
@@ -193,11 +195,6 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
         )  # fmt: skip
         error.reply = reply
         raise error
-
-
-def _fewest_tokens(text: str) -> int:
-    """Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are no single token."""
-    return max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20)
 
 
 def has_words(text: str) -> bool:

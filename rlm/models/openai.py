@@ -12,7 +12,7 @@ from rlm.models import chat, responses
 from rlm.models.endpoint_errors import CallTarget, EndpointError
 from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
-from rlm.models.makers import MAKERS, Maker
+from rlm.models.makers import MAKERS
 from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
 
@@ -46,7 +46,9 @@ class OpenAILM(SDKModel):
             is_own_endpoint = str(options.setdefault("base_url", endpoint.url)).rstrip("/") == endpoint.url
             if is_own_endpoint:
                 self.backend, key_variables = maker, endpoint.keys
-            options["api_key"] = options.get("api_key") or _key_for(endpoint, is_own_endpoint)
+            # A server that needs no key must not receive the OPENAI_API_KEY of the environment.
+            placeholder = "none" if is_own_endpoint and not endpoint.keys else None
+            options["api_key"] = options.get("api_key") or endpoint.key or placeholder
         connect = partial(
             _connect, options.get("api_key"), key_variables, {**client_options(options), "max_retries": max_retries}
         )
@@ -91,13 +93,6 @@ class OpenAILM(SDKModel):
             log(INFO, "%s: the endpoint refused the request; asked again with the Responses API, from now on", name)
             return True
         return super()._learn(name, failed, refused, sent)
-
-
-def _key_for(endpoint: Maker, is_own_endpoint: bool) -> str | None:
-    """The key from the environment; `none` for a server that needs none."""
-    # A server that needs no key must not receive the OPENAI_API_KEY of the environment.
-    placeholder = "none" if is_own_endpoint and not endpoint.keys else None
-    return endpoint.key or placeholder
 
 
 def _connect(api_key: str | None, key_variables: tuple[str, ...], options: Mapping[str, Any]) -> Any:

@@ -66,7 +66,9 @@ def choose(
     for keyword, value in (("lm", lm), ("sub_lm", sub_lm)):
         if value is not None and (isinstance(value, type) or not callable(getattr(value, "complete", None))):
             raise TypeError(f"{keyword} must be an object with complete(messages), not {bounded_repr(value)}")
-    preset_backend, preset_model, preset_sub = get_preset(preset) if preset else (None, None, None)
+    if preset and preset not in PRESETS:
+        raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
+    preset_backend, preset_model, preset_sub = PRESETS[preset] if preset else (None, None, None)
     maker, name = split_maker(model) if model else (None, None)
     maker = maker or backend or preset_backend or "openai"
     if name is None and preset is None and lm is None:  # sub-calls are most of the cost: the default is a cheaper model
@@ -155,10 +157,3 @@ def is_known(backend: str) -> bool:
     from rlm.models.any_llm import knows
 
     return backend in {*BACKENDS, *MAKERS, *BY_ANY_LLM, *_WITH_URL} or knows(backend)
-
-
-def get_preset(name: str) -> tuple[str, str, str]:
-    """Backend, root model and sub-model of a preset. Raises UnknownOption."""
-    if name not in PRESETS:
-        raise UnknownOption(f"no preset {name!r}; there are {', '.join(map(repr, PRESETS))}")
-    return PRESETS[name]

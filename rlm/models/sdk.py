@@ -242,7 +242,10 @@ class SDKModel(Sampled, ABC):
             created = make_error(failed.report, target, status=failed.status, headers=failed.headers)
         else:
             created = self._convert_other(error, target)
-        created.args = (conceal(str(created), self.secrets),)
+        line = str(created)
+        for secret in self.secrets:
+            line = line.replace(secret, "[secret]")
+        created.args = (line,)
         return created
 
     def _convert_other(self, error: Exception, target: CallTarget) -> LLMError:
@@ -324,10 +327,3 @@ def _checked_url(url: str | None) -> str | None:
 
 def _timeout_seconds(options: SDKOptions) -> float:
     return options.get("timeout_seconds") or options.get("timeout") or 600.0
-
-
-def conceal(line: str, secrets: tuple[str, ...]) -> str:
-    """The line with each secret replaced by `[secret]`."""
-    for secret in secrets:
-        line = line.replace(secret, "[secret]")
-    return line

@@ -76,8 +76,8 @@ def read_text(text: str) -> str:
 
 def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
     heard_at = time.monotonic()
-    for event in read_events(pieces):
-        if event.data is None:
+    for text, name in _read_events(pieces):
+        if text is None:
             if time.monotonic() - heard_at > timeout_seconds:
                 raise LLMError(
                     f"{target.where} sent no part of its reply for {timeout_seconds:g} seconds", transient=True
@@ -85,8 +85,8 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
             yield Received()
             continue
         heard_at = time.monotonic()
-        data = event.data.strip()
-        if event.name == "error":
+        data = text.strip()
+        if name == "error":
             raise EndpointError(_read_error_event(data))
         if not data:
             continue
@@ -116,18 +116,17 @@ def _parse(body: bytes, target: CallTarget) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
-        is_torn = text[0] in "{[" and isinstance(exc, json.JSONDecodeError) and _breaks_off(exc, text)
+        is_torn = (
+            text[0] in "{["
+            and isinstance(exc, json.JSONDecodeError)
+            and (exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string"))
+        )
     display = repr(read_text(text)[:_SHOWN_CHARACTERS])
     if text[0] == "<":
         raise LLMError(f"{target}: a web page in place of an answer: {display} ({WRONG_URL})")
     if is_torn:
         raise LLMError(f"{target}: the answer ended in the middle: {display}", transient=True)
     raise LLMError(f"{target}: an answer that is not JSON: {display} ({WRONG_URL})")
-
-
-def _breaks_off(exc: json.JSONDecodeError, text: str) -> bool:
-    """Whether the JSON is valid up to the end of the text, where the rest is missing."""
-    return exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
 
 
 def _limit(pieces: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
@@ -142,18 +141,10 @@ def _limit(pieces: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
 _LINE = re.compile(rb"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event, or a comment."""
+def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
+    """The data and the name of each event of a stream, cut anywhere; None and no name for a comment.
 
-    data: str | None
-    """The lines of its data; None for a comment, which only says that the endpoint is alive."""
-    name: str = ""
-    """The endpoint's name for the event; empty if it has none."""
-
-
-def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
-    """The events of a stream, cut anywhere. The last one counts also where the empty line after it is missing.
+    The last event counts also where the empty line after it is missing.
 
     Lines end in LF, CR or both. Bytes that are no UTF-8 become U+FFFD. A field `error` (of old versions of llama.cpp)
     is an event of that name, and so is a line that is no field: servers and proxies write errors into a stream that has
@@ -164,10 +155,10 @@ def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
     for line in _read_lines(pieces):
         if not line:
             if data or name == "error":
-                yield Event("\n".join(data), name)
+                yield "\n".join(data), name
             data, name = [], ""
         elif line.startswith(":"):
-            yield Event(None)
+            yield None, ""
         else:
             field, _, value = line.partition(":")
             value = value.removeprefix(" ")
@@ -176,11 +167,11 @@ def read_events(pieces: Iterable[bytes]) -> Iterator[Event]:
             elif field == "event":
                 name = value
             elif field == "error":
-                yield Event(value, "error")
+                yield value, "error"
             elif field not in ("id", "retry") and line.strip():
                 data, name = [line] if name != "error" else [*data, line], "error"
     if data or name == "error":
-        yield Event("\n".join(data), name)
+        yield "\n".join(data), name
 
 
 def _read_lines(pieces: Iterable[bytes]) -> Iterator[str]:

@@ -18,6 +18,8 @@ from rlm.trajectory.step import Cell, Step
 _AGAIN = "Your last reply and its output were the same as before: do something else now. "
 _AGAIN_UNRUN = "Your last reply was the same as before: do something else now. "
 _ANSWER = "with FINAL(...) in a block of its own; or write the next block of code"
+_NAMES = 40
+"""The most variables that are listed, the newest ones."""
 _QUERY_CHARACTERS = 300
 """Characters of the question repeated in later turns; the opening message has it whole."""
 
@@ -188,13 +190,9 @@ def _format_cell(cell: Cell, window: Window) -> str:
         parts.append(NO_STR)
     names = [name for name in result.variables if name != "context"]
     if names:
-        parts.append(f"REPL variables: {_format_names(names)}")
+        more = f"... and {len(names) - _NAMES} more, " if len(names) > _NAMES else ""
+        parts.append(f"REPL variables: {more}{', '.join(names[-_NAMES:])}")
     return "\n".join(parts)
-
-
-def _format_names(names: Sequence[str], most: int = 40) -> str:
-    newest = list(names)[-most:]
-    return (f"... and {len(names) - most} more, " if len(names) > most else "") + ", ".join(newest)
 
 
 def _message(role: str, content: str) -> Message:

@@ -91,7 +91,11 @@ class Source(Read):
 
 def format_sources(sources: Sequence[Source]) -> str:
     """A line for each source: its place, its reference, and its first words."""
-    lines = [f"{source.place}  {source.reference}  {_first_words(source.text)}" for source in sources]
+    lines = []
+    for source in sources:
+        words = " ".join(source.text.split())
+        more = "..." if len(words) > _LISTED_CHARACTERS else ""
+        lines.append(f"{source.place}  {source.reference}  {words[:_LISTED_CHARACTERS]}{more}")
     return "\n".join(["Sources:", *lines]) if lines else NONE_NAMED
 
 
@@ -191,8 +195,3 @@ def _source(text: Any, place: Range) -> Source:
 
 def _pair(value: Any) -> tuple[int, int] | None:
     return None if value is None else (value[0], value[1])
-
-
-def _first_words(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LISTED_CHARACTERS else f"{line[:_LISTED_CHARACTERS]}..."
