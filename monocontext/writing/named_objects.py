@@ -12,6 +12,7 @@ from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
 from monocontext.records import NamedTuple
 from monocontext.stores.protocol import Store, get_bounded
 
+FOLDERS = ("segments/", "index/", "filters/", "documents/")
 _ID = re.compile(r"[0-9a-f]{32}")
 OBJECT = re.compile(
     r"segments/[0-9a-f]{32}\.seg|index/[0-9a-f]{32}\.(?:idx|dir)|filters/[0-9a-f]{32}\.flt|documents/[0-9a-f]{32}\.doc"
@@ -37,8 +38,16 @@ class PageToRead(NamedTuple):
         return {name for run in Page(data, self.ref, self.before).runs for name in _ID.findall(run.object)}
 
 
-def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], list[PageToRead]]:
-    """The ids in the JSON `data` of a root and in its directories (1 GET each), and its index pages.
+class NamedByRoot(NamedTuple):
+    """A root, the ids in it and in its directories, and its index pages."""
+
+    manifest: Manifest
+    ids: set[str]
+    pages: list[PageToRead]
+
+
+def ids_in_root(store: Store, root: Manifest, data: bytes) -> NamedByRoot:
+    """What the JSON `data` of a root names, and its directories (1 GET each).
 
     Ids are found by their form, since a root of a later version may name objects in other fields.
     """
@@ -56,10 +65,10 @@ def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], li
         PageToRead(ref, before, root.last_page if ref is root.pages[-1] else None)
         for ref, before in zip(root.pages, (None, *root.pages), strict=False)
     ]
-    return named, pages
+    return NamedByRoot(root, named, pages)
 
 
 def named_objects(store: Store, root: Manifest) -> set[str]:
     """The ids of all objects that one root names (1 GET for each directory and index page)."""
-    named, pages = ids_in_root(store, root, root.to_bytes())
+    _, named, pages = ids_in_root(store, root, root.to_bytes())
     return named.union(*(page.objects(store) for page in pages))

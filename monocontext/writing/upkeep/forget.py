@@ -10,7 +10,6 @@ a deletion with `forget`:
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import time
@@ -28,7 +27,7 @@ from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.protocol import Store, seconds_now
-from monocontext.writing.named_objects import OBJECT, id_in, named_objects
+from monocontext.writing.named_objects import FOLDERS, OBJECT, id_in, named_objects
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SALT_BYTES
 from monocontext.writing.splice import moved_frames, splice
@@ -110,15 +109,15 @@ def _wait_for_clock(store: Store, generation: int) -> None:
 def _leftovers(store: Store, root: Manifest) -> list[str]:
     """The keys of objects that are no part of the newest version: earlier roots, and objects that no root names (1 LIST
     for each thousand objects, 1 GET for each index page)."""
-    newest = read_newest(store)
-    assert newest is not None  # a context keeps its newest generation
     earlier = [generation_key(number) for number in listed_generations(store) if number < root.generation]
-    results = [info for folder in ("segments/", "index/", "filters/", "documents/") for info in store.list(folder)]
-    named = named_objects(store, newest)
-    unnamed = [info.key for info in results if OBJECT.fullmatch(info.key) and id_in(info.key) not in named]
-    if unnamed and (newer := read_newest(store)) is not None and newer.generation > newest.generation:
-        return [*earlier, *(key for key in unnamed if id_in(key) not in named_objects(store, newer))]
-    return [*earlier, *unnamed]
+    objects = [info.key for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
+    for _ in range(2):  # what a newer version names may have been listed too
+        if objects:
+            newest = read_newest(store)
+            assert newest is not None  # a context keeps its newest generation
+            named = named_objects(store, newest)
+            objects = [key for key in objects if id_in(key) not in named]
+    return [*earlier, *objects]
 
 
 # -- a search through all objects --------------------------------------------------------------------------------------
@@ -156,19 +155,17 @@ def _contains(data: bytes, needles: list[bytes]) -> bool:
 def _forms(data: bytes) -> Iterator[bytes]:
     """Yield the bytes of an object, and those of all its zstd frames, decompressed and joined; for a root, the same for
     each value in it."""
+    yield data
+    yield b"".join(_decompressed(data))
     try:
-        values = list(_strings(json.loads(data))) if data[:1] in (b"{", b"[") else None
+        values = list(_strings(json.loads(data))) if data[:1] in (b"{", b"[") else []
     except ValueError:
-        values = None  # text that begins like JSON
-    if values is None:
-        yield data
-        yield b"".join(_decompressed(data))
-        return
+        values = []  # text that begins like JSON
     for value in values:
         yield value.encode("utf-8", "surrogatepass")
         try:
             decoded = base64.b64decode(value, validate=True) if len(value) >= _LEAST_BASE64 else b""
-        except (binascii.Error, ValueError):
+        except ValueError:
             continue
         yield decoded
         yield b"".join(_decompressed(decoded))

@@ -16,7 +16,7 @@ Invariants:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -28,7 +28,7 @@ from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, innermost, seconds_now
 from monocontext.writing.commit import commit, is_lagging
-from monocontext.writing.named_objects import OBJECT, PageToRead, id_in, ids_in_root
+from monocontext.writing.named_objects import FOLDERS, OBJECT, NamedByRoot, id_in, ids_in_root
 from monocontext.writing.place import Place, open_store_at
 
 OLDER_THAN_SECONDS = 7 * 86400
@@ -68,7 +68,7 @@ def gc(
     *,
     older_than_seconds: float = OLDER_THAN_SECONDS,
     dry_run: bool = False,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = lambda removed_bytes: None,
     store_options: StoreOptions | None = None,
 ) -> Collected:
     """Remove old generations and the objects that only they name. Returns what was removed, or with `dry_run` would be.
@@ -89,75 +89,59 @@ def gc(
     """
     check_seconds("older_than_seconds", older_than_seconds)
     with open_store_at(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
-        objects = list(_list_objects(store))
+        objects = [info for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
         old = [info for info in objects if info.modified_seconds < cutoff]
-        plan = _plan(store, old, cutoff, threads)
-        is_fenced = older_than_seconds < SAFE_SECONDS and not dry_run and plan.needs_fence
-        if is_fenced:
+        plan = _plan(store, old, threads, partial(_superseded, cutoff=cutoff))
+        if older_than_seconds < SAFE_SECONDS and not dry_run and plan.needs_fence:
             _commit_fence(store)
-            plan = _plan(store, old, cutoff, threads, plan.superseded)
-        removed = [plan.roots[n] for n in sorted(plan.superseded)]
-        unnamed = plan.unnamed
+            plan = _plan(store, old, threads, lambda roots: plan.roots.keys() & roots.keys())
+        roots = [plan.roots[number] for number in sorted(plan.roots)]
         if not dry_run:
-            _remove(store, removed, unnamed, threads, progress)
-        kinds = Counter(info.key.partition("/")[0] for info in unnamed)
+            _remove(store, roots, plan.objects, threads, progress)
+        kinds = Counter(info.key.partition("/")[0] for info in plan.objects)
         temporaries, size = innermost(store).sweep(cutoff, dry_run=dry_run)
-        size += sum(info.size_bytes for info in [*removed, *unnamed])
         return Collected(
             store.url,
             dry_run,
             kept_generations=plan.kept_generations,
-            generations=len(removed),
+            generations=len(roots),
             segments=kinds["segments"],
             pages=kinds["index"],
             filters=kinds["filters"],
-            bytes=size,
+            bytes=size + sum(info.size_bytes for info in [*roots, *plan.objects]),
             temporaries=temporaries,
             documents=kinds["documents"],
         )
 
 
-class _Root(NamedTuple):
-    """A root, the ids in it, and its index pages."""
-
-    root: Manifest
-    ids: set[str]
-    pages: list[PageToRead]
-
-
-@dataclass(frozen=True, slots=True)
-class _Removal:
-    """The roots and objects to remove."""
+class _Plan(NamedTuple):
+    """The roots, by generation, and the objects to remove."""
 
     roots: dict[int, ObjectInfo]
-    """All generations."""
-    superseded: set[int]
-    """The generations to remove."""
-    unnamed: list[ObjectInfo]
-    """The objects to remove."""
+    objects: list[ObjectInfo]
     kept_generations: int
     floor: int
     """The floor that the newest root announces."""
 
     @property
     def needs_fence(self) -> bool:
-        return bool(self.unnamed) or any(number >= self.floor for number in self.superseded)
+        return bool(self.objects) or any(number >= self.floor for number in self.roots)
 
 
-def _plan(
-    store: Store, old: list[ObjectInfo], cutoff: float, threads: Executor, superseded: set[int] | None = None
-) -> _Removal:
-    """Plan the removal of the generations `superseded`, by default those before the cutoff, and of the `old` objects
-    that no other generation names."""
+_Roots = dict[int, ObjectInfo]
+
+
+def _plan(store: Store, old: list[ObjectInfo], threads: Executor, choose: Callable[[_Roots], set[int]]) -> _Plan:
+    """Plan the removal of the generations that `choose` returns, given all of them, and of the `old` objects that no
+    other generation names."""
     while True:
         roots = _list_roots(store)
         try:
             current = _read_current(store)
             if not current and not roots:
                 raise NotFound(f"no context at {store.url}: nothing to remove")
-            gone = _find_superseded(roots, cutoff) if superseded is None else superseded & roots.keys()
-            gone = gone - {result.root.generation for result in current}
+            gone = choose(roots) - {root.manifest.generation for root in current}
             keys = [roots[number].key for number in sorted(roots.keys() - gone)]
             kept = list(threads.map(partial(_read_root, store), keys))
             named = _named_ids(store, [*current, *kept], threads)
@@ -165,14 +149,19 @@ def _plan(
         except NotFound:
             if roots.keys() <= _list_roots(store).keys():
                 raise  # else another `gc` has removed a generation, with the objects that only it names
+    newest = max((root.manifest for root in [*current, *kept]), key=lambda root: root.generation)
     unnamed = [info for info in old if id_in(info.key) not in named]
-    newest = max((result.root for result in [*current, *kept]), key=lambda root: root.generation)
-    return _Removal(roots, gone, unnamed, len(kept), newest.history.floor)
+    return _Plan({number: roots[number] for number in gone}, unnamed, len(kept), newest.history.floor)
 
 
-def _list_roots(store: Store) -> dict[int, ObjectInfo]:
+def _list_roots(store: Store) -> _Roots:
     infos = list(store.list("generations/"))
     return {number: info for info in infos if (number := generation_in(info.key)) is not None}
+
+
+def _superseded(roots: _Roots, *, cutoff: float) -> set[int]:
+    """Generations whose successor was stored before the cutoff."""
+    return {number for number, successor in pairwise(sorted(roots)) if roots[successor].modified_seconds < cutoff}
 
 
 def _commit_fence(store: Store) -> None:
@@ -192,22 +181,7 @@ def _commit_fence(store: Store) -> None:
         raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
 
 
-def _list_objects(store: Store) -> Iterator[ObjectInfo]:
-    """List segments, pages, filters and pages of documents, by the form of their keys."""
-    for folder in ("segments/", "index/", "filters/", "documents/"):
-        yield from (info for info in store.list(folder) if OBJECT.fullmatch(info.key))
-
-
-def _find_superseded(roots: dict[int, ObjectInfo], cutoff: float) -> set[int]:
-    """Generations whose successor was stored before the cutoff."""
-    neighbours = pairwise(sorted(roots))
-    return {number for number, successor in neighbours if roots[successor].modified_seconds < cutoff}
-
-
-# -- the objects that remaining roots name -----------------------------------------------------------------------------
-
-
-def _read_current(store: Store) -> list[_Root]:
+def _read_current(store: Store) -> list[NamedByRoot]:
     """The root in `manifest.json`, if there is one. It may lag after a crash, but readers open it."""
     try:
         return [_read_root(store, ROOT_KEY)]
@@ -217,23 +191,16 @@ def _read_current(store: Store) -> list[_Root]:
         return []
 
 
-def _read_root(store: Store, key: str) -> _Root:
+def _read_root(store: Store, key: str) -> NamedByRoot:
     data = get_bounded(store, key, MOST_ROOT_BYTES).data
-    root = Manifest.from_bytes(data, f"{store.url}/{key}")
-    return _Root(root, *ids_in_root(store, root, data))
+    return ids_in_root(store, Manifest.from_bytes(data, f"{store.url}/{key}"), data)
 
 
-def _named_ids(store: Store, roots: list[_Root], threads: Executor) -> set[str]:
+def _named_ids(store: Store, roots: list[NamedByRoot], threads: Executor) -> set[str]:
     """The ids of all objects that these roots, or their pages, name."""
-    pages: dict[str, PageToRead] = {}
-    for root in roots:
-        for page in root.pages:
-            if page.copy or page.ref.id not in pages:
-                pages[page.ref.id] = page
+    pages = {page.ref.id: page for root in roots for page in root.pages}
+    pages |= {page.ref.id: page for root in roots for page in root.pages if page.copy}  # these need no request
     return set().union(*(root.ids for root in roots), *threads.map(lambda page: page.objects(store), pages.values()))
-
-
-# -- removing ----------------------------------------------------------------------------------------------------------
 
 
 def _remove(
@@ -241,13 +208,11 @@ def _remove(
     roots: list[ObjectInfo],
     objects: list[ObjectInfo],
     threads: Executor,
-    progress: Callable[[int], None] | None,
+    progress: Callable[[int], None],
 ) -> None:
     """Remove roots, then objects."""
-    for _ in threads.map(lambda info: store.delete(info.key), roots):
-        pass
+    list(threads.map(lambda info: store.delete(info.key), roots))
     removed_bytes = sum(info.size_bytes for info in roots)
     for info, _ in zip(objects, threads.map(lambda info: store.delete(info.key), objects), strict=True):
         removed_bytes += info.size_bytes
-        if progress:
-            progress(removed_bytes)
+        progress(removed_bytes)
