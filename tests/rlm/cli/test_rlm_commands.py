@@ -282,35 +282,6 @@ def test_what_steers_a_terminal_is_spelled_out_there() -> None:
     assert make_printable(hostile, terminal=False) == hostile.replace("\ud800", "\\ud800")
 
 
-@pytest.mark.slow
-def test_compile_has_a_budget_and_ctrl_c_loses_nothing(
-    endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = open_store(tmp_path / "a")
-    for n in range(3):
-        upload_session(store, recognize_session(small(n).write(tmp_path / "sessions")), user="dev@here", is_open=True)
-    answer = repl('FINAL("## Summary\\n- It is so [1]\\n")')
-    endpoint.reply = lambda body: answer if len(body["messages"]) > 1 else "## Summary\n"
-    told = cli.invoke(app, ["compile", str(tmp_path / "a"), "--max-calls", "2", "--quiet"])
-    assert (told.exit_code, told.stderr.count("\n")) == (2, 1), told.output
-    assert "max_calls is reached; the digests made so far are kept" in told.stderr
-    digests = {info.key for info in store.list("compiled/") if "/digests/" in info.key}
-    assert len(digests) == 2
-
-    def interrupt(body: dict[str, Any]) -> str:
-        _thread.interrupt_main()
-        return answer
-
-    endpoint.reply = interrupt
-    told = cli.invoke(app, ["compile", str(tmp_path / "a"), "--quiet"])
-    assert (told.exit_code, told.stderr.count("\n")) == (130, 1), told.output
-    assert "interrupted; the digests made so far are kept" in told.stderr
-    endpoint.reply = lambda body: answer if len(body["messages"]) > 1 else "## Summary\n"
-    done = cli.invoke(app, ["compile", str(tmp_path / "a"), "--quiet", "--json"])
-    assert done.exit_code == 0, done.output
-    assert len(json.loads(done.stdout)["read"]) <= 1
-
-
 def test_compile_says_where_the_brief_is(tmp_path: Path) -> None:
     place = tmp_path / "a"
     for n, said in ((1, "sessions: 1, new: 1"), (2, "sessions: 2, new: 1"), (2, "sessions: 2, new: 0")):
@@ -369,20 +340,6 @@ def test_run_over_the_sessions_of_this_machine(endpoint: Any, tmp_path: Path, mo
     assert cli.invoke(app, ["run", folder, "q", "--runner", "local"]).stdout == done.stdout
     refused = cli.invoke(app, ["run", "--sessions", folder, "q"])
     assert (refused.exit_code, "leave CONTEXT out" in refused.stderr) == (2, True)
-
-
-@pytest.mark.parametrize("command", [["run", "--base-url", "http://127.0.0.1:9/v1", "--model", "x"], ["view"]])
-def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
-    """Also where the interrupt says nothing itself."""
-
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("rlm.cli.questions.check_runner", interrupt)
-    monkeypatch.setattr("rlm.view.page.find_trajectory", interrupt)
-    words = [*command, str(tmp_path), *(["q"] if command[0] == "run" else [])]
-    ran = cli.invoke(app, words)
-    assert (ran.exit_code, ran.stdout, ran.stderr) == (130, "", "rlm: interrupted\n")
 
 
 def test_several_texts_by_name(endpoint: Any, tmp_path: Path, notes: Path) -> None:

@@ -11,7 +11,7 @@ from rlm import RLM, LLMError, ScriptedLM
 from rlm.context.description import describe
 from rlm.models.lm import Message
 from rlm.prompts.examples import example_messages
-from rlm.prompts.messages import UNSEEN, opening_messages
+from rlm.prompts.messages import UNSEEN
 
 
 def repl(code: str) -> str:
@@ -60,20 +60,6 @@ def test_roles_alternate_in_a_forced_answer_and_over_questions_one_of_which_fail
     assert "The query before was broken off" in lm.calls[-1][-1]["content"]
 
 
-def test_what_is_the_same_for_each_context_of_a_kind_comes_first() -> None:
-    def opening(context: object) -> str:
-        told = opening_messages("q", describe(context), prompt_characters=9, output_limit=9)
-        return "".join(message["content"] for message in told)
-
-    for one, other in (("short", "longer\n" * 900), (["a"], ["b"] * 99), ({"a": 1}, {"b": "text"})):
-        first, second = opening(one), opening(other)
-        same = next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
-        assert first[:same].endswith(
-            'Answer the original query: "q"\n\nThe variable `context` holds a ' + first[:same].split("holds a ")[-1]
-        )
-        assert 'FINAL("Hucknall")' in first[:same]
-
-
 @pytest.mark.parametrize("context", ["text", ["a"], {"a": 1}])
 def test_no_message_of_an_example_is_taken_for_the_question_by_the_visualizer_of_rlms(context: object) -> None:
     shown = example_messages(describe(context))
@@ -107,16 +93,6 @@ def test_an_output_is_spoken_of_only_where_code_has_run(nothing: str, context: o
     assert ["the output above" in text for text in told[:4]] == [False, False, False, True]
     assert ["seen nothing of it yet" in text for text in told[:4]] == [context is not None] * 3 + [False]
     assert all("q" in text for text in told)
-
-
-def test_a_reply_that_is_repeated_and_runs_nothing_has_no_output() -> None:
-    lm = ScriptedLM(["no code", "no code", "FINAL(1)", "FINAL(1)"])
-    RLM(lm=lm).completion("q", "text")
-    told = lm.calls[2][-1]["content"].rpartition("\n\n")[2]
-    assert told.startswith(
-        "Turn 3/30. Your last reply was the same as before: do something else now. q `context` is there"
-    )
-    assert "output" not in told
 
 
 def test_an_answer_in_words_before_any_code_is_refused_once() -> None:

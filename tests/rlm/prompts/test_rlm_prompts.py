@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -49,10 +48,3 @@ def test_the_code_in_the_prompt_runs_as_it_stands(context: Any) -> None:
     completion = RLM(lm=ScriptedLM([*replies, "FINAL(1)"]), sub_lm=sub).completion("q", context)
     assert [line["code_blocks"][0]["result"]["stderr"] for line in completion.trajectory[1:3]] == ["", ""]
     assert len(sub.calls) > 2
-
-
-def test_no_braces_are_left_over(lazy: Any) -> None:
-    for context in ("text", ["a"], {"a": 1}, lazy, 7):
-        told = prompt(context)
-        assert "{{" not in told
-        assert not re.search(r"\{(limit|piece|sentence|children|tools)[:}]", told.replace("{piece}", ""))

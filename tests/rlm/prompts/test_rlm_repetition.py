@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM
+from rlm import RLM, AnthropicLM, ScriptedLM
 from rlm.loop import MOST_REPEATS
 from rlm.models.lm import Message
 from rlm.prompts.examples import conversation
@@ -81,26 +80,6 @@ def test_the_temperature_rises_for_the_turn_after_a_repetition(endpoint: Any) ->
         assert [body.get("temperature") for body in endpoint.requests] == sent
 
 
-def test_a_run_goes_on_after_a_repetition_as_it_was(tmp_path: Path) -> None:
-    replies = [repl("1"), repl("1"), repl("2"), "FINAL(done)"]
-    whole, first = ScriptedLM(replies), ScriptedLM([*replies[:2], LLMError("lost")])
-    RLM(lm=whole).completion("q", "text")
-    with pytest.raises(LLMError, match="lost"):
-        RLM(lm=first, trajectory=tmp_path / "run.jsonl").completion("q", "text")
-    second = ScriptedLM(replies[2:])
-    assert RLM.resume_run(tmp_path / "run.jsonl", lm=second).answer == "done"
-    assert second.calls == whole.calls[2:]
-
-
-def test_a_second_question_of_a_session_is_not_told_to_look_first() -> None:
-    lm = ScriptedLM([repl("FINAL(1)"), repl("FINAL(2)")])
-    with RLM(lm=lm).session("text") as session:
-        session.ask("one")
-        session.ask("two")
-    assert "seen nothing of it yet" in lm.calls[0][-1]["content"]
-    assert lm.calls[1][-1]["content"].endswith("as you left them.\n\nTurn 1/30:")
-
-
 # --- what requests share --------------------------------------------------------------------------
 
 
@@ -119,14 +98,6 @@ def twenty_turns(number: int) -> str:
 
 def as_bytes(messages: list[Message]) -> str:
     return json.dumps(messages)[:-1]  # without the bracket that closes the list
-
-
-def test_requests_of_a_run_share_their_beginning_with_openai(endpoint: Any) -> None:
-    turns = iter(range(1, 30))
-    endpoint.reply = lambda body: twenty_turns(next(turns))
-    assert RLM(lm=OpenAILM("m", base_url=endpoint.url, api_key="k")).completion("q", "text").iterations == 20
-    parts = shared([as_bytes(body["messages"]) for body in endpoint.requests])
-    assert parts == [1.0] * 19
 
 
 def test_requests_of_a_run_share_their_beginning_with_anthropic_and_mark_it(anthropic_endpoint: Any) -> None:

@@ -10,7 +10,6 @@ from rlm import RLM, LLMError, ScriptedLM
 from rlm.errors import PromptTooLong
 from rlm.models.lm import Message, Reply, estimate_text_tokens
 from rlm.prompts.compaction import FILL, OUTPUT, Window, compact, fit
-from rlm.prompts.examples import conversation
 
 PROSE = "The quick brown fox jumps over the lazy dog and goes home again, as it does each day. " * 50
 LOG = "2026-03-01T12:33:07.482Z 10.24.118.6 e2517 hit 7b977ec83513 age 70471 s\n" * 50
@@ -141,23 +140,6 @@ def test_newest_turns_stay_whole_where_they_fit_and_are_cut_last() -> None:
     assert tight[:2] == prompt[:2]
     few, _ = compact(turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE * 3), int(5_600 / FILL))
     assert [len(message["content"]) > 2_000 for message in few[3::2]] == [True, True, True] or few[-1] == prompt[-1]
-
-
-def test_a_resumed_run_shortens_as_one_that_was_not_broken_off(tmp_path: Any) -> None:
-    """The counts of the endpoint are in the record."""
-    replies = [repl(f"v{i} = {i}; print(context[:8000])") for i in range(6)]
-    last = repl("FINAL(v0 + v5)")
-    whole = Counting([*replies, last], per_token=1.35, window=40_000)
-    text = LOG * 3
-    RLM(lm=whole).completion("q", text)
-    path = tmp_path / "run.jsonl"
-    first = Counting([*replies, LLMError("lost")], per_token=1.35, window=40_000)
-    with pytest.raises(LLMError, match="lost"):
-        RLM(lm=first, trajectory=path).completion("q", text)
-    second = Counting([last], per_token=1.35, window=40_000)
-    assert RLM(lm=second).resume(path, text).answer == "5"
-    assert second.calls[0] == whole.calls[-1]
-    assert any("[Earlier turns are shortened" in message["content"] for message in conversation(second.calls[0]))
 
 
 @pytest.mark.parametrize(

@@ -56,27 +56,22 @@ def test_one_metadata_line_then_iterations(lines: list[dict[str, Any]]) -> None:
 
 
 def test_what_the_viewer_reads_without_a_check_is_there(lines: list[dict[str, Any]]) -> None:
+    def check(value: dict[str, Any], **kinds: type) -> None:
+        assert {name: type(value[name]) for name in kinds} == kinds
+
     for line in lines[1:]:
-        assert all(isinstance(m["role"], str) and isinstance(m["content"], str) for m in line["prompt"])
-        assert isinstance(line["response"], str)
-        assert isinstance(line["iteration_time"], float)
-        assert "final_answer" in line
+        check(line, response=str, iteration_time=float)
+        for message in line["prompt"]:
+            check(message, role=str, content=str)
         for block in line["code_blocks"]:
-            result = block["result"]
-            assert isinstance(block["code"], str)
-            assert isinstance(result["stdout"], str)
-            assert isinstance(result["stderr"], str)
-            assert isinstance(result["execution_time"], float)
-            assert isinstance(result["locals"], dict)
-            assert result["final_answer"] is None
-            for call in result["rlm_calls"]:
-                assert isinstance(call["prompt"], str)
-                assert isinstance(call["response"], str)
-                assert isinstance(call["execution_time"], float)
-                assert isinstance(call["prompt_tokens"], int)
-                assert isinstance(call["completion_tokens"], int)
+            check(block, code=str)
+            check(block["result"], stdout=str, stderr=str, execution_time=float, locals=dict)
+            for call in block["result"]["rlm_calls"]:
+                check(call, prompt=str, response=str, execution_time=float, prompt_tokens=int, completion_tokens=int)
     assert [line["final_answer"] for line in lines[1:]] == [None, None, "done"]
-    assert lines[2]["code_blocks"][0]["result"]["stderr"]
+    failed = lines[2]["code_blocks"][0]["result"]
+    assert failed["stderr"]
+    assert [(call["response"], call["error"]) for call in failed["rlm_calls"]] == [("", "no luck")]
 
 
 def test_usage_is_written_in_both_spellings(lines: list[dict[str, Any]]) -> None:

@@ -94,21 +94,6 @@ def test_new_lines_alone_are_given_and_a_torn_one_waits(tmp_path: Path) -> None:
     assert state["first"] == 1
 
 
-def test_what_stands_before_a_broken_line_is_kept(tmp_path: Path) -> None:
-    path = write(tmp_path / "run.jsonl", head(context={"chars": 100}), line(1))
-    feed = RowFeed(path)
-    told = line(2)
-    told["code_blocks"][0]["result"]["ranges"] = [[10, 20]]
-    whole = path.read_text() + json.dumps(told) + "\n"
-    path.write_text(whole + "broken\n")
-    for _ in range(2):
-        with pytest.raises(TrajectoryError, match="line 4 is not JSON"):
-            feed.state()
-    path.write_text(whole + json.dumps(line(3)) + "\n")
-    state = feed.state()
-    assert ([row["turn"] for row in state["rows"]], state["read"]) == ([1, 2, 3], 10)
-
-
 def test_another_run_in_the_same_file_begins_anew(tmp_path: Path) -> None:
     path = write(tmp_path / "run.jsonl", head(), line(1), line(2))
     feed = RowFeed(path)

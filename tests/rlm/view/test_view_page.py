@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from view_lines import head, line, write
+from view_lines import head, write
 
 from rlm import RLMError
 from rlm.cli.commands import app
@@ -83,24 +83,6 @@ def test_a_file_that_goes_wrong_later_is_an_error_of_the_page(
     assert "line 6 is not JSON" in json.loads(body)["error"]
     recorded.unlink()
     assert "there is no trajectory" in json.loads(get(server, "/state")[2])["error"]
-
-
-def test_what_is_hostile_stays_data_in_the_file(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "run.jsonl", head(query=HOSTILE, root_model=HOSTILE), line(1, response=HOSTILE, final_answer=HOSTILE)
-    )
-    target = tmp_path / "page.html"
-    export(RowFeed(path), target)
-    html = target.read_text("ascii")
-    assert run_page().policy(served=False) in html
-    (script,) = hashes(html, "script")
-    assert f"script-src {script};" in html
-    blocks = re.findall(r'<script type="application/json" id="([\w-]+)">([^<>]*)</script>', html)
-    assert [name for name, _ in blocks] == ["state", "prompt-0", "turn-0"]
-    told = {name: json.loads(text) for name, text in blocks}
-    assert told["state"]["metadata"]["query"] == told["turn-0"]["response"] == HOSTILE
-    assert len(re.findall(r"<script", html)) == 4
-    assert "<img" not in html
 
 
 def test_an_export_never_overwrites_the_run(recorded: Path) -> None:

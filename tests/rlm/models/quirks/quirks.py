@@ -1,7 +1,5 @@
 """What endpoints send that the documents of their APIs do not say, and what must come out of it.
 
-    python tests/rlm/models/quirks/quirks.py --write    # print the table into docs/endpoints.md
-
 A row says what is sent; `test_quirks.py` sends it in pieces of 1, 3 and all bytes, and whole where the API does that.
 The source is a public report in which such bytes, or their kin, are described.
 """
@@ -9,17 +7,12 @@ The source is a public report in which such bytes, or their kin, are described.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
 
-TOP = Path(__file__).resolve().parents[4]
-PAGE = TOP / "docs/endpoints.md"
-BEGIN, END = "<!-- quirks: printed by tests/rlm/models/quirks/quirks.py -->", "<!-- /quirks -->"
 EVENTS, JSON, HTML = "text/event-stream", "application/json", "text/html; charset=utf-8"
 
 
@@ -55,18 +48,6 @@ class Out:
     """A call that fails so is worth another try."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Further attributes of the error."""
-
-    def describe(self) -> str:
-        """For the page: what kind of thing it is."""
-        if self.error:
-            return f"`{self.error.__name__}`" + (", asked again" if self.again else "")
-        if self.notes:
-            return "sent again without the field, or by its other name"
-        parts = ["a reply" if self.text else "an empty reply"]
-        parts += ["its thinking"] if self.thinking else []
-        parts += ["cut"] if self.cut else []
-        parts += ["a tool called"] if self.called else []
-        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -560,32 +541,3 @@ def ROWS_PLAIN() -> Answer:
     plain = next(row for row in ROWS if (row.api, row.name) == ("anthropic", "a plain reply")).streamed
     assert isinstance(plain, Answer)
     return plain
-
-
-# --- the page ------------------------------------------------------------------------------------------------------
-
-
-def table() -> str:
-    """The rows as Markdown: each result, and the names of the rows that quote a field or a reason."""
-    alike: dict[str, list[str]] = {}
-    for row in ROWS:
-        name = row.name.removeprefix("the reason ").replace("\n", " ")
-        alike.setdefault(row.out.describe(), []).append(name)
-    lines = []
-    for out, names in alike.items():
-        shown = [] if out == Out().describe() else list(dict.fromkeys(name for name in names if "`" in name))
-        if shown:
-            lines.append(f"- **{out}**: {'; '.join(shown)}")
-    return "\n".join(lines) + "\n"
-
-
-def page_with(text: str) -> str:
-    """The text of the page with this table."""
-    page = PAGE.read_text("utf-8")
-    return f"{page.split(BEGIN)[0]}{BEGIN}\n\n{text}\n{END}{page.split(END)[1]}"
-
-
-if __name__ == "__main__":
-    print(table())
-    if sys.argv[1:] == ["--write"]:
-        PAGE.write_text(page_with(table()), "utf-8")

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from quirks import PAGE, ROWS, STOP, TOO_LONG, Answer, Row, delta, events, page_with, table
+from quirks import ROWS, STOP, TOO_LONG, Answer, Row, delta, events
 
 from rlm import AnthropicLM, Budget, BudgetSpent, LLMError, OpenAILM, Usage
 from rlm.calls.gateway import Gateway
@@ -117,10 +117,6 @@ def test_the_table_is_long_enough_and_its_names_differ() -> None:
     assert len(ROWS) >= 80
     assert len({(row.api, row.name) for row in ROWS}) == len(ROWS)
     assert len(TOO_LONG) >= 10
-
-
-def test_the_page_has_the_table() -> None:
-    assert PAGE.read_text("utf-8") == page_with(table())
 
 
 def test_nothing_but_signs_of_life_is_a_timeout() -> None:
