@@ -51,9 +51,7 @@ class AgentSettings:
     """A command that makes a small session."""
 
     def settings_path(self, repository: Path, is_user: bool) -> Path:
-        if is_user:
-            return self.home() / self.user_file
-        return repository / self.folder / self.local_file
+        return self.home() / self.user_file if is_user else repository / self.folder / self.local_file
 
     def skill_path(self, repository: Path, is_user: bool) -> Path:
         folder = self.home() if is_user else repository / self.folder
@@ -136,19 +134,20 @@ def remove_hooks(settings: Settings) -> Settings:
         raise MonocontextError("`hooks` in the settings must be an object with a list for each event")
     kept = {}
     for event, groups in hooks.items():
-        kept_groups = []
-        for group in groups:
-            inner = group.get("hooks") if isinstance(group, dict) else None
-            others = [entry for entry in inner if not is_ours(entry)] if isinstance(inner, list) else None
-            if others is None or len(others) == len(inner or ()):
-                kept_groups.append(group)
-            elif others:
-                kept_groups.append({**group, "hooks": others})
-        if kept_groups or not groups:
-            kept[event] = kept_groups
+        others = [group for group in map(_without_ours, groups) if group is not None]
+        if others or not groups:
+            kept[event] = others
+    rest = {name: kept if name == "hooks" else value for name, value in settings.items()}
     if hooks and not kept:
-        return {name: value for name, value in settings.items() if name != "hooks"}
-    return {name: kept if name == "hooks" else value for name, value in settings.items()}
+        del rest["hooks"]
+    return rest
+
+
+def _without_ours(group: Any) -> Any:
+    """A group of hooks without ours; None if it has no others."""
+    entries = group.get("hooks") if isinstance(group, dict) else None
+    others = [entry for entry in entries if not is_ours(entry)] if isinstance(entries, list) else entries
+    return group if others == entries else ({**group, "hooks": others} if others else None)
 
 
 def is_ours(entry: Any) -> bool:
@@ -168,10 +167,7 @@ def has_hooks(settings: Settings) -> bool:
 def hook_program() -> list[str]:
     """The command that starts our hook: the script next to this Python, else this Python with the module."""
     script = Path(sys.executable).parent / _MARK
-    if os.access(script, os.X_OK):
-        return [str(script)]
-    result = shutil.which(_MARK)
-    return [result] if result else [sys.executable, "-P", "-m", _MODULE]
+    return [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", _MODULE]
 
 
 def read_settings(path: Path) -> Settings:
@@ -191,11 +187,8 @@ def read_settings(path: Path) -> Settings:
 
 def as_text(settings: Settings) -> str:
     text = json.dumps(settings, indent=2, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair stays escaped
-        text = json.dumps(settings, indent=2)
-    return text + "\n"
+    is_unicode = text.encode("utf-8", "replace").decode() == text  # half of a surrogate pair stays escaped
+    return (text if is_unicode else json.dumps(settings, indent=2)) + "\n"
 
 
 def write_settings(path: Path, settings: Settings) -> Path | None:

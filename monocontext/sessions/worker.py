@@ -14,8 +14,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,16 +55,15 @@ def work(job: dict[str, Any]) -> None:
     folder = Path(home())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = _scope_of(job)
-    if job["event"] == "stop":
-        with _the_only_one(folder / f"{name}.stop") as is_mine:
-            if not is_mine:
-                return  # another one waits already
-            time.sleep(_wait_seconds(folder / f"{name}.json"))
-    with _the_only_one(folder / f"{name}.next") as is_mine:
-        if not is_mine:
-            return
-        lock = FileLock(folder / f"{name}.lock")
-        lock.acquire()
+    lock = FileLock(folder / f"{name}.lock")
+    try:
+        if job["event"] == "stop":
+            with FileLock(folder / f"{name}.stop", timeout=0):
+                time.sleep(_wait_seconds(folder / f"{name}.json"))
+        with FileLock(folder / f"{name}.next", timeout=0):
+            lock.acquire()
+    except Timeout:
+        return  # another one waits already, and will see what this one would
     try:
         _upload_missing(job, folder / f"{name}.json")
     finally:
@@ -159,30 +158,12 @@ def _compile(job: dict[str, Any], project: str) -> None:
     _log(" ".join((done.stdout + done.stderr).split()) or f"rlm compile ended with {done.returncode}")
 
 
-# -- one at a time -----------------------------------------------------------------------------------------------------
-
-
 def _scope_of(job: dict[str, Any]) -> str:
     """One name for what two hooks would both upload, in the same way."""
     names = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
     where = "" if job.get("user") else _project_here(job)
     text = json.dumps([where, *(job.get(name) for name in names)])
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
-@contextmanager
-def _the_only_one(path: Path) -> Iterator[bool]:
-    """Whether no other process is in this block for the same path."""
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        lock.release()
 
 
 def _wait_seconds(noted: Path) -> float:
