@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,13 +33,3 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.delenv(name, raising=False)
     yield home
     end_workers(home)
-
-
-@pytest.fixture
-def run_async() -> Callable[..., Any]:
-    """Runs a coroutine to its end."""
-
-    def run(what: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run(what)
-
-    return run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.sessions.records import read_lines
 from monocontext.stores import open_store
-from sessions.agents import Claude, everything
+from sessions.agents import Claude
 
 A = {"type": "user", "uuid": "a", "timestamp": "2026-02-14T10:00:00Z", "message": {"role": "user", "content": "é {}"}}
 B = {"type": "assistant", "uuid": "b", "timestamp": "2026-02-14T10:00:01Z", "message": {"content": [{"type": "text"}]}}
@@ -31,11 +30,8 @@ def utf16(data: bytes, encoding: str = "utf-16") -> bytes:
     [
         pytest.param(a + NULS + b"\n" + b + b"\n", [A, B], id="padded behind"),
         pytest.param(a + b"\n" + NULS + b + b"\n", [A, B], id="padded before"),
-        pytest.param(a + b"\n" + NULS + b"\n" + b + b"\n" + NULS, [A, B], id="a line of nothing else"),
         pytest.param(a + NULS + b + b"\n", [A, B], id="NULs for the newline"),
-        pytest.param(b"\0" + a + b + b"\n", [A, B], id="one NUL, and no newline between"),
         pytest.param(a + b + b"\n", [A, B], id="no newline between"),
-        pytest.param(a + b" " + b + a + b"\r\n" + b, [A, B, A, B], id="three on a line"),
         pytest.param(TORN + b + b"\n", [TORN.decode(), B], id="a record behind one that broke off"),
         pytest.param(TORN + NULS + b + b"\n" + a, [TORN.decode(), B, A], id="NULs in the place of the rest"),
         pytest.param(a + TORN + b"\n", [A, TORN.decode()], id="the second broke off"),
@@ -44,11 +40,9 @@ def utf16(data: bytes, encoding: str = "utf-16") -> bytes:
         pytest.param(b'{"x": "a' + b"\0" * 3 + b'b"}\n', ['{"x": "a[3 NULs]b"}'], id="NULs in a string"),
         pytest.param(b"[1]\n" + a, ["[1]", A], id="JSON of another kind"),
         pytest.param(utf16(a + b"\r\n" + b + b"\r\n"), [A, B], id="UTF-16 with a mark"),
-        pytest.param(b"\xfe\xff" + utf16(a + b"\n" + b, "utf-16-be"), [A, B], id="UTF-16, big end first"),
         pytest.param(utf16(a + b"\r\n" + b + b"\r\n", "utf-16-le"), [A, B], id="UTF-16 without a mark"),
         pytest.param(a + b"\n" + utf16(b + b"\r\n" + a + b"\r\n", "utf-16-le"), [A, B, A], id="appended by a shell"),
         pytest.param(b"\xef\xbb\xbf" + a + b"\n\xef\xbb\xbf" + b + b"\n", [A, B], id="UTF-8 with marks"),
-        pytest.param(b"\xef\xbb\xbf" + a + b + b"\n", [A, B], id="a mark, and two on a line"),
     ],
 )
 def test_records_in_damaged_lines(data: bytes, expected: list[Any], tmp_path: Path) -> None:
@@ -63,21 +57,6 @@ def test_a_line_of_garbage_ends_soon(tmp_path: Path) -> None:
     path.write_bytes(b'{"' * 200_000 + b"\n" + (b'{"a": ' * 30_000) + b"\n" + a)
     lines = list(read_lines(path))
     assert [bool(line.problem) for line in lines] == [True, True, False]
-
-
-@pytest.mark.parametrize("damage", [lambda d: d.replace(b"\n", NULS + b"\n"), lambda d: d.replace(b"\n", b"")])
-def test_they_are_stored_as_what_they_are(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    session = Claude()
-    session.user("Hello")
-    session.says("Hi")
-    path = session.write(tmp_path)
-    path.write_bytes(damage(path.read_bytes()))
-    store = open_store(tmp_path / "a")
-    report = upload_session(store, recognize_session(path))
-    assert (report.records, report.turns, report.problems) == (2, 2, ())
-    assert len(everything(store)) < 10_000
-    project = Sessions(store).project("proj")
-    assert [turn.text for turn in project.turns(session.session_id)] == ["Hello", "Hi"]
 
 
 def test_what_follows_a_cut_line_is_taken_once(tmp_path: Path) -> None:
