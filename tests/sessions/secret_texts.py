@@ -88,57 +88,23 @@ def _key_body(rng: random.Random, kind: str) -> str:
     """The base64 of a private key, in lines as its tool writes them."""
     beginning, count, width = {
         "rsa": (b"\x30\x82\x04\xa4\x02\x01\x00\x02\x82\x01\x01\x00", 1180, 64),
-        "pkcs8": (
-            bytes.fromhex("308204be020100300d06092a864886f70d0101010500048204a8308204a40201000282010100"),
-            1180,
-            64,
-        ),
+        "pkcs8": (bytes.fromhex("308204be020100300d06092a864886f70d0101010500048204a8308204a40201000282010100"), 1180, 64),
         "ec": (b"\x30\x77\x02\x01\x01\x04\x20", 114, 64),
-        "openssh": (
-            b"openssh-key-v1\0\0\0\0\4none\0\0\0\4none\0\0\0\0\0\0\0\1\0\0\0\x33\0\0\0\x0bssh-ed25519\0\0\0\x20",
-            250,
-            70,
-        ),
-        "encrypted": (
-            bytes.fromhex("308205133049 06092a864886f70d01050d303c301b06092a864886f70d01050c300e0408".replace(" ", "")),
-            1250,
-            64,
-        ),
-    }[kind]
+        "openssh": (b"openssh-key-v1\0\0\0\0\4none\0\0\0\4none\0\0\0\0\0\0\0\1\0\0\0\x33\0\0\0\x0bssh-ed25519", 250, 70),
+        "encrypted": (bytes.fromhex("30820513304906092a864886f70d01050d303c301b06092a864886f70d01050c300e0408"), 1250, 64),
+    }[kind]  # fmt: skip
     return "\n".join(textwrap.wrap(base64.b64encode(beginning + rng.randbytes(count)).decode(), width))
 
 
 def _key_listing(rng: random.Random, kind: str, style: str) -> str:
     lines = _key_body(rng, kind).splitlines()
-    return "\n".join(
-        {
-            "cat": f"{i:6}\t{line}",
-            "arrow": f"{i:5}→{line}",
-            "grep": f"{i}:{line}",
-            "bar": f"{i:3} | {line}",
-            "diff": f"+ {line}",
-        }[style]
-        for i, line in enumerate(lines, 2)
-    )
+    mark = {"cat": "{:6}\t", "grep": "{}:", "bar": "{:3} | "}[style]
+    return "\n".join(mark.format(number) + line for number, line in enumerate(lines, 2))
 
 
 def _broken_value(rng: random.Random, count: str, width: str, glue: str = "") -> str:
     value = _pick(rng, _DIGITS_LETTERS, int(count))
     return value[: int(width)] + _GLUE[glue] + value[int(width) :]
-
-
-def _key_line(rng: random.Random, kind: str, first: str, glue: str = "") -> str:
-    """A key of a vendor, broken after `first` of its characters."""
-    value = {
-        "github": "ghp_" + _pick(rng, _DIGITS_LETTERS, 36),
-        "gitlab": "glpat-" + _pick(rng, _DIGITS_LETTERS, 20),
-        "openai": "sk-proj-" + _pick(rng, _DIGITS_LETTERS + "_-", 48) + "T3BlbkFJ" + _pick(rng, _DIGITS_LETTERS, 48),
-        "anthropic": "sk-ant-api03-" + _pick(rng, _DIGITS_LETTERS + "_-", 93) + "AA",
-        "slack": f"xoxb-{rng.randrange(10**11, 10**12)}-{rng.randrange(10**11, 10**12)}-"
-        + _pick(rng, _DIGITS_LETTERS, 24),
-        "stripe": "sk_" + "live_" + _pick(rng, _DIGITS_LETTERS, 24),
-    }[kind]
-    return value[: int(first)] + _GLUE[glue] + value[int(first) :]
 
 
 def _base64_of(rng: random.Random, *texts: str) -> str:
@@ -160,7 +126,6 @@ _GENERATORS: dict[str, Callable[..., str]] = {
     "body": _key_body,
     "numbered": _key_listing,
     "wrapped": _broken_value,
-    "key": _key_line,
     "b64of": _base64_of,
     "lower": lambda rng, count: _pick(rng, string.ascii_lowercase + string.digits, int(count)),
     "capital": lambda rng, count: _pick(rng, string.ascii_uppercase + string.digits, int(count)),
@@ -176,6 +141,10 @@ TEXTS = [
     ("kubeconfig", "$ kubectl config view --raw -o jsonpath='{.users[0].user.client-key-data}'\n<<b64of:-----BEGIN EC PRIVATE KEY-----\\nMHcCAQEEI%\\n-----END EC PRIVATE KEY----->>"),
     ("kubeconfig", "kubectl config set-credentials bob --token=<<alnum:32>>"),
     ("kubeconfig", "    user:\n      client-key-data: >-\n        <<b64:240>>\n"),
+    ("pem", "$ openssl genpkey -algorithm RSA | sed '1d;$d'\n<<body:pkcs8>>"),
+    ("pem", "$ grep -v -- ----- id_ed25519\n<<body:openssh>>"),
+    ("pem", "     1\t-----BEGIN PRIVATE KEY-----\n<<numbered:pkcs8:cat>>\n    21\t-----END PRIVATE KEY-----"),
+    ("pem", "key = (\n  '-----BEGIN EC PRIVATE KEY-----\\n'\n  '<<b64:48>>\\n'\n  '<<b64:48>>\\n'\n)"),
     ("pem", "The first lines are missing:\n<<body:rsa>>\n-----END RSA PRIVATE KEY-----\n"),
     ("pem", "1:-----BEGIN EC PRIVATE KEY-----\n<<numbered:ec:grep>>\n5:-----END EC PRIVATE KEY-----"),
     ("pem", "  1 | -----BEGIN ENCRYPTED PRIVATE KEY-----\n<<numbered:encrypted:bar>>\n"),
@@ -229,10 +198,10 @@ TEXTS = [
     ("query", "wget 'https://host/feed?format=xml&apikey=<<hex:32>>'"),
     ("query", "wss://stream.corp.net/?access_token=<<url:43>>"),
     ("query", "https://acct.blob.core.windows.net/c/f?sv=2022-11-02&sig=<<alnum:40>>%3D&se=2026-01-01"),
-    ("wrapped", "export GITHUB_TOKEN=<<key:github:12>>\n"),
-    ("wrapped", "ANTHROPIC_API_KEY=<<key:anthropic:62>>\n$ "),
-    ("wrapped", 'curl https://api.openai.com/v1/models -H "Authorization: Bearer <<key:openai:30:backslash>>"'),
-    ("wrapped", "the key is <<key:stripe:14:indent>>, do not share"),
+    ("wrapped", "export GITHUB_TOKEN=ghp_<<wrapped:36:8>>\n"),
+    ("wrapped", "ANTHROPIC_API_KEY=sk-ant-api03-<<wrapped:95:49>>\n$ "),
+    ("wrapped", 'curl https://api.openai.com/v1/models -H "Authorization: Bearer sk-proj-<<wrapped:104:22:backslash>>"'),
+    ("wrapped", "the key is sk_live_<<wrapped:24:6:indent>>, do not share"),
     ("wrapped", "SECRET_KEY=<<wrapped:64:40:backslash>>\nDEBUG=1"),
     ("array", '{"tokens": ["<<alnum:32>>", "<<alnum:32>>"]}'),
     ("array", 'API_KEYS = ["<<hex:40>>", "<<hex:40>>", "<<hex:40>>"]'),
@@ -311,7 +280,7 @@ TEXTS = [
     ("python", "client = OpenAI(api_key=\"<<alnum:48>>\")"),
     ("python", "app.secret_key = b'<<hex:32>>'"),
     ("ts", "const stripe = new Stripe(process.env.KEY ?? 'sk_test_<<alnum:24>>')"),
-    ("wrapped", "the key is <<key:anthropic:60:indent>> so"),
+    ("wrapped", "the key is sk-ant-api03-<<wrapped:95:47:indent>> so"),
     ("toml", "[tool.deploy]\napi-token = \"<<alnum:40>>\""),
     ("shell", "read -s PW; # was <<pw>>\nPW=<<pw>> ./run.sh"),
     ("shell", "influx -username admin -password <<alnum:16>>"),
@@ -325,7 +294,7 @@ TEXTS = [
     ("url", "https://maps.googleapis.com/maps/api/js?key=AIza<<url:35>>"),
     ("sql", "SET PASSWORD FOR 'app'@'%' = PASSWORD('<<pw>>');"),
     ("ci", "  - secret: DEPLOY_KEY=<<alnum:40>>"),
-    ("wrapped", "token: <<key:slack:30:indent>>"),
+    ("wrapped", "token: xoxb-<<digits:12>>-<<wrapped:37:12:indent>>"),
     ("chat", "you can log in with ada / <<pw>> until Friday"),
     ("http", "http -a bob:<<alnum:16>> GET https://api.acme.test"),
     ("argv", '["deploy", "--password", "<<pw>>"]'),
