@@ -97,6 +97,11 @@ def test_what_opening_costs(tmp_path: Path) -> None:
     store.reset()
     Sessions(store).project("proj").sessions()
     assert store.counts == {"list": 1, "get_range": 20}
+    sizes = [info.size_bytes for info in store.list("sessions/")]
+    assert store.bytes_read == sum(min(4096, size) for size in sizes), "the head of each, however long it is"
+    store.reset()
+    Sessions(store).project("proj").turns(session_id(1))
+    assert (store.counts, store.bytes_read) == ({"get": 1}, sizes[0])
 
 
 def test_projects_are_named_or_refused(tmp_path: Path) -> None:
