@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
+from rlm.calls.backoff import Backoff
+from rlm.calls.budget import Budget
+from rlm.calls.cache import SubCache
 from rlm.calls.gateway import Gateway
+from rlm.calls.prices import Prices
 from rlm.calls.subcalls import SubCalls
 from rlm.context.lazy import ReadMeter, hint, thinking
 from rlm.errors import AnswerRefused, BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
@@ -35,67 +40,117 @@ _CHANGES = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
 """What differs between outputs that are the same: the number of a cell, an address."""
 
 
-@dataclass(slots=True)
-class Loop:
-    """The state that the turns of one run share."""
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The settings that all runs of one RLM share."""
 
-    query: str
     root: LM
-    model: str | None
+    root_model: str | None
     """The model name to ask `root` for; None for its default."""
-    gate: Gateway
-    subcalls: SubCalls
-    runner: Runner
-    context: object
-    meter: ReadMeter
-    """Measures what is read of the lazy texts of the run."""
-    window: Window
-    """The tokens that the root's prompt may hold; each reply refines it."""
-    is_top: bool
-    """False for a child run."""
-    on_step: Callable[[Step], object]
-    """Called after each turn: trajectory, display."""
-    to_read: bool
-    """Whether there is a context that is not empty."""
-    has_run: bool
-    """Whether code of the model has run in this namespace."""
-    on_delta: Callable[[str], object] | None = None
-    """Called with each piece of a reply."""
+    sub_lm: LM
+    sub_model: str | None
+    runner: str
+    runner_options: Mapping[str, Any]
+    budget: Budget
+    cell_timeout: float | None
+    output_limit: int
+    max_depth: int
+    """1 for no child runs."""
+    tools: Mapping[str, object]
+    """Custom names in the namespace, with their values."""
+    tool_lines: tuple[str, ...]
+    """A line for the model on each tool."""
+    prices: Prices
+    backoff: Backoff
+    cache: SubCache | None
+    window_tokens: int
+    """The window of the root: a history that nears it is shortened."""
+    prompt_characters: int
+    """The most characters of a prompt of a sub-call."""
+    outline: bool
+    """Whether the opening message has the context's outline."""
+    models: frozenset[str] | None
+    """The models that cells may name; None for any, or any with a known price under a budget of dollars."""
+    target: str | os.PathLike[str] | None
+    """The file or directory of trajectories."""
+    metadata: Mapping[str, Any]
+    """The metadata of trajectories that is the same for all runs."""
+    on_step: Callable[[Step], object] | None
+    on_delta: Callable[[str], object] | None
 
-    def run(self, messages: list[Message], before: int = 0, earlier: Sequence[Step] = ()) -> Step:
+    def secrets(self) -> list[str]:
+        """Strings that must not be recorded."""
+        return [secret for lm in (self.root, self.sub_lm) for secret in getattr(lm, "secrets", ())]
+
+
+class Loop:
+    """Runs the turns of questions over one context in one namespace."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        context: object,
+        runner: Runner,
+        gate: Gateway,
+        subcalls: SubCalls,
+        meter: ReadMeter,
+        *,
+        is_top: bool,
+        to_read: bool,
+    ) -> None:
+        """`meter`: of the lazy texts of the run. `is_top`: false for a child run. `to_read`: there is a context that is
+        not empty."""
+        self._setup, self._context, self._runner = setup, context, runner
+        self._gate, self._subcalls, self._meter = gate, subcalls, meter
+        self._is_top, self._to_read = is_top, to_read
+        self.window = Window(setup.window_tokens)
+        """The tokens that the root's prompt may hold; each reply refines it."""
+        self.has_run = False
+        """Whether code of the model has run in this namespace."""
+
+    def run(
+        self,
+        query: str,
+        messages: list[Message],
+        on_step: Callable[[Step], object],
+        before: int = 0,
+        earlier: Sequence[Step] = (),
+    ) -> Step:
         """Run turns until one ends the question; the last step holds the answer and the reason. Extends `messages`.
 
-        `earlier`: the turns of this question that ran already; `before`: the number of turns of earlier questions.
+        `on_step` is called after each turn. `earlier`: the turns of this question that ran already; `before`: the
+        number of turns of earlier questions.
+
         Raises LLMError when the root fails.
         """
         asked_turns, previous = len(earlier), earlier[-1] if earlier else None
         refused = any(step.notice == prompts.UNSEEN for step in earlier)
         empty = 0
         while True:
-            remaining = self.gate.turns_left
-            forced = not self.gate.take_turn()
+            remaining = self._gate.turns_left
+            forced = not self._gate.take_turn()
             turn = asked_turns + 1
             opened = (
                 prompts.forced_message(asked_turns) if forced
                 else prompts.turn_message(
-                    turn, None if remaining is None else asked_turns + remaining, self.query, to_read=self.to_read,
+                    turn, None if remaining is None else asked_turns + remaining, query, to_read=self._to_read,
                     has_run=self.has_run, again=previous is not None and previous.repeats > 0,
                 )
             )  # fmt: skip
-            may_refuse = self.to_read and not self.has_run and not refused and self.gate.turns_left != 0
+            may_refuse = self._to_read and not self.has_run and not refused and self._gate.turns_left != 0
             try:
                 step = self._turn(before + turn, prompts.join([*messages, opened]), forced, previous, may_refuse)
             except ScriptExhausted:
                 if previous is None or previous.notice != prompts.UNSEEN:
                     raise
                 step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
-            self.on_step(step)
+            on_step(step)
             empty += step.reason in (None, "repetition") and not (step.reply.text.strip() or step.reply.cut)
             self.has_run = self.has_run or any(map(has_run, step.cells))
             messages[:] = prompts.history(step, self.window)
             if step.reason is not None:
                 if empty:
-                    self.gate.note(f"{empty} of {turn} replies of the root model were empty")
+                    self._gate.note(f"{empty} of {turn} replies of the root model were empty")
                 return step
             asked_turns, previous, refused = turn, step, refused or step.notice == prompts.UNSEEN
 
@@ -104,12 +159,12 @@ class Loop:
 
         `may_refuse`: an answer in words is sent back, since no code has run yet.
         """
-        started = self.gate.elapsed()
-        before = self.meter.mark()
+        started = self._gate.elapsed()
+        before = self._meter.mark()
         again = previous is not None and previous.repeats > 0
         messages, shortened, reply, reason = self._ask_to_fit(turn, messages, again=again)
-        thinking_seconds = self.gate.elapsed() - started
-        ahead = self.meter.since(before).ahead
+        thinking_seconds = self._gate.elapsed() - started
+        ahead = self._meter.since(before).ahead
         reply = prompts.with_call(reply)
         parsed = parse_reply(reply.text)
         invented = parsed.own_text != reply.text.replace("\r\n", "\n")
@@ -122,14 +177,14 @@ class Loop:
         if reason is None and forced:
             final, reason = self._find_forced_answer(parsed, cells), "max_iterations"
             if reply.cut:
-                self.gate.note("the forced answer was cut by the limit of tokens")
+                self._gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
             final, notice = self._find_answer(reply, parsed, messages, cells, may_refuse)
             if final is not None:
                 reason = "answer"
                 claims = cells[-1].result.claims if cells else parsed.final.claims if parsed.final else ()
             else:
-                reason = self.gate.spent
+                reason = self._gate.spent
                 if invented:
                     notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
                 notice = prompts.notice_of(reply, notice, cells)
@@ -146,7 +201,7 @@ class Loop:
             final_answer=final,
             notice=notice,
             thinking_seconds=thinking_seconds,
-            seconds=self.gate.elapsed() - started,
+            seconds=self._gate.elapsed() - started,
             reason=reason,
             start_seconds=started,
             compacted=shortened,
@@ -174,9 +229,9 @@ class Loop:
         except BudgetSpent as exc:
             return messages, shortened, Reply("", 0, 0, ""), exc.reason
         except ReplyRefused as exc:
-            if not self.is_top:  # a failed call, for the cell that made it
+            if not self._is_top:  # a failed call, for the cell that made it
                 raise
-            self.gate.note(str(exc))
+            self._gate.note(str(exc))
             return messages, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
         self.window = self.window.after(messages, reply)
         return messages, shortened, reply, None
@@ -199,7 +254,7 @@ class Loop:
         ):
             final = replace(final, beside_code=True)  # what it says beside may be code in words, which did not run
         answer, notice = self._text_answer(final, messages, cells)
-        if may_refuse and answer is not None and not cells and self.gate.spent is None:
+        if may_refuse and answer is not None and not cells and self._gate.spent is None:
             return None, prompts.UNSEEN
         return answer, notice
 
@@ -210,7 +265,7 @@ class Loop:
         answer, notice = self._text_answer(final, refused.prompt, [])
         return replace(
             refused, iteration=refused.iteration + 1, reply=Reply("", 0, 0, ""), final_answer=answer, notice=notice,
-            reason="answer", claims=final.claims, start_seconds=self.gate.elapsed(), seconds=0.0, thinking_seconds=0.0,
+            reason="answer", claims=final.claims, start_seconds=self._gate.elapsed(), seconds=0.0, thinking_seconds=0.0,
         )  # fmt: skip
 
     def _compact_harder(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
@@ -225,7 +280,7 @@ class Loop:
         if not changed:
             raise refusal
         self.window = window
-        self.gate.note(
+        self._gate.note(
             f"{refusal}: the history was shortened and asked again; window_tokens={window.tokens} shortens it in time"
         )
         return shorter, changed
@@ -235,20 +290,20 @@ class Loop:
 
         `again`: the last reply repeated the one before it, so the temperature is raised.
         """
-        root = _raise_temperature(self.root) if again else self.root
-        tell = hint(self.context)
+        root = _raise_temperature(self._setup.root) if again else self._setup.root
+        tell = hint(self._context)
         streamed = False
 
         def on_delta(delta: str) -> None:
             nonlocal streamed
             streamed = True
             tell(delta)
-            if self.on_delta:
-                self.on_delta(delta)
+            if self._is_top and self._setup.on_delta:
+                self._setup.on_delta(delta)
 
-        with thinking(self.meter.parts):
-            of_top = turn if self.is_top else None
-            reply = self.gate.ask(root, messages, model=self.model, on_delta=on_delta, turn=of_top)
+        with thinking(self._meter.parts):
+            of_top = turn if self._is_top else None
+            reply = self._gate.ask(root, messages, model=self._setup.root_model, on_delta=on_delta, turn=of_top)
             if not streamed:
                 on_delta(reply.text)
         return reply
@@ -257,20 +312,20 @@ class Loop:
         """Run blocks up to one that answers, that raises, or that spends a budget."""
         for block in blocks:
             cells.append(self._run(block))
-            if cells[-1].result.final_answer is not None or cells[-1].result.raised or self.gate.spent:
+            if cells[-1].result.final_answer is not None or cells[-1].result.raised or self._gate.spent:
                 break
 
     def _run(self, block: CodeBlock) -> Cell:
         if not block.may_run:
             unrun = CellResult(stderr=prompts.CUT_NOT_RUN, raised=True)
-            return Cell(block.code, unrun, start_seconds=self.gate.elapsed())
-        started, waited = self.gate.elapsed(), self.subcalls.waited_seconds
-        before = self.meter.mark()
-        result = self.runner.run(block.code)
+            return Cell(block.code, unrun, start_seconds=self._gate.elapsed())
+        started, waited = self._gate.elapsed(), self._subcalls.waited_seconds
+        before = self._meter.mark()
+        result = self._runner.run(block.code)
         if block.cut:
             result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
-        reads = self.meter.since(before)
-        waited = self.subcalls.waited_seconds - waited
+        reads = self._meter.since(before)
+        waited = self._subcalls.waited_seconds - waited
         return Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed)
 
     def _text_answer(
@@ -280,7 +335,7 @@ class Loop:
         `cells`; else a notice for the model."""
         if faults.may_be_code(final):
             said = (message["content"] for message in messages if message["role"] == "assistant")
-            is_code = faults.judge(final, self.runner.run("").variables, faults.assigned_names(said))
+            is_code = faults.judge(final, self._runner.run("").variables, faults.assigned_names(said))
             if is_code is None:
                 return None, f"Answer refused: {faults.NOT_RUN}"
             if is_code:
@@ -312,7 +367,7 @@ class Loop:
 
         Empty if it said nothing: output of cells is not an answer.
         """
-        draft = self.runner.run(prompts.DRAFT).final_answer
+        draft = self._runner.run(prompts.DRAFT).final_answer
         replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
         texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
         return draft or next((text for text in texts if text), "")

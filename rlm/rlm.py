@@ -15,14 +15,14 @@ from rlm.calls.budget import Budget
 from rlm.calls.cache import SubCache
 from rlm.calls.prices import Prices, check_prices, dollars
 from rlm.errors import TrajectoryError
-from rlm.loop import UNBOUNDED
+from rlm.loop import UNBOUNDED, Setup
 from rlm.models import registry as backends
 from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply, strip_url
 from rlm.models.sampling import Sampling
 from rlm.runners import check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.runners.tools import describe_tools
-from rlm.session import Session, Setup
+from rlm.session import Session
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.recording import Recording
 from rlm.trajectory.step import Step

@@ -6,26 +6,22 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rlm.calls.backoff import Backoff
-from rlm.calls.budget import Budget, describe_end
-from rlm.calls.cache import SubCache
+from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
-from rlm.calls.prices import Prices
 from rlm.calls.subcalls import ChildAnswer, SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.checks import check_context, check_query
 from rlm.context.description import describe
 from rlm.context.lazy import ReadMeter, cost_between, lazy_parts, outline
 from rlm.errors import BudgetSpent, LLMError, TrajectoryError
-from rlm.loop import Loop, has_run
-from rlm.models.lm import LM, Message
+from rlm.loop import Loop, Setup, has_run
+from rlm.models.lm import Message
 from rlm.prompts import messages as prompts
-from rlm.prompts.compaction import Window
 from rlm.runners import make_runner
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
@@ -37,49 +33,6 @@ from rlm.trajectory.trajectory import Trajectory
 
 # The largest context that a trajectory holds itself, so that small runs can be resumed from it alone.
 _COPIED_CHARACTERS = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """The settings that all runs of one RLM share."""
-
-    root: LM
-    root_model: str | None
-    """The model name to ask `root` for; None for its default."""
-    sub_lm: LM
-    sub_model: str | None
-    runner: str
-    runner_options: Mapping[str, Any]
-    budget: Budget
-    cell_timeout: float | None
-    output_limit: int
-    max_depth: int
-    """1 for no child runs."""
-    tools: Mapping[str, object]
-    """Custom names in the namespace, with their values."""
-    tool_lines: tuple[str, ...]
-    """A line for the model on each tool."""
-    prices: Prices
-    backoff: Backoff
-    cache: SubCache | None
-    window_tokens: int
-    """The window of the root: a history that nears it is shortened."""
-    prompt_characters: int
-    """The most characters of a prompt of a sub-call."""
-    outline: bool
-    """Whether the opening message has the context's outline."""
-    models: frozenset[str] | None
-    """The models that cells may name; None for any, or any with a known price under a budget of dollars."""
-    target: str | os.PathLike[str] | None
-    """The file or directory of trajectories."""
-    metadata: Mapping[str, Any]
-    """The metadata of trajectories that is the same for all runs."""
-    on_step: Callable[[Step], object] | None
-    on_delta: Callable[[str], object] | None
-
-    def secrets(self) -> list[str]:
-        """Strings that must not be recorded."""
-        return [secret for lm in (self.root, self.sub_lm) for secret in getattr(lm, "secrets", ())]
 
 
 class Session:
@@ -138,9 +91,10 @@ class Session:
         self._broken_off = False
         self._lock = threading.Lock()
         self._notes: list[str] = []
-        self._window = Window(setup.window_tokens)
-        self._has_run = False
-        """Whether code of the model has run in this namespace."""
+        self._loop = Loop(
+            setup, context, self._runner, self.gate, self._subcalls, self._meter, is_top=self._is_top,
+            to_read=self._description.kind != "nothing" and self._description.length != 0,
+        )  # fmt: skip
 
     def __enter__(self) -> Session:
         return self
@@ -208,10 +162,10 @@ class Session:
             steps = recording.steps()
             for step in steps:
                 self._replay(step)
-                self._window = self._window.after(step.prompt, step.reply)
+                self._loop.window = self._loop.window.after(step.prompt, step.reply)
             self._turns = len(steps) - len(recording.open)
-            self._has_run = any(has_run(cell) for step in steps for cell in step.cells)
-            self._messages = prompts.history(steps[-1], self._window)
+            self._loop.has_run = any(has_run(cell) for step in steps for cell in step.cells)
+            self._messages = prompts.history(steps[-1], self._loop.window)
             return self._finish(str(recording.open[0].get("question", query)), steps[self._turns :])
 
     def _is_raised(self, limit: str, metadata: Mapping[str, Any]) -> bool:
@@ -236,25 +190,9 @@ class Session:
             if setup.on_step and self._is_top:
                 setup.on_step(step)
 
-        loop = Loop(
-            query=query,
-            root=setup.root,
-            model=setup.root_model,
-            gate=self.gate,
-            subcalls=self._subcalls,
-            runner=self._runner,
-            context=self.context,
-            meter=self._meter,
-            window=self._window,
-            is_top=self._is_top,
-            on_step=on_step,
-            to_read=self._description.kind != "nothing" and self._description.length != 0,
-            has_run=self._has_run,
-            on_delta=setup.on_delta if self._is_top else None,
-        )
         try:
             self._broken_off = True
-            last = loop.run(self._messages, known, earlier)
+            last = self._loop.run(query, self._messages, on_step, known, earlier)
             taken = last.iteration - known - (last.reason == "max_iterations")
             io = cost_between(before, self._meter.cost())
             self._broken_off = False
@@ -262,8 +200,6 @@ class Session:
             if self._is_top:
                 self.gate.stop("cancelled")  # batches and child runs under way make no more calls
             raise
-        finally:
-            self._window, self._has_run = loop.window, loop.has_run
         return self._completion(last, taken, self.gate.usage, io, self.gate.elapsed())
 
     def _completion_of_ended(self, recording: Recording) -> Completion:

@@ -158,8 +158,9 @@ def check_text(text: str) -> None:
     """Raise AnswerRefused for a text that is blank, or too long for a worker to send."""
     if not any(character.isprintable() and not character.isspace() for character in text):
         raise AnswerRefused("an empty text is not an answer: say in words what you found, or that you found nothing")
-    # A character has at most four bytes, so most texts are short enough without being encoded.
-    if 4 * len(text) > MOST_ANSWER_BYTES and (size := len(text.encode("utf-8", "surrogatepass"))) > MOST_ANSWER_BYTES:
+    # A character has at most six bytes (half a pair is escaped), so most texts are short enough without being encoded.
+    size = len(text.encode("utf-8", "backslashreplace")) if 6 * len(text) > MOST_ANSWER_BYTES else 0
+    if size > MOST_ANSWER_BYTES:
         raise AnswerRefused(
             f"an answer of {size:,} bytes is too long, at most {MOST_ANSWER_BYTES:,}: give what was asked for"
         )

@@ -21,7 +21,7 @@ from typing import Any
 
 from rlm.errors import ChannelAbuse
 
-PROTOCOL = 2
+PROTOCOL = 3
 """The version of the messages; a worker in a container may have another than its host."""
 MOST_HEAD_BYTES = 1 << 20
 """The limit of a JSON object from a worker, since a megabyte of brackets takes 100 MB of memory. Texts are bytes."""

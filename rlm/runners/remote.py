@@ -261,16 +261,8 @@ class RemoteRunner(ABC):
     def _read_result(self, message: Message) -> CellResult:
         """The result of a cell as the worker reports it, shortened to our limits. Raises ChannelAbuse."""
         head, body = message
-        fields = decode_from_worker(head.get("result"), split_texts(head.get("texts"), body))
-        match fields:
-            case {
-                "stdout": str(out),
-                "stderr": str(err),
-                "variables": [*pairs],
-                "final_answer": None | str() as answer,
-                "raised": bool(raised),
-                "claims": cited,
-            }:
+        match decode_from_worker(head.get("result"), split_texts(head.get("texts"), body)):
+            case [str(out), str(err), (None | str()) as answer, bool(raised), [*shown], cited]:
                 pass
             case _:
                 raise ChannelAbuse("the worker sent a malformed result")
@@ -278,13 +270,10 @@ class RemoteRunner(ABC):
             claims = check_claims(cited)
         except ValueError:
             raise ChannelAbuse("the worker sent malformed claims") from None
-        variables: dict[str, str] = {}
-        for pair in pairs:
-            match pair:
-                case [str(name), str(shown)]:
-                    variables[name[:200]] = shown[:_VARIABLE_CHARACTERS]
-                case _:
-                    raise ChannelAbuse("the worker sent a malformed variable")
+        if len(shown) % 2 or not all(isinstance(text, str) for text in shown):
+            raise ChannelAbuse("the worker sent a malformed variable")
+        pairs = zip(shown[::2], shown[1::2], strict=True)
+        variables = {name[:200]: text[:_VARIABLE_CHARACTERS] for name, text in pairs}
         self._variables = variables
         room = self._output_limit + 2 * SLACK + NOTES_CHARACTERS  # the runner's own notes are not cut again
         return CellResult(

@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -24,13 +23,7 @@ from rlm.runners.interpreter_state import InterpreterState
 from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
 from rlm.runners.runner import CellResult
-from rlm.runners.values import (
-    MOST_SURROGATES,
-    count_lone_surrogates,
-    encode_for_host,
-    put_texts_in,
-    unpack_from_host,
-)
+from rlm.runners.values import encode_for_host, put_texts_in, unpack_from_host
 
 _MOST_VARIABLES = 1000
 """The most variables that a result lists: the last ones, so that the message stays small."""
@@ -85,48 +78,14 @@ def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: me
 
 
 def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: bool) -> None:
-    answer, stderr = result.final_answer, result.stderr
-    if answer is not None and (excess := _surrogate_error([_encode(answer)])):
-        answer, stderr = None, f"{stderr}Answer refused: {excess}\n"
-        result = replace(result, raised=True)
-    fields, texts = _encode_result(result, answer, stderr, str)
-    if _surrogate_error(texts):
-        fields, texts = _encode_result(result, answer, stderr, _escape_surrogates)
-    sizes = [len(text) for text in texts]
-    link.send({"op": "done", "id": number, "result": fields, "texts": sizes, "broken": is_broken}, texts)
-
-
-def _encode_result(
-    result: CellResult, answer: str | None, stderr: str, convert: Callable[[str], str]
-) -> tuple[Any, list[bytes]]:
-    """The fields of a message and its texts; `convert` is applied to all of them but the answer."""
     texts: list[bytes] = []
     last_variables = list(result.variables.items())[-_MOST_VARIABLES:]
-    fields = {
-        "stdout": convert(result.stdout),
-        "stderr": convert(stderr),
-        "variables": [[convert(name[:200]), convert(text)] for name, text in last_variables],
-        "final_answer": answer,
-        "raised": result.raised,
-        "claims": [convert(claim) if isinstance(claim, str) else claim and list(claim) for claim in result.claims],
-    }
-    return encode_for_host(fields, texts), texts
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _surrogate_error(texts: list[bytes]) -> str:
-    """An error message if texts have more lone surrogates than the host accepts, or else an empty text."""
-    count = count_lone_surrogates(texts)
-    if count <= MOST_SURROGATES:
-        return ""
-    return f"{count:,} lone surrogates cannot leave the sandbox at once: at most {MOST_SURROGATES:,}"
-
-
-def _escape_surrogates(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
+    fields = [
+        result.stdout, result.stderr, result.final_answer, result.raised,
+        [part for name, shown in last_variables for part in (name[:200], shown)], result.claims,
+    ]  # fmt: skip
+    tree, sizes = encode_for_host(fields, texts), [len(text) for text in texts]
+    link.send({"op": "done", "id": number, "result": tree, "texts": sizes, "broken": is_broken}, texts)
 
 
 def _make_runner(
@@ -234,8 +193,6 @@ class RemoteCalls:
         """The result of the host's function of this name. Raises its error."""
         texts: list[bytes] = []
         argument = encode_for_host([list(args), options], texts, known=self.known)
-        if excess := _surrogate_error(texts):
-            raise ValueError(excess)
         sizes = [len(text) for text in texts]
         with (call_lock := threading.Lock()), self._waited.running(call_lock):
             head, body = _call_host(self._link, {"op": "call", "name": name, "given": argument, "texts": sizes}, texts)
