@@ -160,5 +160,5 @@ def test_a_store_of_an_earlier_release_needs_no_bound() -> None:
 
     older: Any = Older()
     assert Monocontext.open(older)[:4] == "some"
-    with pytest.raises(DamagedData, match=r"manifest\.json is too large: .* at most 3 bytes"):
+    with pytest.raises(DamagedData, match=r"manifest\.json is too large: .* at most 3 are allowed"):
         get_bounded(older, "manifest.json", 3)
