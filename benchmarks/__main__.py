@@ -1,11 +1,11 @@
-"""`python -m benchmarks virtual | peers | search | words | quality | ...`."""
+"""`python -m benchmarks latency | virtual | peers | search | words | quality | ...`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from benchmarks import comparison, file_changes, first_second, growth, quality, search, transport, words
+from benchmarks import file_changes, first_second, growth, latency, quality, search, transport, words
 from benchmarks.virtual import suite
 from benchmarks.wall import peers
 
@@ -14,8 +14,8 @@ def main() -> int:
     """Run the named command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure monocontext.")
     commands = parser.add_subparsers(required=True)
-    for each in (suite, peers, comparison, search, words, quality, transport, first_second, growth, file_changes):
-        each.add(commands)
+    for command in (latency, suite, peers, search, words, quality, transport, first_second, growth, file_changes):
+        command.add(commands)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))
 

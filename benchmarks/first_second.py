@@ -50,7 +50,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
     """The least of each figure by way, since others use this machine too."""
     with _server(size) as endpoint:
-        measure = partial(run_client, client.__file__, endpoint=endpoint, ours=True)
+        measure = partial(run_client, client.__file__, endpoint=endpoint)
         taken = in_turns(client.WAYS, samples, lambda way: measure(way, "ctx", NEEDLE))
     return {way: {kind: min(run[kind] for run in runs) for kind in runs[0]} for way, runs in taken.items()}
 

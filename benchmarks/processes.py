@@ -38,25 +38,26 @@ def in_turns(
     return dict(taken)
 
 
-def run_client(script: str, *words: object, endpoint: str, ours: bool, **environment: str) -> dict[str, Any] | None:
-    """The JSON that a script prints; `None` if it lacks a package. With `ours` it runs in this environment.
+def run_client(script: str, *words: object, endpoint: str, **environment: str) -> dict[str, Any] | None:
+    """The JSON that a script prints in this environment, or in that of the peers if this one lacks a package; `None` if
+    both do.
 
     It gets the keys and the endpoint of the stand-in, and no AWS settings of this process. Raises `AssertionError` if
     it fails.
     """
-    python = Path(sys.executable) if ours else peers_folder() / "bin" / "python"
-    if not python.exists():
-        return None
     kept = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and not k.lower().endswith("_proxy")}
-    if ours:
-        kept["PYTHONPATH"] = str(Path(__file__).parents[1])
     kept |= KEYS | environment | {"AWS_ENDPOINT_URL_S3": endpoint, "AWS_DEFAULT_REGION": "us-east-1"}
     kept |= {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
-    command = [str(python), script, *map(str, words)]
-    done = subprocess.run(command, env=kept, capture_output=True, text=True, timeout=900)
-    if "ModuleNotFoundError" in done.stderr:
-        return None
-    if done.returncode:
-        raise AssertionError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1]}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    ours = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    for python, more in ((Path(sys.executable), ours), (peers_folder() / "bin" / "python", {})):
+        if not python.exists():
+            continue
+        command = [str(python), script, *map(str, words)]
+        done = subprocess.run(command, env=kept | more, capture_output=True, text=True, timeout=900)
+        if "ModuleNotFoundError" in done.stderr:
+            continue
+        if done.returncode:
+            raise AssertionError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1]}")
+        result: dict[str, Any] = json.loads(done.stdout)
+        return result
+    return None

@@ -1,7 +1,7 @@
 """Measure the cost and the gain of search filters: `python -m benchmarks search --size 1G --corpora code,logs`.
 
 For each text it measures publishing with and without filters, a search for each needle in a freshly opened context on a
-distant store, and other ways to search (`benchmarks.search_peers`). A share is all bytes read (root, index pages,
+distant store. A share is all bytes read (root, index pages,
 filters and frames) divided by the stored bytes of the text alone. Every answer is checked against the text.
 """
 
@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import search_peers
-from benchmarks.corpora import NAMES, CorpusMissing, corpus, folder, sha256, tiles
+from benchmarks.corpora import NAMES, CorpusMissing, corpus, sha256, tiles
 from benchmarks.machine import cpu_seconds, machine_line
 from benchmarks.needles import Needle, choose
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
-from benchmarks.search_peers import Places, distant
 from monocontext import Monocontext, publish, regex
 from monocontext.stores.local import LocalStore
+from monocontext.testing import CountingStore, SlowStore
+from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
 PUBLISH_ROUNDS = 3
 
@@ -37,7 +37,6 @@ class Plan:
     corpora: tuple[str, ...] = NAMES
     needles: int = 12
     """Needles of each kind."""
-    peer_rounds: int = 3
     seed: int = 4
     latency_seconds: float = 0.030
     """Before the first byte of each GET."""
@@ -73,21 +72,20 @@ ASKED = (
 
 def add(commands: Commands) -> None:
     plan = Plan()
-    command = commands.add_parser("search", help="cost and gain of search filters, against other ways to search")
+    command = commands.add_parser("search", help="cost and gain of search filters, by kind of needle")
     command.add_argument("--size", type=amount, default=plan.size_bytes, help="bytes of text, such as 64M or 1G")
     command.add_argument("--corpora", type=parse_list, default=plan.corpora, help=f"texts: {','.join(NAMES)}")
     command.add_argument("--needles", type=int, default=plan.needles, help="needles of each kind")
-    command.add_argument("--rounds", type=int, default=plan.peer_rounds, help="rounds of each other way")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure and print; a text that cannot be made here is named and left out."""
-    run(Plan(arguments.size, arguments.corpora, arguments.needles, arguments.rounds))
+    run(Plan(arguments.size, arguments.corpora, arguments.needles))
     return 0
 
 
-def run(plan: Plan) -> dict[str, tuple[list[Search], list[search_peers.Row]]]:
+def run(plan: Plan) -> dict[str, list[Search]]:
     """The figures of each text."""
     print(f"{plan}\n({machine_line()})")
     found = {}
@@ -101,28 +99,24 @@ def run(plan: Plan) -> dict[str, tuple[list[Search], list[search_peers.Row]]]:
     return found
 
 
-def _measure(name: str, path: Path, plan: Plan) -> tuple[list[Search], list[search_peers.Row]]:
+def _measure(name: str, path: Path, plan: Plan) -> list[Search]:
     times = tiles(name, plan.size_bytes)
     print(f"\n## {name}: {path.stat().st_size:,} bytes, {times} tiles, sha256 {sha256(path)[:16]}\n")
-    with tempfile.TemporaryDirectory(dir=folder()) as work:  # on the same disk as the text, which is linked into it
-        places = Places(*(Path(work) / each for each in ("text", "plain", "filtered")))
-        stored_bytes = _publish(path, places)
+    with tempfile.TemporaryDirectory() as work:
+        stored_bytes = _publish(path, Path(work))
         needles = choose(path.read_bytes(), times, plan.needles, plan.seed)
-        searches = list(_searches(places.filtered, needles, stored_bytes, plan.latency_seconds))
-        _print_searches(searches)
-        places.text.mkdir()
-        (places.text / search_peers.TEXT).hardlink_to(path)
-        peers = search_peers.measure(places, list(_pairs(needles)), plan.latency_seconds, plan.peer_rounds)
-        _print_peers(peers)
-    return searches, peers
+        searches = list(_searches(Path(work) / "filtered", needles, stored_bytes, plan.latency_seconds))
+    _print_searches(searches)
+    return searches
 
 
-def _publish(path: Path, places: Places) -> int:
+def _publish(path: Path, work: Path) -> int:
     """Publish both contexts in turns and print the least of the rounds; returns the stored bytes of the text."""
     path.read_bytes()  # into the page cache, else the first round would pay for it
+    plain, filtered = work / "plain", work / "filtered"
     taken: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
     for _ in range(PUBLISH_ROUNDS):
-        for filters, place in ((False, places.plain), (True, places.filtered)):
+        for filters, place in ((False, plain), (True, filtered)):
             shutil.rmtree(place, ignore_errors=True)
             began, cpu_began = time.perf_counter(), cpu_seconds()
             with path.open("rb") as file:
@@ -131,7 +125,7 @@ def _publish(path: Path, places: Places) -> int:
     seconds, cpu = (min(column) for column in zip(*taken[False], strict=True))
     filters_seconds, filters_cpu = (min(column) for column in zip(*taken[True], strict=True))
     text, stored = path.stat().st_size, manifest.stored_bytes
-    extra = _size_bytes(places.filtered) - _size_bytes(places.plain)
+    extra = _size_bytes(filtered) - _size_bytes(plain)
     print(head_line("publish", "seconds", "CPU seconds", "bytes", "of the text"))
     print(row_line("without filters", f"{seconds:.2f}", f"{cpu:.2f}", f"{stored:,}", f"{stored / text:.1%}"))
     more = f"{filters_seconds - seconds:+.2f}", f"{filters_cpu - cpu:+.2f}"
@@ -148,7 +142,8 @@ def _searches(place: Path, needles: Sequence[Needle], stored_bytes: int, latency
     """Each operation in a context of its own. Raises `AssertionError` for a wrong answer."""
     for kind, operation in ASKED:
         for needle in (each for each in needles if each.kind == kind):
-            counted = distant(place, latency_seconds)
+            slow = SlowStore(LocalStore(place), latency_seconds, bytes_per_second=CONNECTION_BYTES_PER_SECOND)
+            counted = CountingStore(slow)
             began = time.perf_counter()
             with Monocontext.open(counted) as context:
                 found = _OPERATIONS[operation](context, needle.query)
@@ -157,13 +152,6 @@ def _searches(place: Path, needles: Sequence[Needle], stored_bytes: int, latency
             if found != expected:
                 raise AssertionError(f"{operation} of {needle}: {found}, expected {expected}")
             yield Search(kind, operation, seconds, counted.bytes_read / stored_bytes)
-
-
-def _pairs(needles: Sequence[Needle]) -> Iterator[tuple[Needle, Needle]]:
-    """Two needles of each kind that the other ways search for."""
-    for kind in ("rare identifier", "common word"):
-        if len(found := [needle for needle in needles if needle.kind == kind]) > 1:
-            yield found[0], found[1]
 
 
 def _print_searches(searches: Sequence[Search]) -> None:
@@ -177,12 +165,3 @@ def _print_searches(searches: Sequence[Search]) -> None:
         cells = f"{statistics.median(shares):.2%}", f"{max(shares):.2%}", f"{statistics.median(taken):.0f}"
         print(row_line(f"{kind} ({len(rows)})", operation, *cells, f"{max(taken):.0f}"))
     print()
-
-
-def _print_peers(rows: Sequence[search_peers.Row]) -> None:
-    for kind in dict.fromkeys(each.kind for each in rows):
-        print(head_line(f"{kind}, all places", "seconds", "CPU, s", "bytes read", "the next needle, s"))
-        for each in (each for each in rows if each.kind == kind):
-            seconds = f"{each.seconds:.2f}", f"{each.cpu_seconds:.2f}"
-            print(row_line(each.way, *seconds, f"{each.bytes_read:,}", f"{each.next_seconds:.3f}"))
-        print()

@@ -1,8 +1,8 @@
 """Measure the CPU time that one GET costs a client: our transport, boto3 and obstore, against one server.
 
 The server runs in a process of its own, answers any range of one object and ignores signatures. Each client runs in a
-process of its own as well; the clients take turns, and the table shows medians. obstore comes from the environment of
-the peers ($MONOCONTEXT_PEERS), and is left out if it is missing.
+process of its own as well; the clients take turns, and the table shows medians. obstore is left out where neither this
+environment has it nor that of the peers ($MONOCONTEXT_PEERS).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main(arguments: argparse.Namespace) -> int:
 
         def measure(case: Case, name: str) -> dict[str, Any] | None:
             words = name, case.length_bytes, case.gets, arguments.threads
-            return run_client(client.__file__, *words, endpoint=servers[case.tls], ours=name != "obstore", **bundle)
+            return run_client(client.__file__, *words, endpoint=servers[case.tls], **bundle)
 
         taken = [in_turns(client.TRANSPORTS, arguments.rounds, partial(measure, case)) for case in cases]
     print(f"Client CPU of one GET, {arguments.threads} threads; median of {arguments.rounds}\n({machine_line()})\n")

@@ -8,9 +8,7 @@ The oracle's first byte takes the median of the profile; the reactive reader's r
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.virtual.play import Operation
@@ -64,41 +62,3 @@ def _bounded_oracle(operations: Sequence[Operation], distance: Distance, cache_b
             stall += missing / speed + late
             counted -= late
     return stall
-
-
-def unforeseen(
-    codes: Sequence[str], outputs: Sequence[str], after: str, first_seconds: float, characters_per_second: float
-) -> float:
-    """The least seconds of waiting for searches whose needle appears only in the code that searches.
-
-    Each takes two round trips, for filter rows and for a frame, less the time in which the model writes the rest of the
-    code, and `after`. A needle is known if its longest word was printed or written before. Only the first such search
-    of a reply counts.
-    """
-    known = ""
-    stall = 0.0
-    for code, printed in zip(codes, outputs, strict=True):
-        for needle, characters_after in _needles(code):
-            if max(re.findall(r"\w+", needle), key=len, default="") not in known:
-                stall += max(0.0, 2 * first_seconds - (characters_after + len(after)) / characters_per_second)
-                break
-        known += code + printed
-    return stall
-
-
-def _needles(code: str) -> Iterator[tuple[str, int]]:
-    """Literals that this code searches the context for, each with the number of characters that follow it."""
-    lines = [0]
-    for line in code.splitlines(keepends=True):
-        lines.append(lines[-1] + len(line.encode()))
-    for node in ast.walk(ast.parse(code)):
-        match node:
-            case (
-                ast.Call(
-                    func=ast.Attribute(value=ast.Name(id="context"), attr="find" | "rfind"),
-                    args=[ast.Constant(value=str(needle)) as literal, *_],
-                )
-                | ast.Call(args=[ast.Constant(value=str(needle)) as literal, ast.Name(id="context"), *_])
-            ):
-                end = lines[(literal.end_lineno or 1) - 1] + (literal.end_col_offset or 0)
-                yield needle, len(code.encode()[end:].decode())

@@ -10,9 +10,6 @@ from benchmarks.patterns import PROGRAMS
 
 PREFETCH = "all"
 """The policy that the gates judge."""
-LEAST_TIMES = 1.25
-"""How much longer a run may wait than its unforeseeable searches: `bounds.unforeseen` counts median round trips, and
-late answers come on top."""
 TEN_GB = 10_000_000_000
 
 
@@ -54,25 +51,6 @@ def judge(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
         if program.name == "interleaved scans" and off is not None:
             against = row["stall_seconds"] / off["stall_seconds"] if off["stall_seconds"] else 1.0
             found.append(Gate("interleaved scans, stall against no reading ahead", against, 1.0))
-    return found
-
-
-def judge_fast(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
-    """The gates for a fast model, against reading on demand in the same run.
-
-    Random places and full passes have no gate: no reader foresees the first, nor reads 200 MB in a second of thinking.
-    """
-    by_name = _by_name(rows)
-    found: list[Gate] = []
-    for program in PROGRAMS:
-        row, off = by_name.get((program.name, PREFETCH)), by_name.get((program.name, "off"))
-        if row is None or off is None:
-            continue
-        found.append(Gate(f"bytes moved per byte used, {program.name}", row["amplification"], 2.0))
-        if program.name != "random sampling" and not program.full_pass:
-            off_seconds = off["stall_seconds"]
-            most = max(0.5, LEAST_TIMES * row["unforeseen_seconds"] / off_seconds)
-            found.append(Gate(f"stall of {program.name} against off", row["stall_seconds"] / off_seconds, most))
     return found
 
 

@@ -55,16 +55,6 @@ class Setting:
     seed: int = 0
     cache_bytes: int = CACHE_BYTES
     hedge: bool = True
-    terse: bool = False
-    """Code ends with its last address, so that a reader learns of it as late as possible."""
-    think_seconds: float = THINK_MEDIAN_SECONDS
-    """The median of a call of the root model."""
-    tokens_per_second: float = TOKENS_PER_SECOND
-    """The speed at which it writes."""
-
-    def fast(self) -> Setting:
-        """These conditions with a model that leaves little time to read ahead."""
-        return replace(self, terse=True, think_seconds=1.0, tokens_per_second=300.0)
 
 
 @dataclass(slots=True)
@@ -114,9 +104,8 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         while True:
             code = conversation.send(printed) if codes else next(conversation)
             codes.append(code)
-            whole = code if setting.terse else code + AFTER
-            stage.think(whole)
-            printed = stage.run(whole)
+            stage.think(code + AFTER)
+            printed = stage.run(code + AFTER)
             outputs.append(printed)
     except StopIteration as end:
         answer = end.value
@@ -158,7 +147,6 @@ class _Stage:
         self._context = context
         self._workers = workers
         self._recorder = recorder
-        self._setting = setting
         self._dice = Random(f"think {setting.seed} {program.name}")
         self._printed: list[str] = []
         self._regex = TracedRegex(recorder)
@@ -172,11 +160,10 @@ class _Stage:
 
     def think(self, code: str) -> None:
         """Let the model write a reply: a silence, then tokens at an even pace."""
-        median = self._setting.think_seconds
-        seconds = max(THINK_LEAST_SECONDS, median * math.exp(THINK_SIGMA * self._dice.gauss(0.0, 1.0)))
+        seconds = max(THINK_LEAST_SECONDS, THINK_MEDIAN_SECONDS * math.exp(THINK_SIGMA * self._dice.gauss(0.0, 1.0)))
         reply = PROSE_BEFORE + code + FENCE
         tokens = [reply[at : at + TOKEN_CHARACTERS] for at in range(0, len(reply), TOKEN_CHARACTERS)]
-        writing = min(len(tokens) / self._setting.tokens_per_second, 0.8 * seconds)
+        writing = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
         with self._context.thinking():
             self._pass(seconds - writing)
             for token in tokens:

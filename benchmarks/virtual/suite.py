@@ -12,9 +12,9 @@ from benchmarks.options import Commands, amount, head_line, parse_list, row_line
 from benchmarks.patterns import PROGRAMS
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES
-from benchmarks.virtual.bounds import Bounds, bounds, unforeseen
-from benchmarks.virtual.gates import judge, judge_fast
-from benchmarks.virtual.play import AFTER, FENCE, TOKEN_CHARACTERS, Played, Setting, ideal, play
+from benchmarks.virtual.bounds import Bounds, bounds
+from benchmarks.virtual.gates import judge
+from benchmarks.virtual.play import Played, Setting, ideal, play
 from benchmarks.virtual.workers import Distance
 from monocontext.testing import PROFILES
 
@@ -38,8 +38,6 @@ class Plan:
     """Runs of each program, whose figures are averaged."""
     seed: int = 0
     """The seed of the first run."""
-    fast: bool = False
-    """The model thinks for 1 s and writes 300 tokens a second, and its code ends with its last address."""
 
     @property
     def frames(self) -> int:
@@ -51,8 +49,7 @@ class Plan:
         return [each for each in named if not each.full_pass or self.size_bytes <= PASS_LIMIT_BYTES]
 
     def setting(self, seed: int) -> Setting:
-        setting = Setting(self.frames, Distance(self.profile, self.nic_bytes_per_second), seed)
-        return setting.fast() if self.fast else setting
+        return Setting(self.frames, Distance(self.profile, self.nic_bytes_per_second), seed)
 
 
 def add(commands: Commands) -> None:
@@ -64,7 +61,6 @@ def add(commands: Commands) -> None:
     command.add_argument("--policy", type=parse_list, default=plan.policies, help=f"policies: {','.join(POLICIES)}")
     command.add_argument("--program", type=parse_list, default=(), help="parts of the names of programs")
     command.add_argument("--seeds", type=int, default=plan.seeds, help="runs of each program, averaged")
-    command.add_argument("--fast", action="store_true", help="1 s of thinking, 300 tokens/s, no word after an address")
     command.set_defaults(run=main)
 
 
@@ -77,10 +73,9 @@ def main(arguments: argparse.Namespace) -> int:
         policies=arguments.policy,
         programs=arguments.program,
         seeds=arguments.seeds,
-        fast=arguments.fast,
     )
     print(f"{plan}\n({machine_line()})\n")
-    gates = (judge_fast if plan.fast else judge)(run(plan))
+    gates = judge(run(plan))
     print("", *gates, sep="\n")
     return 0 if all(gate.holds for gate in gates) else 1
 
@@ -104,13 +99,10 @@ def _measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
     ideals = [check_truth(program, ideal(program, text, setting)) for setting in settings]
     distance, cache = settings[0].distance, settings[0].cache_bytes
     limits = [bounds(one.operations, distance, text.bytes + one.index_bytes, cache) for one in ideals]
-    after = FENCE if plan.fast else AFTER + FENCE
-    pace = TOKEN_CHARACTERS * settings[0].tokens_per_second
-    least = unforeseen(ideals[0].codes, ideals[0].outputs, after, distance.first_byte_seconds, pace)
     rows = []
     for policy in plan.policies:
         runs = [check_truth(program, play(program, text, policy, setting)) for setting in settings]
-        about = {"program": program.name, "policy": policy, "size_bytes": plan.size_bytes, "unforeseen_seconds": least}
+        about = {"program": program.name, "policy": policy, "size_bytes": plan.size_bytes}
         rows.append(about | _figures(runs, limits))
     return rows
 

@@ -28,7 +28,6 @@ from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
-OURS = ("monocontext", "str in memory")
 Turn = dict[str, Any]
 """`think` seconds, the `code` that a model would stream, and `steps`: ["slice", start, stop], ["find", needle] or
 ["pause", seconds], which is a sub-call."""
@@ -85,7 +84,7 @@ def run(plan: Plan) -> list[dict[str, Any]]:
 
         def measure(name: str) -> dict[str, Any] | None:
             server.reset_counts()
-            found = run_client(client.__file__, name, path, endpoint=server.endpoint, ours=name.startswith(OURS))
+            found = run_client(client.__file__, name, path, endpoint=server.endpoint)
             if found is not None and found["found"] != played.answers:
                 raise AssertionError(f"{name}: gave {found['found']}, expected {played.answers}")
             return found and found | {"requests": server.requests, "bytes": server.bytes_sent}

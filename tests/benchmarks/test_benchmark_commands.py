@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks import latency
 from benchmarks.__main__ import main
 from benchmarks.options import amount, head_line, row_line
 from benchmarks.virtual.gates import Gate, judge
@@ -59,7 +60,7 @@ def test_every_command_is_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     with pytest.raises(SystemExit):
         run(monkeypatch, "benchmarks --help")
     said = capsys.readouterr().out
-    assert "{virtual,peers,comparison,search,words,quality,transport,first_second,growth,file_changes}" in said
+    assert "{latency,virtual,peers,search,words,quality,transport,first_second,growth,file_changes}" in said
 
 
 def test_programs_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,6 +68,14 @@ def test_programs_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys:
     said = capsys.readouterr().out
     assert "| seconds of waiting in one run | off | oracle | bytes moved, of those used |" in said
     assert "| re-read and verify | " in said
+
+
+def test_every_way_of_the_note_reads_the_slice() -> None:
+    """It raises where a way reads another text."""
+    gets = {way: rows[0][1] for way, rows in latency.run(1, "zero").items()}
+    assert gets["one after another"] == gets["parallel"] == 50
+    assert gets["one object with byte ranges"] <= gets["bigger segments"] <= 10
+    assert gets["preload and warm"] == 0
 
 
 def test_calls_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,16 +48,13 @@ def test_needles_are_what_they_say(haystack: bytes) -> None:
 @pytest.mark.slow
 def test_a_run_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("MONOCONTEXT_CORPORA", str(tmp_path))
-    monkeypatch.setenv("MONOCONTEXT_PEERS", str(tmp_path / "none"))
-    plan = Plan(4_000_000, ("logs", "novel"), needles=2, peer_rounds=1, latency_seconds=0.0)
-    (searches, peers), *others = search.run(plan).values()
+    plan = Plan(4_000_000, ("logs", "novel"), needles=2, latency_seconds=0.0)
+    searches, *others = search.run(plan).values()
     assert not others
     assert {(each.kind, each.operation) for each in searches} == set(search.ASKED)
     assert all(each.share > 0 for each in searches)
-    assert {each.way for each in peers} >= {"monocontext without filters", "monocontext with filters"}
     said = capsys.readouterr().out
     assert "| filters alone | " in said
     assert "| rare identifier (2) | count | " in said
-    assert "| monocontext with filters | " in said
     assert "novel: left out: unknown text 'novel'" in said
     assert not list(tmp_path.glob("tmp*")), "nothing is left behind"

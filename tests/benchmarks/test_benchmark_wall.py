@@ -27,11 +27,11 @@ def test_a_session_knows_its_answers() -> None:
 @pytest.mark.slow
 def test_ways_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("MONOCONTEXT_PEERS", str(tmp_path / "none"))
-    ways = ("str in memory", "monocontext without reading ahead", "monocontext", "obstore")
+    ways = ("str in memory", "monocontext without reading ahead", "monocontext", "mountpoint's CRT client")
     plan = peers.Plan(size_bytes=6_000_000, profile="s3_express", rounds=1, think_seconds=0.05, ways=ways)
     rows = peers.run(plan)
     assert [row["way"] for row in rows] == list(ways[:3])
-    assert "(not installed here: obstore)" in capsys.readouterr().out
+    assert "(not installed here: mountpoint's CRT client)" in capsys.readouterr().out
     floor, off, ahead = rows
     assert (floor["requests"], floor["bytes"]) == (0, 0)
     assert off["requests"] > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.growth_scale import FRAME, LINE, NEEDLE, SimulatedExecutor, simulated, text_of
+from benchmarks.growth_scale import FRAME, LINE, NEEDLE, simulated, text_of
 from monocontext import Monocontext
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.testing import CountingStore, virtual_context
@@ -61,21 +61,6 @@ def test_a_find_asks_each_filter_once(text: tuple[CountingStore, list[int]]) -> 
     store.reset()
     assert context.find(NEEDLE) // len(FRAME) == first
     assert store.gets == 0, "answers are remembered"
-
-
-def test_a_grep_by_64_workers_asks_each_filter_once(text: tuple[CountingStore, list[int]]) -> None:
-    store, places = text
-    context = Monocontext.open(store, workers=simulated())
-    store.reset()
-    executor = SimulatedExecutor(store, 64)
-    hits = [hit.offset // len(FRAME) for hit in context.grep(NEEDLE, fixed=True, executor=executor)]
-    assert hits == places
-    filters = -(-(3 * 10**12 // len(FRAME)) // (1 << 16))
-    asked = kinds(store)
-    assert asked.count("flt") <= 16 * filters
-    assert asked.count("json") == 4, "one root for each part: three directories and the last filters"
-    assert store.bytes_read < 50e6
-    assert executor.seconds < 1
 
 
 def test_a_part_of_the_text_asks_its_own_filters(text: tuple[CountingStore, list[int]]) -> None:
