@@ -7,7 +7,6 @@ times stay the same.
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import os
 import re
@@ -30,7 +29,7 @@ from monocontext.stores import open_store
 from monocontext.stores.address import parse, split_object
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
-from monocontext.writing.decoding import HEAD_BYTES, is_binary, utf_16_without_mark
+from monocontext.writing.decoding import HEAD_BYTES, is_binary, unexpected_utf_16
 from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import publish
@@ -49,8 +48,6 @@ _OLD_SECONDS = 86_400
 _ROOT = re.compile(r"/?generations/\d{20}\.json$")
 """The path of a root in a stored text."""
 
-_Note = Callable[[str], None]
-
 
 def warn(text: str) -> None:
     """Warn a caller of the library about the files that were left out."""
@@ -67,11 +64,11 @@ class _PlainStore(MemoryStore):
         self.url = place
 
 
-def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None, note: _Note = warn) -> Store | None:
+def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None) -> Store | None:
     """Return a store with a context of the text of a plain file, folder or object, or None if the URL names none.
 
     Each file of a folder has a header line. Hidden files and folders, binary files, and files that are not UTF-8 are
-    left out and reported to `note`. An object in another store is read as a whole, once for each version, and later
+    left out with a warning. An object in another store is read as a whole, once for each version, and later
     fetched in ranges. Raises `NotFound` for a folder without files, `InvalidText` for bytes that are not UTF-8, and
     `MonocontextError` for a folder above 4 GiB or an object above 1 GiB.
     """
@@ -79,7 +76,7 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None,
     if path is not None:
         if path.is_file() and _is_root_name(path.as_posix()) and path.stat().st_size <= SMALL_BYTES:
             _refuse_root(str(url), path.read_bytes())
-        return _open_path(path, note)
+        return _open_path(path)
     try:
         location, key = split_object(url)
         address = parse(url)
@@ -97,9 +94,7 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None,
             f"`monocontext index {url} PLACE` indexes it without a copy"
         )
     name = f"{(options or {}).get('endpoint') or ''} {url}"
-    return _stored(
-        name, repr((result.etag, result.size_bytes)), result.size_bytes, note, partial(_index, str(url), options, note)
-    )
+    return _stored(name, repr((result.etag, result.size_bytes)), result.size_bytes, partial(_index, str(url), options))
 
 
 def _find_path(url: str | os.PathLike[str]) -> Path | None:
@@ -109,7 +104,9 @@ def _find_path(url: str | os.PathLike[str]) -> Path | None:
     except InvalidUrl:
         return None
     path = Path(address.path)
-    if address.scheme != "file" or not (path.is_file() or path.is_dir()) or _is_stored_text(path):
+    if address.scheme != "file" or not (path.is_file() or path.is_dir()):
+        return None
+    if (path / "generations").is_dir() or any((path / "segments").glob("*.seg")):  # also an unfinished one
         return None
     try:
         parse_manifest((path / ROOT_KEY).read_bytes(), str(path))
@@ -133,12 +130,7 @@ def _refuse_root(url: str, data: bytes) -> None:
     raise NotFound(f"{url} is a part of a stored text, whose URL is {location}")
 
 
-def _is_stored_text(path: Path) -> bool:
-    """Whether a folder is a stored text, or an unfinished one."""
-    return (path / "generations").is_dir() or any((path / "segments").glob("*.seg"))
-
-
-def _open_path(path: Path, note: _Note) -> Store:
+def _open_path(path: Path) -> Store:
     folder = Folder(path) if path.is_dir() else None
     files = sorted(_files(path, folder))
     texts = {name[: match.start()] for name, *_ in files if (match := _ROOT.search(name))}
@@ -151,25 +143,25 @@ def _open_path(path: Path, note: _Note) -> Store:
     size = sum(file[1] for file in files)
     if size <= SMALL_BYTES:
         store: Store = _PlainStore(path.as_uri())
-        _publish(path, note, store)
+        _publish(path, store)
         return store
     if path.is_file():
-        return _stored(str(path), repr(files), size, note, partial(_index, str(path), None, note))
+        return _stored(str(path), repr(files), size, partial(_index, str(path), None))
     if size > MOST_FOLDER_BYTES:
         raise MonocontextError(
             f"{path} contains {size / 1e9:.1f} GB of files, more than are read without an upload: "
             f"`monocontext upload {path} DIRECTORY` stores their text"
         )
-    return _stored(str(path), repr(files), size, note, partial(_publish, path, note))
+    return _stored(str(path), repr(files), size, partial(_publish, path))
 
 
-def _stored(name: str, state: str, size: int, note: _Note, write: Callable[[Store], object]) -> Store:
+def _stored(name: str, state: str, size: int, write: Callable[[Store], object]) -> Store:
     """Open the store in the cache folder for the text `name` in this state. If there is none yet, `write` fills it."""
     key = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     target = _cache_folder() / f"{key}-{hashlib.sha256(state.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
     if not target.is_dir():
         if size > _LARGE_BYTES:
-            note(f"reading {name} ({size / 1e6:,.0f} MB) once; `monocontext upload` stores it with search filters")
+            warn(f"reading {name} ({size / 1e6:,.0f} MB) once; `monocontext upload` stores it with search filters")
         started = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
         try:
             started.mkdir()
@@ -189,44 +181,32 @@ def _stored(name: str, state: str, size: int, note: _Note, write: Callable[[Stor
     return open_store(target)
 
 
-def _index(source: str, options: StoreOptions | None, note: _Note, store: Store) -> None:
-    index(source, store, filters=False, note=note, store_options=options)
+def _index(source: str, options: StoreOptions | None, store: Store) -> None:
+    index(source, store, filters=False, note=warn, store_options=options)
 
 
-def _publish(path: Path, note: _Note, store: Store) -> None:
-    if path.is_file():
-        try:
-            publish(path, store, note=note)
-        except InvalidText as error:
-            raise InvalidText(_explain_no_text(path, error)) from None
-    else:
-        publish(path, store, filters=False, exclude=(".*",), note=note)
-
-
-def _explain_no_text(path: Path, error: InvalidText) -> str:
-    """The error message for a file that is not UTF-8, with the command that stores its text."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-    has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    wide = "utf-16" if has_mark else utf_16_without_mark(head)
-    if not wide and is_binary(head, "utf-8"):
-        return f"{path} is a binary file, not a text"
-    what = "UTF-16" if wide else str(error).removeprefix(f"{path}: ").partition(":")[0]
-    encoding = wide or "latin-1"
-    return (
-        f"{path} is {what}: `monocontext upload --encoding {encoding} {shlex.quote(str(path))} FOLDER` stores its text"
-    )
+def _publish(path: Path, store: Store) -> None:
+    if path.is_dir():
+        publish(path, store, filters=False, exclude=(".*",), note=warn)
+        return
+    try:
+        publish(path, store, note=warn)
+    except InvalidText as error:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        wide = unexpected_utf_16(head, "utf-8")
+        if not wide and is_binary(head, "utf-8"):
+            raise InvalidText(f"{path} is a binary file, not a text") from None
+        what = "UTF-16" if wide else str(error).removeprefix(f"{path}: ").partition(":")[0]
+        command = f"monocontext upload --encoding {wide or 'latin-1'} {shlex.quote(str(path))} FOLDER"
+        raise InvalidText(f"{path} is {what}: `{command}` stores its text") from None
 
 
 def _files(path: Path, folder: Folder | None) -> Iterator[tuple[str, int, int]]:
     """Yield name, size in bytes, and time of change in nanoseconds of each file to read."""
-    if folder is None:
-        result = path.stat()
-        yield path.name, result.st_size, result.st_mtime_ns
-        return
-    for name in folder.files():
-        if not any(part.startswith(".") for part in name.split("/")):
-            result = (path / name).stat()
+    for name in folder.files() if folder else [path.name]:
+        if folder is None or not any(part.startswith(".") for part in name.split("/")):
+            result = (path / name if folder else path).stat()
             if stat.S_ISREG(result.st_mode):
                 yield name, result.st_size, result.st_mtime_ns
 

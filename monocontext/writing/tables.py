@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
@@ -40,25 +40,19 @@ def table_documents(
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     rows = {"jsonl": _json_rows, "csv": _csv_rows, "parquet": _parquet_rows}[kind](path, encoding)
     for where, row in rows:
-        text = _field(row, text_field, where)
+        for field in (text_field, name_field):
+            if field is not None and field not in row:
+                fields = ", ".join(map(str, row)) or "none"
+                raise InvalidText(f"{where}: no field {field!r}; its fields are {fields[:200]}")
+        text = row.pop(text_field)
+        name = row.pop(name_field) if name_field is not None and name_field != text_field else text
         if not isinstance(text, str):
             raise InvalidText(
                 f"{where}: field {text_field!r} must be a str, not {type(text).__name__}: {str(text)[:80]!r}"
             )
-        name = None
-        if name_field is not None:
-            name = _field(row, name_field, where)
-            if type(name) not in (str, int):
-                raise InvalidText(f"{where}: field {name_field!r} must be a str, not {type(name).__name__}")
-            name = str(name)
-        yield name, text, {key: value for key, value in row.items() if key not in (text_field, name_field)}
-
-
-def _field(row: Mapping[str, Any], field: str, where: str) -> Any:
-    if field not in row:
-        fields = ", ".join(map(str, row)) or "none"
-        raise InvalidText(f"{where}: no field {field!r}; its fields are {fields[:200]}")
-    return row[field]
+        if type(name) not in (str, int):
+            raise InvalidText(f"{where}: field {name_field!r} must be a str, not {type(name).__name__}")
+        yield None if name_field is None else str(name), text, row
 
 
 @contextmanager
