@@ -132,7 +132,7 @@ def _one_each(
             (b"frame %d" % number, b"", item.characters, item.bytes, item.newlines, 0)
             for number, item in enumerate(entry)
         )
-        rows.finish()
+        rows.close()
         ref = join_documents(store, None, rows)
         for info in store.list():
             data = store.get(info.key).data

@@ -148,7 +148,7 @@ def _documents(opened: _PieceStore, found: Iterable[tuple[DocumentStart, list[Fr
         )
         for number, (start, frames) in enumerate(found)
     )
-    rows.finish()
+    rows.close()
     return join_documents(opened.store, None, rows)
 
 

@@ -17,6 +17,7 @@ from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, docu
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
     HEAP_BYTES,
+    INLINE_BYTES,
     DocumentPage,
     DocumentRow,
     encode_metadata,
@@ -32,6 +33,9 @@ _UPLOADS = 4
 """PUTs of pages at once."""
 _UNSTORED_BYTES = 4 << 20
 """The size of full pages that are stored together."""
+
+
+_NO_PAGE = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class DocumentInputs:
@@ -58,39 +62,108 @@ def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False)
     )
 
 
-class DocumentRows:
-    """Collects the rows of documents while a text is read. Its user calls `add_text` for each piece and `begin` and
-    `end` at the borders of documents, in order. Full pages are stored, some at once.
+class DocumentWriter:
+    """Makes the pages of documents of a text, from old pages and single documents, which are given in their order. Full
+    pages are stored, some at once."""
+
+    def __init__(self, store: Store, pages: Iterable[DocumentPageRef] = ()):
+        self._store = store
+        self.pages = list(pages)
+        """The pages so far."""
+        self.last_page: bytes | None = None
+        """A copy of the last page, if it is one that only the root has."""
+        self.rows: list[DocumentRow] = []
+        """The documents after these pages."""
+        self.end = (self.pages[-1].characters, self.pages[-1].newlines) if self.pages else (0, 0)
+        """The characters and newlines before the end of the last document."""
+        self._heap_bytes = 0
+        """Bytes of names and metadata in `rows`."""
+        self._unstored: dict[str, bytes] = {}
+        """Pages that are not stored yet, by key."""
+
+    def add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
+        """The next document, given the characters and newlines before it, and its own characters, bytes and
+        newlines."""
+        gap, gap_newlines = start[0] - self.end[0], start[1] - self.end[1]
+        self.end = start[0] + size[0], start[1] + size[2]
+        self.rows.append(DocumentRow(gap, gap_newlines, *size, name, metadata))
+        self._heap_bytes += len(name) + len(metadata)
+        if len(self.rows) >= DOCUMENTS_PER_PAGE or self._heap_bytes >= HEAP_BYTES:
+            self.end_page()
+            if sum(map(len, self._unstored.values())) >= _UNSTORED_BYTES:
+                self.store_pages()
+
+    def add_rows(self, rows: Iterable[DocumentRow], start: tuple[int, int]) -> None:
+        """The next documents, whose first gap counts from a place: the characters and newlines before it."""
+        for row in rows:
+            start = start[0] + row.gap, start[1] + row.gap_newlines
+            self.add(row.name, row.metadata, start, (row.characters, row.text_bytes, row.newlines))
+            start = start[0] + row.characters, start[1] + row.newlines
+
+    def keep(
+        self, page: DocumentPageRef, before: DocumentPageRef | None, shift: tuple[int, int], copy: bytes | None = None
+    ) -> None:
+        """The next page is an old one, which followed `before`, and whose text moves by so many characters and
+        newlines."""
+        self.end_page()
+        old, new = before or _NO_PAGE, self.pages[-1] if self.pages else _NO_PAGE
+        moved = replace(
+            page,
+            documents=new.documents + page.documents - old.documents,
+            start=page.start + shift[0],
+            start_newline=page.start_newline + shift[1],
+            characters=page.characters + shift[0],
+            newlines=page.newlines + shift[1],
+            bytes=new.bytes + page.bytes - old.bytes,
+        )
+        self.pages.append(moved)
+        self.end, self.last_page = (moved.characters, moved.newlines), copy
+
+    def end_page(self) -> None:
+        """End the page of the documents that were added since the last one."""
+        if self.rows:
+            before = self.pages[-1] if self.pages else _NO_PAGE
+            data = encode_page(self.rows)
+            ref = page_ref(data, self.rows, before, before.characters, before.newlines)
+            self.pages.append(replace(ref, id=fresh_id()))
+            self._unstored[documents_key(self.pages[-1].id)] = data
+            self.rows, self._heap_bytes, self.last_page = [], 0, None
+
+    def store_pages(self) -> None:
+        """Store the pages that are complete (1 PUT each, some at once)."""
+        in_threads(lambda page: self._store.put(*page), self._unstored.items(), _UPLOADS, "monocontext-documents")
+        self._unstored.clear()
+
+    def finish(self) -> None:
+        """Store all pages but a small last one."""
+        self.end_page()
+        key = documents_key(self.pages[-1].id) if self.pages else ""
+        if key in self._unstored and len(self._unstored[key]) <= INLINE_BYTES:
+            self.last_page = self._unstored.pop(key)
+        self.store_pages()
+
+
+class DocumentRows(DocumentWriter):
+    """Collects the documents of a new text while it is read. Its user calls `add_text` for each piece and `begin` and
+    `end` at the borders of documents, in order.
 
     Characters, bytes and newlines count from the first reported text, also if that is appended to another text.
     """
 
     def __init__(self, store: Store):
-        self._store = store
+        super().__init__(store)
         self.unique = False
         """Whether two documents with one name are refused."""
         self.count = 0
         """The number of documents so far."""
         self.hashes = bytearray()
         """The hashes of their names, `HASH_BYTES` each."""
-        self.pages: list[DocumentPageRef] = []
-        """The pages of full length."""
-        self.rows: list[DocumentRow] = []
-        """The documents after these pages."""
         self.doubled: tuple[int, int] | None = None
-        """The numbers of the first two documents with one name; known after `finish`."""
-        self.start = (0, 0)
-        """The characters and newlines before the place from which `rows` count."""
-        self._heap_bytes = 0
-        """Bytes of names and metadata in `rows`."""
+        """The numbers of the first two documents with one name; known after `close`."""
         self._size = (0, 0, 0)
         """The characters, bytes and newlines of the text so far."""
-        self._end = (0, 0)
-        """The characters and newlines before the end of the last document."""
         self._begun: tuple[bytes, bytes, tuple[int, int, int]] | None = None
         """Name and metadata of the document whose end is not known yet, and the size of the text before it."""
-        self._unstored: dict[str, bytes] = {}
-        """Pages that are not stored yet, by key."""
 
     def add_text(self, data: bytes, characters: int) -> None:
         """Report the next text, in a document or between two: its UTF-8 bytes, and their number of characters."""
@@ -105,12 +178,12 @@ class DocumentRows:
         """A document begins here. Raises `InvalidText` for a name or metadata that cannot be stored."""
         self._begun = encode_name(name, self.count), encode_metadata(metadata, self.count), self._size
 
-    def end(self) -> None:
+    def end_document(self) -> None:
         """The document begun last ends here."""
         assert self._begun is not None
         name, metadata, start = self._begun
         characters, size_bytes, newlines = map(sub, self._size, start)
-        self._add(name, metadata, (start[0], start[2]), (characters, size_bytes, newlines))
+        self.add(name, metadata, (start[0], start[2]), (characters, size_bytes, newlines))
         self._begun = None
 
     def add_documents(self, rows: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
@@ -121,39 +194,17 @@ class DocumentRows:
         """
         offset, line = self._size[0], self._size[2]
         for name, metadata, characters, size_bytes, newlines, newline_after in rows:
-            self._add(name, metadata, (offset, line), (characters, size_bytes, newlines))
+            self.add(name, metadata, (offset, line), (characters, size_bytes, newlines))
             offset, line = offset + characters + newline_after, line + newlines + newline_after
 
-    def _add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
-        """Add a document, given the characters and newlines before it, and its own characters, bytes and newlines."""
-        gap, gap_newlines = start[0] - self._end[0], start[1] - self._end[1]
-        self._end = start[0] + size[0], start[1] + size[2]
-        self.rows.append(DocumentRow(gap, gap_newlines, *size, name, metadata))
+    def add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
+        super().add(name, metadata, start, size)
         self.count += 1
         self.hashes += name_hash(name)
-        self._heap_bytes += len(name) + len(metadata)
-        if len(self.rows) >= DOCUMENTS_PER_PAGE or self._heap_bytes >= HEAP_BYTES:
-            self._end_page()
 
-    def _end_page(self) -> None:
-        data = encode_page(self.rows)
-        ref = page_ref(data, self.rows, self.pages[-1] if self.pages else None, *self.start)
-        ref = replace(ref, id=fresh_id())
-        self.pages.append(ref)
-        self.rows, self._heap_bytes = [], 0
-        self.start = ref.characters, ref.newlines
-        self._unstored[documents_key(ref.id)] = data
-        if sum(map(len, self._unstored.values())) >= _UNSTORED_BYTES:
-            self._store_pages()
-
-    def _store_pages(self) -> None:
-        """Store full pages (1 PUT each, some at once)."""
-        in_threads(lambda page: self._store.put(*page), self._unstored.items(), _UPLOADS, "monocontext-documents")
-        self._unstored.clear()
-
-    def finish(self) -> None:
+    def close(self) -> None:
         """End the text: store its full pages. Raises `InvalidText` for names that must differ."""
-        self._store_pages()
+        self.store_pages()
         self.doubled = self._first_doubled()
         if self.unique and self.doubled:
             earlier, later = self.doubled
@@ -197,7 +248,7 @@ class RecordedRows:
     def begin(self, name: str, metadata: None = None) -> None:
         self.steps.append(name)
 
-    def end(self) -> None:
+    def end_document(self) -> None:
         self.steps.append(None)
 
     def replay(self, rows: DocumentRows) -> None:
@@ -206,7 +257,7 @@ class RecordedRows:
             if isinstance(step, tuple):
                 rows.add_counted_text(*step)
             elif step is None:
-                rows.end()
+                rows.end_document()
             else:
                 rows.begin(step)
 

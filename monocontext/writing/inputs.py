@@ -170,7 +170,7 @@ def _read_documents(
         texts = read_source(named_file(Path(text)), reading) if is_path else _slices(text, name, reading)
         rows.begin(name, metadata)
         yield from texts
-        rows.end()
+        rows.end_document()
         if not ending.is_newline:
             yield _NEWLINE
     yield _pass_batch(batch, reading, rows)
@@ -239,4 +239,4 @@ def _read_files(
                 rows.begin(file.name)
         yield from texts
         if rows and file.is_last:
-            rows.end()
+            rows.end_document()

@@ -73,7 +73,7 @@ def publish(
             written = write_file_shares(location, options, sources, reads, rows, layout, executor, progress)
         else:
             written = write_text_shares(location, options, pieces, layout, executor, progress)
-        rows.finish()
+        rows.close()
         written.documents, written.layout = rows, layout
         return written
 
@@ -208,7 +208,7 @@ def _read_or_store(
         location = portable_place(url)
         new = write_text_shares(location, options, chain([text], pieces), layout, executor, progress)
         _with_keys(store, new)
-    rows.finish()
+    rows.close()
     new.documents, new.layout = rows, layout
     return new
 

@@ -37,7 +37,7 @@ FOLDERS = ("segments/", "index/", "filters/", "documents/")
 @pytest.fixture(autouse=True)
 def documents_lie_in_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also pages of few documents, and tables of few names."""
-    monkeypatch.setattr(document_table, "INLINE_BYTES", 100)
+    monkeypatch.setattr(documents, "INLINE_BYTES", 100)
     for module in (documents, document_table):
         monkeypatch.setattr(module, "DOCUMENTS_PER_PAGE", 16)
 
