@@ -67,8 +67,7 @@ def upload(
     as_json: AsJson = False,
 ) -> None:
     """Upload the latest session, the named ones, or all; those that are in the archive already are left out."""
-    from monocontext.sessions.identity import user_at_machine
-    from monocontext.sessions.upload import upload_session
+    from monocontext.sessions.upload import upload_session, user_at_machine
 
     names, url = _split_words(list(what or ()), to)
     with _open_archive(url, s3) as archive:

@@ -65,8 +65,9 @@ def text_of(
     store = MemoryStore(name)
     publish(documents([_document(info, turns, "") for info, turns in sessions]), store)
     text = cast(ProjectText, ProjectText.open(store, **options))
+    text.helpers = helpers
     forget(name)  # its objects go with the text
-    return _with_helpers(text, helpers)
+    return text
 
 
 def open_text(
@@ -93,7 +94,8 @@ def open_text(
             text = None
         known = {name: text.documents.metadata(name).get("version") for name in text.documents} if text else {}
         if text is not None and (is_done or known == versions):
-            return _with_helpers(text, helpers)
+            text.helpers = helpers
+            return text
         if text is not None:
             text.close()
         try:
@@ -191,11 +193,6 @@ def _document(info: SessionInfo, turns: list[Turn], version: str) -> tuple[str, 
     metadata = {name: getattr(info, name) for name in _FACTS}
     metadata |= {"users": list(info.users), "tools": list(info.tools), "version": version}
     return info.session_id, text.encode("utf-8", "replace").decode(), metadata
-
-
-def _with_helpers(text: ProjectText, helpers: Mapping[str, Any]) -> ProjectText:
-    text.helpers = helpers
-    return text
 
 
 class _Below(StoreWrapper):

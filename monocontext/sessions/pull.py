@@ -21,8 +21,7 @@ from monocontext.sessions.archive import Project, Sessions
 from monocontext.sessions.project_name import find_repository, project_of
 from monocontext.sessions.reader import part, word
 from monocontext.sessions.readers import AGENTS
-from monocontext.sessions.record_ids import ids_of
-from monocontext.sessions.records import Record, dumps, read_lines
+from monocontext.sessions.records import Record, dumps, ids_of, read_lines
 from monocontext.sessions.session_info import SessionInfo
 
 _MARK = re.compile(r"\[REDACTED:[\w-]+\]")

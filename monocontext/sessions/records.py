@@ -9,9 +9,11 @@ are read as what they are.
 from __future__ import annotations
 
 import codecs
+import hashlib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,6 +91,34 @@ def dumps(record: Record) -> bytes:
 def parse_lines(lines: Iterable[bytes]) -> Iterator[Record]:
     """The records in lines of the archive."""
     return map(json.loads, lines)
+
+
+def ids_of(records: Iterable[Record]) -> list[str]:
+    """What tells records apart without their content, which redaction and the paths of another clone change, in order;
+    of equal ids the second ends in `#2`.
+
+    It is the `uuid`, else the time and the type; a message of a chat has a digest. Settings of the agent without either
+    have no id, and lines that were no records: nothing hangs on them.
+    """
+    seen: Counter[str] = Counter()
+    results: list[str] = []
+    for name in filter(None, map(_id_of, records)):
+        seen[name] += 1
+        results.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return results
+
+
+def _id_of(record: Record) -> str:
+    kind, uuid, ts = record.get("type"), record.get("uuid"), record.get("timestamp")
+    if isinstance(uuid, str) and uuid:
+        return uuid
+    if kind == "unreadable":
+        return ""
+    if isinstance(ts, str) and ts:
+        payload = record.get("payload")
+        inner = payload.get("type") if isinstance(payload, dict) else None
+        return f"{ts} {record.get('ordinal')} {kind} {inner}"
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest() if "role" in record else ""
 
 
 def _unreadable(number: int, text: str, problem: str, is_tail: bool = False) -> RecordLine:

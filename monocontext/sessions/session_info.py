@@ -51,7 +51,7 @@ class SessionInfo:
     records: int = 0
     turns: int = 0
     identities: int = 0
-    """The number of records that can be told apart: by a uuid, a time or their content (`record_ids`)."""
+    """The number of records that can be told apart: by a uuid, a time or their content (`ids_of`)."""
     identity: str = ""
     """The digest of these identities: a session that begins with them goes on from this one."""
     redacted: dict[str, int] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]
 
 
 def digest_of(lines: Sequence[bytes]) -> str:
-    """The digest of records."""
+    """One value for a sequence of lines."""
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 

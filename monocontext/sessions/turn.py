@@ -87,11 +87,6 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
         )
 
 
-def tools_of(turns: Iterable[Turn]) -> set[str]:
-    """The names of the tools that turns call."""
-    return {turn.tool for turn in turns if turn.kind == "tool_use" and turn.tool}
-
-
 def as_blocks(turns: Iterable[Turn]) -> str:
     """Turns as DeepRecurse's `read_session` shows them: `[Turn n - ROLE]` and the text."""
     return "\n\n".join(f"[Turn {turn.n} - {turn.role.upper()}]\n{turn.text}" for turn in turns)

@@ -6,6 +6,9 @@ went on with the same session in different ways, the longer one has the id, and 
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,11 +21,9 @@ from monocontext.sessions import names
 from monocontext.sessions.project_name import find_repository, project_of, slug
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import reader_of
-from monocontext.sessions.record_ids import digest_of_ids, ids_of
-from monocontext.sessions.records import Record, dumps, parse_lines
+from monocontext.sessions.records import Record, dumps, ids_of, parse_lines
 from monocontext.sessions.redaction import Finding, Redactor
 from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session
-from monocontext.sessions.turn import tools_of
 from monocontext.stores.protocol import Store, put_own
 
 _HEAD_LINES = 200
@@ -123,6 +124,17 @@ def upload_session(
     return report(max(0, info.records - known.records), max(0, info.turns - known.turns), sum(map(len, lines)))
 
 
+def user_at_machine() -> str:
+    """Who uploads: `MONOCONTEXT_USER` if it is set, else `account@host`."""
+    if user := os.environ.get("MONOCONTEXT_USER"):
+        return user
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no such account, as in containers; no module `pwd`
+        name = str(os.getuid()) if hasattr(os, "getuid") else "user"
+    return f"{name}@{socket.gethostname()}"
+
+
 def project_of_session(file: SessionFile) -> str:
     """The project of the repository, or of the first directory, that the records name; else the name of the file's
     folder, which agents shorten."""
@@ -167,14 +179,15 @@ def _describe(
     maker = reader_of(file).maker(file.session_id)
     turns = [turn for record in records for turn in maker.feed(record)]
     lines, ids = [dumps(record) for record in records], ids_of(records)
+    tools = {turn.tool for turn in turns if turn.kind == "tool_use"}
     began_in = maker.began_in or maker.cwd
     return SessionInfo(
         file.session_id, project, file.agent, maker.title, maker.first_prompt, maker.cwd, began_in,
         find_repository(began_in)[0], file.path.name, maker.branch, maker.started, maker.ended,
         users=(user,) if user else (), records=len(records), turns=len(turns),
-        identities=len(ids), identity=digest_of_ids(ids),
+        identities=len(ids), identity=_digest(ids),
         redacted=_count(redactor.findings), is_redacted=redactor.enabled,
-        unknown=dict(maker.unknown), unreadable=unreadable, tools=tuple(sorted(tools_of(turns))),
+        unknown=dict(maker.unknown), unreadable=unreadable, tools=tuple(sorted(tools - {""})),
         content_sha256=digest_of(lines),
     ), lines  # fmt: skip
 
@@ -207,9 +220,9 @@ def _try(store: Store, project: str, session_id: str, number: int, ours: _Copy) 
     if before is None:
         return _put(store, key, name, ours, None, None)
     info, etag = before
-    if (info.identities, info.identity) == (len(ours.ids), digest_of_ids(ours.ids)):
+    if (info.identities, info.identity) == (len(ours.ids), _digest(ours.ids)):
         return _put(store, key, name, ours, info, etag) if ours.count > info.records else (0, 0, 0)
-    if info.identity == digest_of_ids(ours.ids[: info.identities]):
+    if info.identity == _digest(ours.ids[: info.identities]):
         return _put(store, key, name, ours, info, etag)
     info, lines, etag = read_session(store, key)
     rival = _copy_of(info, lines)
@@ -226,6 +239,10 @@ def _try(store: Store, project: str, session_id: str, number: int, ours: _Copy) 
     rival.rivals.append(own)
     _place(store, project, session_id, rival, number + 1)
     return _put(store, key, name, ours, info, etag)
+
+
+def _digest(ids: list[str]) -> str:
+    return digest_of([name.encode("utf-8", "backslashreplace") for name in ids])
 
 
 def _name_of(session_id: str, number: int) -> str:

@@ -23,12 +23,11 @@ from filelock import FileLock, Timeout
 
 from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.sessions.changed_files import upload_changed
-from monocontext.sessions.identity import user_at_machine
 from monocontext.sessions.machine import home, one_line
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import discover_sessions, reader_of, recognize_session
-from monocontext.sessions.upload import Uploaded, project_of_session, upload_session
+from monocontext.sessions.upload import Uploaded, project_of_session, upload_session, user_at_machine
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 

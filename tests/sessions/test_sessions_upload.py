@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -246,21 +245,6 @@ def test_names_that_cannot_be() -> None:
     for name in ("", "x" * 300):
         with pytest.raises(InvalidUrl):
             Sessions.open("memory://x").project(name)
-
-
-def test_clocks_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Order is that of the archive, whatever the machines' clocks and the records say."""
-    store = open_store(tmp_path / "a")
-    session = small()
-    upload_session(store, recognize_session(session.write(tmp_path)))
-    session.user("from the past", timestamp="1970-01-01T00:00:00.000Z")
-    session.user("no time", timestamp="yesterday")
-    session.user("from afar", timestamp="9999-12-31T23:59:59.999Z")
-    with monkeypatch.context() as patch:
-        patch.setattr(time, "time_ns", lambda: 1_000_000_000)
-        upload_session(store, recognize_session(session.write(tmp_path)))
-    texts = [turn.text for turn in Sessions(store).project("proj").turns(session.session_id)]
-    assert texts[-3:] == ["from the past", "no time", "from afar"]
 
 
 def test_damaged_and_newer_objects_are_one_line(tmp_path: Path) -> None:
