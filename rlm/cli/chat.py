@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import sys
 import time
+from functools import partial
 
+from rlm.calls.usage import Usage
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
 from rlm.rlm import RLM
@@ -39,17 +41,19 @@ def chat(rlm: RLM, context: object, display: Display, *, source: str | None = No
         while True:
             is_asked = False
             try:
-                line = _read_line()
+                line = input("> " if sys.stdin.isatty() else "")
                 is_asked = True
-                if line is None or not talk.take(line.strip()):
+                if not talk.take(line.strip()):
                     return talk.is_whole
+            except EOFError:
+                return talk.is_whole
             except KeyboardInterrupt:
                 now = time.monotonic()
                 if now - last_interrupt < _TWICE_SECONDS or not (is_asked or sys.stdin.isatty()):
                     raise
                 last_interrupt = now
-                stopped = "Stopped; variables are kept." if is_asked else ""
-                display.say(f"\n{stopped} Press Ctrl-C again now, or type /quit, to end the chat.".replace("\n ", "\n"))
+                stopped = "Stopped; variables are kept. " if is_asked else ""
+                display.say(f"\n{stopped}Press Ctrl-C again now, or type /quit, to end the chat.")
     finally:
         talk.session.close()
 
@@ -58,12 +62,13 @@ class _Chat:
     """A session of questions, and its cost."""
 
     def __init__(self, rlm: RLM, context: object, display: Display, source: str | None) -> None:
-        self._rlm, self._context, self._display, self._source = rlm, context, display, source
-        self._calls = self._tokens = 0
-        self._dollars: float | None = 0.0
+        self._display = display
+        self._begin = partial(rlm.session, context, source=source)
+        self._usage = Usage()
+        """The cost of all questions."""
         self.is_whole = True
         """Whether every run so far has finished."""
-        self.session = rlm.session(context, source=source)
+        self.session = self._begin()
 
     def take(self, line: str) -> bool:
         """Handle a line of input. Returns False if it ends the chat."""
@@ -78,11 +83,12 @@ class _Chat:
             case "/vars":
                 say(self.session.variables() or "none")
             case "/cost":
-                cost = "cost not known" if self._dollars is None else f"${self._dollars:.4f}"
-                say(f"{self._calls} calls, {self._tokens:,} tokens, {cost}")
+                used = self._usage
+                cost = "cost not known" if used.dollars is None else f"${used.dollars:.4f}"
+                say(f"{used.calls} calls, {used.tokens:,} tokens, {cost}")
             case "/new":
                 self.session.close()
-                self.session = self._rlm.session(self._context, source=self._source)
+                self.session = self._begin()
                 say("Started again.")
             case command if command.startswith("/"):
                 say(f"No command {command.split()[0]}; /help lists the commands.")
@@ -99,18 +105,9 @@ class _Chat:
             self._display.say(f"rlm: {exc}")
             return
         finally:
-            usage = self.session.gate.usage
-            self._calls, self._tokens = self._calls + usage.calls, self._tokens + usage.tokens
-            cost = usage.dollars
-            self._dollars = None if self._dollars is None or cost is None else self._dollars + cost
+            for model, used in self.session.gate.usage.models.items():
+                self._usage.count(model, used)
         self.is_whole = self.is_whole and completion.finished
         if completion.finished or completion.answer:
             print(make_printable(completion.answer, terminal=sys.stdout.isatty()), flush=True)
         print_summary(completion)
-
-
-def _read_line() -> str | None:
-    try:
-        return input("> " if sys.stdin.isatty() else "")
-    except EOFError:
-        return None

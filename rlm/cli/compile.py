@@ -12,7 +12,6 @@ from monocontext.cli import options as storing
 from monocontext.cli.options import with_options
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
-from monocontext.options import StoreOptions
 from rlm.cli.options import Limits, ModelOptions, choose_models, limits, model_flags
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import RLMError
@@ -37,17 +36,20 @@ def compile_command(
     s3: storing.S3,
 ) -> None:
     """Compile new sessions into a brief for the next ones. Without a key of a model, rules pick the lines."""
+    from monocontext.sessions.archive import Sessions
     from rlm.compile import compile_sessions
     from rlm.rlm import RLM
 
     url = place or os.environ.get("MONOCONTEXT_URL")
     if not url:
         raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
-    rlm = None
-    if _has_model(model_options, extractive):
-        rlm = RLM(**choose_models(model_options), **limits)
+    with Sessions.open(url, **s3) as archive:
+        names = [project] if project else archive.projects()
+    if not names:
+        raise RLMError(f"no sessions at {url}")
+    rlm = RLM(**choose_models(model_options), **limits) if _has_model(model_options, extractive) else None
     try:
-        for name in [project] if project else _projects(url, s3):
+        for name in names:
             result = compile_sessions(url, name, rlm, store_options=s3, on_session=_progress)
             _print_result(url, result, as_json)
     except KeyboardInterrupt:
@@ -72,17 +74,6 @@ def _has_model(flags: ModelOptions, extractive: bool) -> bool:
         click.echo("rlm: no key and no endpoint, so no model is used: rules pick the lines", err=True)
         return False
     return True
-
-
-def _projects(url: str, options: StoreOptions) -> list[str]:
-    """The projects of the archive. Raises `RLMError` if it has none."""
-    from monocontext.sessions.archive import Sessions
-
-    with Sessions.open(url, **options) as archive:
-        result = archive.projects()
-    if not result:
-        raise RLMError(f"no sessions at {url}")
-    return result
 
 
 def _progress(session_id: str, number: int, of: int) -> None:

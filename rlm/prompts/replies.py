@@ -108,7 +108,6 @@ class _Part:
     lines: list[str]
     code: str = ""
     cut: bool = False
-    tag: str = ""
 
 
 def parse_reply(text: str) -> ParsedReply:
@@ -182,7 +181,7 @@ def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> li
     if call := _CALL.search(line):
         text = "\n".join([line[call.start() :], *lines[at + 1 :]])
         codes = [_Part("python", [], code) for code in _codes_of_calls(text)]
-        return [*codes, _Part("other", lines[at:], tag="" if codes else call[0])]
+        return [*codes, _Part("other", lines[at:])]
     if drafts and tries[0] > 0 and (draft := _DRAFT.match(line)):
         ends = (i for i in range(at, len(lines)) if f"</{draft[1]}>" in lines[i])
         if (end := next(ends, None)) is not None:
@@ -215,7 +214,7 @@ def _read_fence(lines: list[str], at: int, opening: re.Match[str], tries: list[i
         code = _dedent([*lines[at:end], last] if last else lines[at:end], margin)
         if _MARKS[-1][0].fullmatch(code.partition("\n")[0]):
             code = code.partition("\n")[2]
-        return _Part("other" if tag else "loose", lines[at - 1 : end + 1], code, end == len(lines), tag)
+        return _Part("other" if tag else "loose", lines[at - 1 : end + 1], code, end == len(lines))
     in_comment = broken = None
     for end, last in ends:
         opens = last == _OPENS
