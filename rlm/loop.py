@@ -67,8 +67,6 @@ class Setup:
     """The window of the root: a history that nears it is shortened."""
     prompt_characters: int
     """The most characters of a prompt of a sub-call."""
-    outline: bool
-    """Whether the opening message has the context's outline."""
     models: frozenset[str] | None
     """The models that cells may name; None for any, or any with a known price under a budget of dollars."""
     target: str | os.PathLike[str] | None

@@ -81,7 +81,6 @@ class RLM:
         environment_kwargs: Mapping[str, Any] | None = None,
         custom_tools: Mapping[str, object] | None = None,
         persistent: bool = False,
-        outline: bool = False,
         sub_cache: SubCache | str | os.PathLike[str] | bool | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         trajectory: str | os.PathLike[str] | None = None,
@@ -125,7 +124,6 @@ class RLM:
         - `environment`, `environment_kwargs`: the same two, as `rlms` names them
         - `custom_tools`: name -> function or value for the code
         - `persistent`: keep one namespace for all questions
-        - `outline`: begin with the `outline()` of a lazy text (16 GETs, up to 2,500 tokens a turn)
         - `sub_cache`: True keeps answers of sub-calls in memory; `cache_dir`: in a directory
 
         Recording:
@@ -171,7 +169,6 @@ class RLM:
             tools=tools,
             tool_lines=tool_lines,
             prices=dict(check_prices(prices or {})),
-            outline=outline,
             models=_models(models),
             backoff=Backoff(retries=max_retries),
             cache=_cache(sub_cache, cache_dir),
@@ -348,7 +345,6 @@ class RLM:
             "sampling": getattr(setup.root, "sampling", None),
             "sub_sampling": None if setup.sub_lm is setup.root else getattr(setup.sub_lm, "sampling", None),
             "models": None if setup.models is None else sorted(setup.models),
-            "outline": setup.outline or None,
         }
         backend_kwargs = {"model_name": self._model}
         if (root_url := getattr(setup.root, "base_url", None)) is not None:
@@ -378,7 +374,6 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "cell_timeout": metadata["environment_kwargs"]["cell_timeout"],
         "output_limit": metadata["environment_kwargs"]["output_limit"],
         "models": metadata.get("models"),
-        "outline": metadata.get("outline", False),
     }
     if backends.is_known(backend := metadata["backend"]):
         named, sub_backend = metadata["backend_kwargs"], metadata.get("sub_backend")

@@ -17,7 +17,7 @@ from rlm.calls.subcalls import ChildAnswer, SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.checks import check_context, check_query
 from rlm.context.description import describe
-from rlm.context.lazy import ReadMeter, cost_between, lazy_parts, outline
+from rlm.context.lazy import ReadMeter, cost_between, lazy_parts
 from rlm.errors import BudgetSpent, LLMError, TrajectoryError
 from rlm.loop import Loop, Setup, has_run
 from rlm.models.lm import Message
@@ -289,7 +289,6 @@ class Session:
             output_limit=self._setup.output_limit,
             children=self._depth < self._setup.max_depth,
             tools=self._tool_lines,
-            outline=outline(self.context) if self._setup.outline else "",
         )
 
     def _metadata_of(self, query: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from rlm.models.lm import CHARACTERS_PER_TOKEN
 ARMS = {
     "rlm": "the loop over a lazy text",
     "rlm-str": "the same loop, the text in memory",
-    "rlm-outline": "as rlm, and the opening message has the outline of the text",
     "prompt": "as much of the text as fits, from its beginning, in one prompt",
     "search": "the best passages of context.search in one prompt",
 }
@@ -82,8 +81,6 @@ def answer(arm: str, question: Question, setting: Setting, dollars: float | None
                 return _loop(question, context, setting, dollars)
             case "rlm-str":
                 return _loop(question, setting.text, setting, dollars)
-            case "rlm-outline":
-                return _loop(question, context, setting, dollars, outline=True)
             case "prompt":
                 return _one_prompt(question, lambda: context.view(0, setting.fitting()), setting, dollars)
             case _:

@@ -128,14 +128,11 @@ def limits(
     models: Annotated[
         list[str] | None, Option(metavar="NAME", help="Another model that the code may call by name; repeatable.")
     ] = None,
-    outline: Annotated[
-        bool, Option("--outline", help="Begin with an outline of the context for the root model (16 GETs).")
-    ] = False,
     cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of sub-calls for later runs.")] = None,
 ) -> Limits:
     """The limits of a run."""
     return {
-        "runner": runner, "max_depth": max_depth, "models": models, "cache_dir": cache_dir, "outline": outline,
+        "runner": runner, "max_depth": max_depth, "models": models, "cache_dir": cache_dir,
         "window_tokens": window_tokens, "prompt_characters": prompt_characters,
         "budget": Budget(max_iterations, max_calls, max_tokens, max_dollars, max_seconds),
     }  # fmt: skip

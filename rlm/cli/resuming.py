@@ -24,7 +24,6 @@ _OTHER_OPTIONS = ("runner", "max_depth", "models")
 _FIXED = {
     "question": "its QUESTION is in the recording: leave out QUESTION",
     "trajectory": "it appends to the file that it resumes: leave out --trajectory",
-    "outline": "its opening message is already written: leave out --outline",
 }
 """Options that a resumed run cannot change, with the reasons."""
 

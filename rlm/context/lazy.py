@@ -65,11 +65,6 @@ def hint(context: object) -> Callable[[str], object]:
     return cast("Monocontext", context).hint if is_lazy(context) and is_text(context) else lambda delta: None
 
 
-def outline(context: object) -> str:
-    """The outline of a lazy text; empty for any other context."""
-    return str(cast("Monocontext", context).outline()) if is_lazy(context) and is_text(context) else ""
-
-
 # -- the cost of reading -----------------------------------------------------------------------------------------------
 
 Cost = dict[str, float]

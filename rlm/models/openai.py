@@ -25,8 +25,7 @@ class OpenAILM(SDKModel):
     """Chat completions of the OpenAI SDK, at any `base_url`. The SDK is imported at the first call.
 
     If chat completions refuse a model because it needs the Responses API, it is asked there from then on;
-    `api="responses"` does so from the start. The SDK's own retries are off, because a run retries for all backends;
-    `max_retries` turns them on for use outside a run.
+    `api="responses"` does so from the start. The SDK's own retries are off, because a run retries for all backends.
 
     Without `api_key` and `base_url` the SDK reads OPENAI_API_KEY and OPENAI_BASE_URL itself. With a `base_url` and no
     key anywhere it sends a placeholder: local endpoints need none.
@@ -35,7 +34,7 @@ class OpenAILM(SDKModel):
     backend = "openai"
 
     def __init__(
-        self, model: str, *, max_retries: int = 0, api: Api = "chat", maker: str | None = None,
+        self, model: str, *, api: Api = "chat", maker: str | None = None,
         **options: Unpack[SDKOptions],
     ) -> None:  # fmt: skip
         """`maker`: a name of `rlm.models.makers`, which knows the endpoint and the variables of the environment with
@@ -49,9 +48,7 @@ class OpenAILM(SDKModel):
             # A server that needs no key must not receive the OPENAI_API_KEY of the environment.
             placeholder = "none" if is_own_endpoint and not endpoint.keys else None
             options["api_key"] = options.get("api_key") or endpoint.key or placeholder
-        connect = partial(
-            _connect, options.get("api_key"), key_variables, {**client_options(options), "max_retries": max_retries}
-        )
+        connect = partial(_connect, options.get("api_key"), key_variables, client_options(options))
         super().__init__(model, connect, **options)
         self._api = api
         self._wants_responses: set[str] = set()

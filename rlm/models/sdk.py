@@ -68,10 +68,8 @@ class SDKOptions(SamplingOptions, total=False):
     """URL of the endpoint; by default the maker's own, or the SDK's from the environment."""
     api_key: str | None
     """By default the key that the SDK finds in the environment."""
-    timeout_seconds: float
-    """Timeout of a request, in seconds; 600 by default."""
     timeout: float | None
-    """The same as `timeout_seconds`, by its name in the SDKs."""
+    """Timeout of a request, in seconds; 600 by default."""
     headers: Mapping[str, str] | None
     """Further headers of each request. Their values are secrets: no record holds them."""
     extra_body: Mapping[str, Any] | None
@@ -102,7 +100,7 @@ class SDKModel(Sampled, ABC):
             raise UnknownOption(f"a model has no option {', '.join(unknown)}; there are {_OPTION_NAMES}")
         self.model = model
         self.base_url = _checked_url(options.get("base_url"))
-        self._timeout_seconds = _timeout_seconds(options)
+        self._timeout_seconds = options.get("timeout") or 600.0
         self._headers = dict(options.get("headers") or {})
         self._client = SDKClient(connect, options.get("api_key"))
         self._set_sampling({name: value for name, value in options.items() if name in SamplingOptions.__annotations__})
@@ -306,7 +304,7 @@ def client_options(options: SDKOptions) -> dict[str, Any]:
     """The options of a client of an SDK. The SDK's own retries are off: a run has its own for all backends."""
     known = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
     arguments = {name: value for name, value in known.items() if value is not None}
-    return {"timeout": _timeout_seconds(options), "max_retries": 0, **arguments}
+    return {"timeout": options.get("timeout") or 600.0, "max_retries": 0, **arguments}
 
 
 def _checked_url(url: str | None) -> str | None:
@@ -323,7 +321,3 @@ def _checked_url(url: str | None) -> str | None:
     if not is_valid:
         raise LLMError(f"base_url must be a URL such as http://127.0.0.1:8000/v1, not {one_line(text)!r}")
     return url
-
-
-def _timeout_seconds(options: SDKOptions) -> float:
-    return options.get("timeout_seconds") or options.get("timeout") or 600.0

@@ -78,9 +78,8 @@ def opening_messages(
     output_limit: int,
     children: bool = False,
     tools: Sequence[str] = (),
-    outline: str = "",
 ) -> list[Message]:
-    """The system prompt, the examples, and the question with a description of the context and its `outline`.
+    """The system prompt, the examples, and the question with a description of the context.
 
     Only the question differs between contexts of the same kind.
     """
@@ -89,8 +88,6 @@ def opening_messages(
     )
     # The quoted form is what the rlms visualizer shows as the question of a run.
     question = f'{QUESTION_OPENS}{query}"\n\nThe variable `context` holds {context.sentence}.'
-    if outline:
-        question += f"\n\nA few places of it, as `context.outline()` finds them:\n{outline}"
     return [_message("system", system), *example_messages(context), _message("user", question)]
 
 

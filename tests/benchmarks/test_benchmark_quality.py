@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.quality import arms, families, report, running
+from benchmarks.quality import arms, report, running
 from benchmarks.quality.families import FAMILIES, make
 from benchmarks.quality.haystack import Sources, build
 from benchmarks.quality.questions import Planted, Question, Rule, score
 from benchmarks.quality.running import BadPlan, Plan, run
-from rlm import ScriptedLM
-from rlm.prompts.examples import conversation
 
 SIZE = 200_000
 PLAN = Plan(sizes_bytes=(SIZE,), each=2, runner="local", window_tokens=20_000)
@@ -80,7 +78,7 @@ def test_the_loops_answer_all_and_say_the_same_over_a_str_and_a_lazy_text(ran: A
     _, outcome = ran
     by_arm = {arm: {row["question"]: row for row in outcome.rows if row["arm"] == arm} for arm in arms.ARMS}
     assert {arm: len(rows) for arm, rows in by_arm.items()} == dict.fromkeys(arms.ARMS, 12)
-    loops = ("rlm", "rlm-outline", "rlm-str")
+    loops = ("rlm", "rlm-str")
     assert all(row["right"] for arm in loops for row in by_arm[arm].values())
     for question, row in by_arm["rlm"].items():
         for other in loops[1:]:
@@ -172,16 +170,3 @@ def test_pairs() -> None:
     assert (apart.only_first, apart.only_second) == (9, 0)
     assert isclose(apart.p, 2 / 2**9)
     assert (report.share(3, 9), report.share(3, 10)) == ("3 of 9", "3 of 10 (30 %)")
-
-
-def test_the_outline_is_in_the_opening_message_and_nothing_else_differs(
-    tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = ScriptedLM(lambda messages: "```repl\nFINAL('x')\n```")
-    monkeypatch.setattr(families, "make_oracle", lambda questions: model)
-    run(replace(PLAN, arms=("rlm", "rlm-outline"), families=("needle",), each=1), tmp_path, said, sources)
-    whole, outlined = model.calls
-    assert outlined[0] == whole[0]
-    asked, turn = conversation(whole)[0]["content"].split("\n\nTurn 1")
-    assert conversation(outlined)[0]["content"].startswith(f"{asked}\n\nA few places of it")
-    assert conversation(outlined)[0]["content"].endswith(f"\n\nTurn 1{turn}")

@@ -108,7 +108,7 @@ def test_resume_heeds_the_endpoint_the_model_and_the_limits(endpoint: Any, notes
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["--trajectory", "other.jsonl"], "leave out --trajectory"), (["--outline"], "leave out --outline"),
+        (["--trajectory", "other.jsonl"], "leave out --trajectory"),
         (["NOTES", "another question"], "its QUESTION is in the recording"),
     ],
 )  # fmt: skip

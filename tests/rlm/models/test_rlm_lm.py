@@ -13,7 +13,7 @@ ASK = [{"role": "user", "content": "hi"}]
 
 
 def lm_at(endpoint: Any, **options: Any) -> OpenAILM:
-    options = {"api_key": "sk-secret-key", "max_retries": 0, **options}
+    options = {"api_key": "sk-secret-key", **options}
     return OpenAILM("m", base_url=endpoint.url, **options)
 
 
@@ -45,7 +45,7 @@ def test_an_error_of_the_listener_is_its_own(endpoint: Any) -> None:
 def test_endpoint_down() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        lm = OpenAILM("m", base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1", api_key="k", max_retries=0)
+        lm = OpenAILM("m", base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1", api_key="k")
         with pytest.raises(LLMError, match=r"cannot reach http://127.0.0.1.*refused"):
             lm.complete(ASK)
 
