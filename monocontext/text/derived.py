@@ -66,10 +66,9 @@ class Derived(ABC):
                     yield Window(first + offset - self._bases[number], self._map(window.text, offset))
                 continue
             text = "".join(window.text for window in base.windows(low, high, eager=True, only=only))
-            if text:
-                text = self._map(text, low)
-                begin = max(start - first, 0)
-                yield Window(first + begin, text[begin : stop - first])
+            begin = max(start - first, 0)
+            if text and (text := self._map(text, low)[begin : stop - first]):
+                yield Window(first + begin, text)
 
     def _base_range(self, number: int) -> tuple[int, int]:
         """The characters of the base in a segment."""

@@ -6,7 +6,7 @@
 
 It does so by names alone, within one namespace; code is not changed, and nothing else in the process is. `isinstance`,
 `type` and `str` answer as for a `str` (a lazy list or dict as for a real one), `print` shows the beginning of a large
-text, and `open` gives files that take one. `import` gives `re`, `json`, `io` and `csv` that take lazy texts.
+text, and `open` gives files that take one. `import` gives `re`, `json`, `io`, `csv` and `ast` that take lazy texts.
 `sys.modules` is not touched, so libraries keep the real modules.
 
 A library that wants a real `str` raises its own `TypeError`: give it `str(context)`, or a slice. So do `x.__class__`,

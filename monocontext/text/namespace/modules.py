@@ -1,7 +1,8 @@
-"""`import` for one namespace: it gives `re`, `json`, `io` and `csv` that take lazy texts."""
+"""`import` for one namespace: it gives `re`, `json`, `io`, `csv` and `ast` that take lazy texts."""
 
 from __future__ import annotations
 
+import ast
 import builtins
 import csv
 import io
@@ -94,6 +95,11 @@ def _make_default(default: Callable[[Any], Any] | None, options: Mapping[str, An
     return convert
 
 
+def _literal_eval(node_or_string: Any) -> Any:
+    """`ast.literal_eval`. Takes a lazy text up to its limit; the real one would call any such text malformed."""
+    return ast.literal_eval(str(node_or_string) if isinstance(node_or_string, LazyText) else node_or_string)
+
+
 class _StringIO(io.StringIO):
     """`io.StringIO`. Over a text above its limit it is a `ContextFile`; `write` takes lazy texts up to their limit."""
 
@@ -130,6 +136,7 @@ def _first_lines(sample: Any) -> Any:
 
 
 _OURS: dict[str, Callable[[], dict[str, Any]]] = {
+    "ast": lambda: {"literal_eval": _literal_eval},
     "re": _re,
     "json": lambda: {"dump": _dump, "dumps": _dumps, "load": _load, "loads": _loads},
     "io": lambda: {"StringIO": _StringIO, "open": open_file},

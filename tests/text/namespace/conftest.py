@@ -11,7 +11,6 @@ from namespace_hosts import sample_text
 
 from monocontext import Monocontext, publish
 from monocontext.stores.memory import forget
-from monocontext.text.namespace import NamespacePatch
 
 SMALL_LIMIT = 3_000
 """Characters up to which a result is a real `str` in the runs that are to meet lazy values everywhere."""
@@ -48,9 +47,3 @@ def open_text() -> Iterator[Callable[..., Monocontext]]:
 def contexts(text: str, open_text: Callable[..., Monocontext]) -> dict[str, Monocontext]:
     """The sample behind a store: with the usual limit, and with one under which whole-text results are lazy."""
     return {"default": open_text(text), "small": open_text(text, materialize_limit=SMALL_LIMIT)}
-
-
-@pytest.fixture
-def kitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every `Monocontext` offers its kit, as the class does by itself once `repl_namespace` is one of its methods."""
-    monkeypatch.setattr(Monocontext, "repl_namespace", lambda self: NamespacePatch(), raising=False)

@@ -1,4 +1,4 @@
-"""A text with something for every kind of code to find, and two hosts that run code about it."""
+"""A text with something for every kind of code to find, and a host that runs code about it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 from monocontext.text.namespace import NamespacePatch
-from rlm import ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
-from rlm.runners.local import LocalRunner
 
 
 def sample_text() -> str:
@@ -64,15 +60,3 @@ def run(code: str, context: object = None, **names: object) -> Ran:
         except Exception as error:
             return Ran(stdout.getvalue(), type(error).__name__, str(error), traceback.format_exc())
     return Ran(stdout.getvalue(), "")
-
-
-def run_in_rlm(code: str, context: object) -> Ran:
-    """Run code in `rlm`'s own runner, which finds the kit on the context if it has one."""
-    lm = ScriptedLM(lambda prompt: str(len(prompt)))
-    runner = LocalRunner(context, SubCalls(lm, Usage()), output_limit=1_000_000)
-    try:
-        result = runner.run(code)
-    finally:
-        runner.close()
-    last = (result.stderr.strip().splitlines() or [""])[-1]
-    return Ran(result.stdout, last.partition(":")[0].rpartition(".")[2], last, result.stderr)

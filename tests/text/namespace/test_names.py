@@ -130,6 +130,11 @@ def test_modules_take_lazy_texts(name: str, limit: str, contexts: dict[str, Mono
     assert names["found"] == expected(text)
 
 
+def test_output_before_a_refusal_is_kept(contexts: dict[str, Monocontext]) -> None:
+    ran = run("print('before')\nprint(f'{context}')", contexts["small"])
+    assert (ran.stdout, ran.error) == ("before\n", "ContextTooLarge")
+
+
 def test_what_needs_the_whole_text_says_so_above_the_limit(contexts: dict[str, Monocontext]) -> None:
     for code, instead in (
         ("import json; json.loads(context)", "for line in context.lines: json.loads(line)"),

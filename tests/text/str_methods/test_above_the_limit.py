@@ -1,24 +1,27 @@
-"""Every method of `str` once above the limit: lazy and equal, or `ContextTooLarge`. Makes the table of the page.
+"""Every method of `str` once above the limit: lazy and equal, or `ContextTooLarge`. Makes the tables of the page.
 
-`python -m tests.text.str_methods.test_above_the_limit` writes the table into docs/semantics.md.
+`python -m tests.text.str_methods.test_above_the_limit` writes the tables into docs/semantics.md.
 """
 
 from __future__ import annotations
 
+import importlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
-from monocontext import Monocontext
+from monocontext import Monocontext, regex
 from monocontext.errors import ContextTooLarge
 from monocontext.text.lazy_kinds import LazyItems
 
 from .subject import read, stored
 
 PAGE = Path(__file__).parents[3] / "docs" / "semantics.md"
-BEGIN, END = "<!-- made by tests/text/str_methods/test_above_the_limit.py -->\n", "\n<!-- end -->"
+MADE = re.compile(r"(<!-- made by tests/text/str_methods/test_above_the_limit.py -->\n).*?(\n<!-- end -->)", re.S)
 TEXT = "  Ab İ\tab é.\nab Σ x\n" * 40 + "tail "
 LIMIT = 100
 
@@ -81,6 +84,39 @@ def table() -> str:
     return "\n".join(["| above the limit | |", "|---|---|", *rows])
 
 
+OTHERWISE = {
+    "isinstance(t, str)": "isinstance(str(t), str)", "type(t)": "type(str(t))", "repr(t)": "repr(t[:])",
+    "str([t])": "str([t[:]])", "int(t)": "int(str(t))", "','.join([t])": "','.join([str(t)])",
+    "'9123'.find(t)": "'9123'.find(str(t))", "json.loads(t)": "json.loads(str(t))", "re.findall('1', t)": "regex.findall('1', t)",
+    "io.StringIO(t).read()": "t.file().read()",
+    "textwrap.dedent(t)": "textwrap.dedent(str(t))", "parse_qs(t)": "parse_qs(str(t))",
+    "ast.literal_eval(t)": "ast.literal_eval(str(t))", "numpy.array([t]).tolist()": "numpy.array([str(t)]).tolist()",
+    "hasattr(large.split(), 'sort')": "hasattr(list(large.split()), 'sort')",
+    "large.split() * 2": "list(large.split()) * 2",
+}  # fmt: skip
+"""Expressions that do not give what they give on a `str`, each with one that does. `large` is above its limit."""
+
+
+def otherwise() -> str:
+    """The table of what is not the same."""
+    modules = {name: importlib.import_module(name) for name in ("ast", "io", "json", "numpy", "re", "textwrap")}
+    shared = {**modules, "regex": regex, "parse_qs": parse_qs}
+    text = "12"
+    ours = {**shared, "t": stored(text), "large": stored("a b", limit=1)}
+    rows = []
+    for code, instead in OTHERWISE.items():
+        expected = eval(code, {**shared, "t": text, "large": "a b"})
+        assert eval(instead, ours) == expected, instead
+        try:
+            found = eval(code, ours)
+        except Exception as error:  # the table says which
+            found = type(error)
+        assert found != expected, code
+        shown = found.__name__ if isinstance(found, type) else repr(found).partition(" ")[0]
+        rows.append(f"| `{code}` | `{shown}` | `{instead}` |")
+    return "\n".join(["| not as on a `str` | here | write |", "|---|---|---|", *rows])
+
+
 def test_every_attribute_of_str_is_tried() -> None:
     own = {name for name in dir(str) if getattr(str, name) is not getattr(object, name, None)}
     own -= {"__new__", "__doc__", "__getattribute__", "__init_subclass__", "__subclasshook__"}
@@ -94,10 +130,25 @@ def test_below_the_limit_it_is_the_strs_own(code: str) -> None:
         assert (type(found), found) == (type(expected), expected)
 
 
-def test_the_page_has_the_table() -> None:
-    """Each expression is evaluated above the limit and compared; the page says how it ends."""
-    assert PAGE.read_text().partition(BEGIN)[2].partition(END)[0] == table()
-    assert len(PAGE.read_text().replace(table(), "").split()) <= 1000
+def page_with_tables(page: str) -> str:
+    tables = iter((table(), otherwise()))
+    return MADE.sub(lambda found: f"{found[1]}{next(tables)}{found[2]}", page)
+
+
+def test_the_page_has_the_tables() -> None:
+    """Each expression is evaluated and compared; the page says how it ends."""
+    page = PAGE.read_text()
+    assert page == page_with_tables(page)
+    assert len(MADE.findall(page)) == 2
+    assert len(MADE.sub("", page).split()) <= 1000
+
+
+def test_a_text_in_a_match_statement() -> None:
+    match stored(TEXT):
+        case str():
+            raise AssertionError
+        case [first, *rest]:
+            assert first + "".join(rest) == TEXT
 
 
 REFUSED_ON_STR: list[Callable[[Any], Any]] = [
@@ -124,7 +175,4 @@ def test_a_text_is_no_file() -> None:
 
 
 if __name__ == "__main__":
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    assert END in rest
-    PAGE.write_text(f"{before}{BEGIN}{table()}{END}{rest.partition(END)[2]}")
+    PAGE.write_text(page_with_tables(PAGE.read_text()))
