@@ -158,11 +158,10 @@ class Loop:
         `may_refuse`: an answer in words is sent back, since no code has run yet.
         """
         started = self._gate.elapsed()
-        before = self._meter.mark()
         again = previous is not None and previous.repeats > 0
-        messages, shortened, reply, reason = self._ask_to_fit(turn, messages, again=again)
+        with self._meter.measure() as reads:
+            messages, shortened, reply, reason = self._ask_to_fit(turn, messages, again=again)
         thinking_seconds = self._gate.elapsed() - started
-        ahead = self._meter.since(before).ahead
         reply = prompts.with_call(reply)
         parsed = parse_reply(reply.text)
         invented = parsed.own_text != reply.text.replace("\r\n", "\n")
@@ -203,7 +202,7 @@ class Loop:
             reason=reason,
             start_seconds=started,
             compacted=shortened,
-            ahead=ahead,
+            ahead=reads.ahead,
             claims=claims,
             repeats=repeats,
         )
@@ -318,11 +317,10 @@ class Loop:
             unrun = CellResult(stderr=prompts.CUT_NOT_RUN, raised=True)
             return Cell(block.code, unrun, start_seconds=self._gate.elapsed())
         started, waited = self._gate.elapsed(), self._subcalls.waited_seconds
-        before = self._meter.mark()
-        result = self._runner.run(block.code)
+        with self._meter.measure() as reads:
+            result = self._runner.run(block.code)
         if block.cut:
             result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
-        reads = self._meter.since(before)
         waited = self._subcalls.waited_seconds - waited
         return Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed)
 

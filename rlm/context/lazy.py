@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Union, cast
@@ -71,27 +71,17 @@ Cost = dict[str, float]
 Ranges = list[list[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadMark:
-    """A moment of a run, from which reads are counted."""
-
-    cost: Cost | None
-    ahead: Cost | None
-    read: int
-    handed: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reads:
-    """What happened since a mark. All is None for a context without lazy texts."""
+    """What is read while `ReadMeter.measure` is entered. All is None for a context without lazy texts."""
 
-    cost: Cost | None
+    cost: Cost | None = None
     """The cost: `gets`, `bytes`, `hits`, `ms` (milliseconds waited)."""
-    ahead: Cost | None
+    ahead: Cost | None = None
     """The part that was read ahead: `gets`, `bytes`."""
-    ranges: Ranges | None
+    ranges: Ranges | None = None
     """The characters that were read, half-open; None for a context of several texts."""
-    handed: Ranges | None
+    handed: Ranges | None = None
     """The characters that code received: slices, lines of hits, matches, passages; of several texts in a dict, they
     count in `lazy_text`."""
 
@@ -109,22 +99,26 @@ class ReadMeter:
         if isinstance(joined := lazy_text(context), JoinedTexts):
             self._logs = [(start, text) for start, text in joined.parts() if isinstance(text, LazyContext)]
 
-    def mark(self) -> ReadMark:
-        """Begin to count here (no GET). The first mark starts the logs of reads."""
+    @contextmanager
+    def measure(self) -> Iterator[Reads]:
+        """Yield the reads until the context ends, when they are filled in (no GET)."""
+        reads = Reads()
+        if not self.parts:
+            yield reads
+            return
+        cost, ahead = self.cost(), self._ahead()
         read = self._context.reads_since()[0] if self._context is not None else 0
-        handed = tuple(text.handed_since()[0] for _, text in self._logs)
-        return ReadMark(self.cost(), self._ahead(), read, handed)
-
-    def since(self, mark: ReadMark) -> Reads:
-        """The reads since a mark (no GET)."""
-        cost, ahead = cost_between(mark.cost, self.cost()), cost_between(mark.ahead, self._ahead())
-        read = None if self._context is None else [list(pair) for pair in self._context.reads_since(mark.read)[1]]
-        handed = [
-            [offset + start, offset + stop]
-            for (offset, text), since in zip(self._logs, mark.handed, strict=True)
-            for start, stop in text.handed_since(since)[1]
-        ]
-        return Reads(cost, ahead, read, handed if self._logs else None)
+        handed = [text.handed_since()[0] for _, text in self._logs]
+        yield reads
+        reads.cost, reads.ahead = cost_between(cost, self.cost()), cost_between(ahead, self._ahead())
+        if self._context is not None:
+            reads.ranges = [list(pair) for pair in self._context.reads_since(read)[1]]
+        if self._logs:
+            reads.handed = [
+                [offset + start, offset + stop]
+                for (offset, text), since in zip(self._logs, handed, strict=True)
+                for start, stop in text.handed_since(since)[1]
+            ]
 
     def cost(self) -> Cost | None:
         """The cost of reading so far."""
@@ -141,9 +135,7 @@ class ReadMeter:
         """The counts of all texts; views of one text share theirs."""
         return list({id(stats): stats for stats in (part.stats for part in self.parts)}.values())
 
-    def _ahead(self) -> Cost | None:
-        if not self.parts:
-            return None
+    def _ahead(self) -> Cost:
         ahead = [stats.prefetch for stats in self._stats()]
         return {"gets": sum(item.gets for item in ahead), "bytes": sum(item.bytes_fetched for item in ahead)}
 

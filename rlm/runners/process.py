@@ -13,7 +13,6 @@ from typing import Any, Unpack
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine import WAYS, bubblewrap
-from rlm.runners.confine.kills import memory_kills, why_killed
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
 from rlm.runners.launcher import FAILED, LaunchPlan, command
@@ -92,7 +91,7 @@ class Process(PipedProcess):
         number = code - 128 if code > 128 else -code  # the launcher reports the worker's signal as a shell does
         if number not in set(signal.Signals):
             return f"signal {number}"
-        about = {signal.SIGXCPU: ": its CPU time is used up", signal.SIGKILL: ": killed"}
+        about = {signal.SIGXCPU: ": its CPU time is used up", signal.SIGKILL: ": killed, perhaps for lack of memory"}
         return signal.Signals(number).name + about.get(signal.Signals(number), "")
 
 
@@ -101,7 +100,6 @@ def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, 
     program = bubblewrap.find() if way == "bubblewrap" else None
     if way == "bubblewrap" and program is None:
         raise RunnerUnavailable("bwrap is not installed")
-    kills = memory_kills()
     plan: LaunchPlan = {"way": way, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
     try:
         popen = subprocess.Popen(
@@ -119,7 +117,5 @@ def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, 
     hello = receive_hello(process)
     if hello is None:
         how_ended = process.end(gone=True)
-        if how_ended.startswith("SIGKILL"):
-            how_ended += f" from outside, {why_killed(kills)}"
         raise RunnerUnavailable(process.complaint or f"it did not start ({how_ended})")
     return process, hello

@@ -23,7 +23,7 @@ from rlm import RLM, LLMError, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import ChannelAbuse, RunnerUnavailable
-from rlm.runners.confine import bubblewrap, kills
+from rlm.runners.confine import bubblewrap
 from rlm.runners.confine.limits import Limits
 from rlm.runners.process import Process, ProcessRunner
 from rlm.runners.pyodide import what_is_missing
@@ -441,15 +441,3 @@ def test_a_worker_that_gives_up_says_why() -> None:
     pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     process = Process(subprocess.Popen([sys.executable, "-c", program], **pipes))
     assert process.end(gone=True) == process.end() == "exit status 70: no room [31mleft"
-
-
-def test_a_kill_at_the_start_says_what_is_known_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vmstat = tmp_path / "vmstat"
-    vmstat.write_text("pgfault 12\noom_kill 3\n")
-    monkeypatch.setattr(kills, "_VMSTAT", vmstat)
-    before = kills.memory_kills()
-    assert kills.why_killed(before).startswith("not for lack of memory as the kernel counts it (")
-    vmstat.write_text("oom_kill 5\n")
-    assert (before, kills.why_killed(before).partition(":")[0]) == (
-        3, "as the kernel killed 2 processes for lack of memory meanwhile",
-    )  # fmt: skip
