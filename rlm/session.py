@@ -76,13 +76,12 @@ class Session:
             setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, texts=self._meter.parts,
             spawn=self._spawn if depth < setup.max_depth else None,
         )  # fmt: skip
-        calls = {"rlm_query": self._subcalls.rlm_query, "rlm_query_batched": self._subcalls.rlm_query_batched}
         offered, lines = describe_tools({name: tool for part in lazy_parts(context)
                                          for name, tool in part.repl_tools().items()})  # fmt: skip
         self._tool_lines = (*lines, *setup.tool_lines)
         self._runner = make_runner(
             setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit,
-            names={**calls, **offered, **setup.tools}, **setup.runner_options,
+            names={**offered, **setup.tools}, **setup.runner_options,
         )  # fmt: skip
         self._messages: list[Message] = []
         self._turns = 0

@@ -142,6 +142,11 @@ class SubCalls:
         calls = [partial(self._child, text, value, model) for text, value in zip(texts, values, strict=True)]
         return self._make_many(calls, CHILDREN if self._spawn else CONCURRENCY, return_exceptions)
 
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """What cells call, by name."""
+        calls = (self.llm_query, self.llm_query_batched, self.rlm_query, self.rlm_query_batched)
+        return {call.__name__: call for call in calls}
+
     def drain(self) -> tuple[SubCall, ...]:
         """The records since the last drain, in the order of the calls; those of a batch in the order of its prompts."""
         with self._lock:

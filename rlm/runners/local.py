@@ -70,10 +70,9 @@ class LocalRunner:
             "__builtins__": self._own_builtins,
             "context": context,
             "answer": self._answers.slot,
-            "llm_query": subcalls.llm_query,
-            "llm_query_batched": subcalls.llm_query_batched,
             "LLMError": LLMError,
             "SHOW_VARS": self.show_vars,
+            **subcalls.functions(),
             **(names or {}),
             **self._answers.functions(self._namespace),
         }

@@ -77,15 +77,17 @@ class RemoteRunner(ABC):
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
-        arguments = dict(names or {})
-        self._custom: dict[str, Callable[..., Any]] = {name: tool for name, tool in arguments.items() if callable(tool)}
+        arguments = {**subcalls.functions(), **(names or {})}
+        self._functions: dict[str, Callable[..., Any]] = {
+            name: item for name, item in arguments.items() if callable(item)
+        }
         self._context_repr = bounded_repr(context)
         texts: list[Any] = []
         values = {name: value for name, value in arguments.items() if not callable(value)}
         self._packed = {name: self._pack(name, value, texts) for name, value in {**values, "context": context}.items()}
         self._servers = [text.serve() for text in texts]
         self._requests = WorkerRequests(
-            {"llm_query": subcalls.llm_query, "llm_query_batched": subcalls.llm_query_batched, **self._custom},
+            self._functions,
             self._servers,
             [context, *texts],
         )
@@ -185,7 +187,7 @@ class RemoteRunner(ABC):
             "op": "start",
             "cell_timeout": None if math.isinf(self._cell_timeout) else self._cell_timeout,
             "output_limit": self._output_limit,
-            "functions": {name: str(call.__doc__ or "")[:2000] for name, call in self._custom.items()},
+            "functions": {name: str(call.__doc__ or "")[:2000] for name, call in self._functions.items()},
             "texts": len(self._servers),
             "values": [[name, len(data)] for name, data in self._packed.items()],
         }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rlm.errors import LLMError, RunnerUnavailable
+from rlm.errors import RunnerUnavailable
 
 if TYPE_CHECKING:
     from rlm.calls.subcalls import SubCall
@@ -52,11 +52,7 @@ class ModelCalls(Protocol):
 
     def drain(self) -> tuple[SubCall, ...]: ...
 
-    def llm_query(self, prompt: str, model: str | None = None) -> str: ...
-
-    def llm_query_batched(
-        self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
-    ) -> list[str | LLMError]: ...
+    def functions(self) -> dict[str, Callable[..., Any]]: ...
 
 
 class Runner(Protocol):

@@ -7,7 +7,7 @@ it, plain data by `marshal`, which is exact for data of any size.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -38,7 +38,7 @@ def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Seque
         return ""
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 10_000):
         return value
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
         return [encode_for_host(item, texts, depth + 1, known) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         flat = [part for item in value.items() for part in item]

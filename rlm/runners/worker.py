@@ -10,12 +10,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
 
 from rlm.calls.waiting import WaitClock
-from rlm.context.lazy import is_text
 from rlm.errors import LLMError
 from rlm.runners.cell_thread import CellTimeout
 from rlm.runners.channel import MOST_HEAD_BYTES, PROTOCOL, ChannelClosed, Message
@@ -163,21 +162,9 @@ class RemoteCalls:
         self._run_ends_at = math.inf
         self._waited = WaitClock()
 
-    def llm_query(self, prompt: str, model: str | None = None) -> str:
-        """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
-        return str(self.call("llm_query", prompt, model))
-
-    def llm_query_batched(
-        self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
-    ) -> list[str | LLMError]:
-        """Ask many prompts at once; answers come in the order of the prompts.
-
-        When calls fail, LLMError is raised after all have ended. With `return_exceptions=True`, the LLMError of a call
-        takes the place of its answer instead.
-        """
-        sent = prompts if is_text(prompts) else list(prompts)  # the host refuses a text
-        answers: list[str | LLMError] = self.call("llm_query_batched", sent, model, return_exceptions)
-        return answers
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """Nothing: the host names its functions at the start."""
+        return {}
 
     def make_function(self, name: str, doc: str) -> Callable[..., Any]:
         """A function that calls the host's function of this name."""
