@@ -11,16 +11,12 @@ from monocontext.cli import options as storing
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
 from rlm.cli.context_argument import open_argument
-from rlm.cli.options import Limits, ModelOptions, choose_models, with_limits, with_models
+from rlm.cli.options import Limits, ModelOptions, asks_models, choose_models
 from rlm.cli.questions import describe_rights
-from rlm.cli.reporting import one_line_errors
 from rlm.models.sdk import SDKModel
 
 
-@with_models
-@with_limits
-@storing.with_s3_options
-@one_line_errors()
+@asks_models
 def batch(
     questions: Annotated[
         str, Argument(help='File of JSON lines, each a string or {"question": ..., "id": ...}.', metavar="QUESTIONS")

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
-from monocontext.cli.options import one_of, with_options
+from monocontext.cli.options import one_of, with_options, with_s3_options
 from monocontext.cli.parameters import Option
 from rlm.calls.budget import Budget
+from rlm.cli.reporting import one_line_errors
 from rlm.errors import UnknownOption
 from rlm.models import registry as backends
 from rlm.runners import RUNNERS
 from rlm.runners.runner import DEFAULT_RUNNER
 
 ModelOptions = dict[str, Any]
-"""The options for models on the command line. `with_models` passes them to a command as `model_options`."""
+"""The options for models on the command line. `asks_models` passes them to a command as `model_options`."""
 Limits = dict[str, Any]
-"""Keywords of `RLM` for limits. `with_limits` passes them to a command as `limits`."""
+"""Keywords of `RLM` for limits. `asks_models` passes them to a command as `limits`."""
 
 
 _DEFAULT_DOLLARS = 1.0
@@ -138,20 +139,23 @@ def limits(
     }  # fmt: skip
 
 
-def cap_dollars(limits: Limits, models: Mapping[str, Any]) -> Limits:
-    """The limits, with one of a dollar if none is given and the price of one of the models is known."""
+def run_options(flags: ModelOptions, limits: Limits) -> dict[str, Any]:
+    """The keywords of `RLM`, with a limit of a dollar if none is given and the price of one of the models is known."""
     from rlm.calls.prices import dollars
     from rlm.models.lm import Reply
 
+    chosen = choose_models(flags)
     budget: Budget = limits["budget"]
-    names = models["lm"].model, models["sub_model"] or models["sub_lm"].model
+    names = chosen["lm"].model, chosen["sub_model"] or chosen["sub_lm"].model
     if budget.dollars is None and any(dollars(Reply("", 1, 1, name), {}) is not None for name in names):
         budget = replace(budget, dollars=_DEFAULT_DOLLARS)
-    return limits | {"budget": budget}
+    return chosen | limits | {"budget": budget}
 
 
-with_models = with_options("model_options", model_flags)
-with_limits = with_options("limits", limits)
+def asks_models(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a command that asks models: with their options, its limits, those of S3, and errors in one line."""
+    command = with_s3_options(one_line_errors()(command))
+    return with_options("model_options", model_flags)(with_options("limits", limits)(command))
 
 
 def _parse_fields(given: list[str] | None) -> dict[str, Any]:

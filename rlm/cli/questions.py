@@ -21,7 +21,7 @@ from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
 from rlm.cli.context_argument import SESSIONS, UsageError, named_texts, names_context, open_argument
-from rlm.cli.options import Limits, ModelOptions, cap_dollars, choose_models, with_limits, with_models
+from rlm.cli.options import Limits, ModelOptions, asks_models, run_options
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import LLMError
 from rlm.runners import RUNNERS, check_runner
@@ -45,10 +45,7 @@ Trajectory = Annotated[
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of the answer.")]
 
 
-@with_models
-@with_limits
-@storing.with_s3_options
-@one_line_errors()
+@asks_models
 def run(
     asked: click.Context,
     context: Annotated[str | None, Argument(help="URL or directory of a context, a text file, or - for stdin; "
@@ -98,8 +95,7 @@ def run(
     else:
         if names_context(question) and not names_context(context):  # the order of `grep`
             context, question = question, context
-        chosen = choose_models(model_options)
-        options |= chosen | cap_dollars(limits, chosen)
+        options |= run_options(model_options, limits)
     rights = describe_rights(options["runner"])
     with RLM(**options) as rlm, display:
         remark(rights)
@@ -121,10 +117,7 @@ def run(
         raise click.exceptions.Exit(1)
 
 
-@with_models
-@with_limits
-@storing.with_s3_options
-@one_line_errors()
+@asks_models
 def chat(
     context: Context,
     trajectory: Trajectory = None,
@@ -142,9 +135,7 @@ def chat(
 
     rights = describe_rights(limits["runner"])
     display = Display(shown=_shows_steps())
-    chosen = choose_models(model_options)
-    options = chosen | cap_dollars(limits, chosen)
-    rlm = RLM(**options, trajectory=trajectory, on_step=display.step, on_delta=display.delta)
+    rlm = RLM(**run_options(model_options, limits), trajectory=trajectory, on_step=display.step, on_delta=display.delta)
     remark(rights)
     with rlm, open_argument(context, s3, shape) as text:
         is_whole = talk(rlm, text, display, source=absolute_place(context))
@@ -191,10 +182,7 @@ def demo(
         raise click.exceptions.Exit(1)
 
 
-@with_models
-@with_limits
-@storing.with_s3_options
-@one_line_errors()
+@asks_models
 def mcp(
     contexts: served.Contexts = None,
     sessions: served.SessionsUrl = None,
@@ -215,8 +203,7 @@ def mcp(
     from rlm.cli.mcp import serve
 
     remark(describe_rights(limits["runner"]))
-    chosen = choose_models(model_options)
-    options = {**chosen, **cap_dollars(limits, chosen), "trajectory": trajectory}
+    options = run_options(model_options, limits) | {"trajectory": trajectory}
     serve(
         contexts or [], sessions, memory, options, allow=allow or [], store_options=s3,
         http=http, host=host, port=port, token="" if no_token else token,

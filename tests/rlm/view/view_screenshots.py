@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
@@ -30,17 +30,11 @@ TURNS = [
      'at = context.find("\\nclass TarFile(")\nstart = context.rfind("=== FILE: ", 0, at)\n'
      'stop = context.find("=== FILE: ", at)\nmodule = context[start:stop]\n'
      'print(module.splitlines()[0], f"characters {start:,} to {stop:,}")'),
-    ("Errors are classes, their uses are `raise` statements.",
-     'import re\nclasses = re.findall(r"^class (\\w+Error)\\((\\w+)\\)", module, re.M)\n'
-     'for name, base in classes:\n    print(f"{name:<28}{base:<20}{module.count(\'raise \' + name):>3} raised")'),
     ("The passages around each `raise` go to the smaller model, all at once.",
-     'raised = [match.start() for match in re.finditer(r"raise ReadError|raise \\w*HeaderError", module)]\n'
+     'import re\nraised = [match.start() for match in re.finditer(r"raise ReadError|raise \\w*HeaderError", module)]\n'
      'prompts = [f"Does this concern damaged input? yes or no.\\n\\n{module[i - 900:i + 300]}" for i in raised]\n'
      'verdicts = llm_query_batched(prompts)\nprint(len(prompts), "passages:", verdicts)'),
     ("Of those, the names.",
-     'damaged = sorted({re.match(r"raise (\\w+)", module[i:])[1] for i, verdict in zip(raised, verdict)\n'
-     '                  if verdict == "yes"})'),
-    ("The list is called `verdicts`.",
      'damaged = sorted({re.match(r"raise (\\w+)", module[i:])[1] for i, verdict in zip(raised, verdicts)\n'
      '                  if verdict == "yes"})\n# the constant: defined once, in other modules too?\n'
      'constant = context.find("RECORDSIZE =", start)\nprint(damaged, context[constant - 60:constant + 60])'),
@@ -82,12 +76,6 @@ def record(folder: Path) -> Path:
     return path
 
 
-def shoot(page: Page, name: str) -> None:
-    """As a palette picture: a quarter of the size."""
-    page.wait_for_timeout(300)
-    page.screenshot(path=DOCS / name)
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         target = Path(folder) / "page.html"
@@ -97,7 +85,8 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme=scheme)
             page.goto(target.as_uri())
             page.locator(".row").nth(row).click()
-            shoot(page, f"rlm-view-{scheme}.png")
+            page.wait_for_timeout(300)
+            page.screenshot(path=DOCS / f"rlm-view-{scheme}.png")
         browser.close()
 
 
