@@ -101,7 +101,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         is_included = compile_grep_include_glob(glob) if glob else lambda name: True
         start, stop = (record.start, record.stop) if record else (None, None)
         most = _MOST_FOUND if max_count is None else max_count
-        matches = []
+        matches: list[protocol.GrepMatch] = []
         for hit in self._text.grep(pattern, fixed=True, start=start, stop=stop):
             name = (hit.document or "").lstrip("/")
             if hit.document is None or not name.startswith(folder) or not is_included(name.removeprefix(folder)):

@@ -63,7 +63,7 @@ class Prompt(str):
     def __len__(self) -> int:
         return self._characters
 
-    def __getnewargs__(self) -> tuple[int]:
+    def __getnewargs__(self) -> Any:
         return (self._characters,)
 
 

@@ -77,6 +77,7 @@ class Style:
     has_colour: bool
     escapes: bool
     """Whether control characters are escaped."""
+    only_matching: bool
     pattern: Linewise
 
     def shown(self, text: str) -> str:
@@ -88,18 +89,23 @@ class Style:
     def name(self, place: Place) -> str:
         return self.paint(_NAME, escape_controls(place.name))
 
-    def before(self, place: Place, number: int, mark: str, head: str | None = None) -> str:
-        """The name, number and column before a line, each followed by `mark`. `head` is the line up to the match."""
-        name = f"{self.name(place)}{mark}" if self.has_names and not self.has_headings else ""
-        column = f"{len(head.encode()) + 1}{mark}" if self.has_columns and head is not None else ""
-        return name + (f"{self.paint(_NUMBER, str(number))}{mark}" if self.has_numbers else "") + column
+    def rows(self, line: Line) -> Iterator[str]:
+        """A line as it is printed: one row, or with `only_matching` one for each match in it."""
+        mark = ":" if line.hit else "-"
+        before = f"{self.name(line.place)}{mark}" if self.has_names and not self.has_headings else ""
+        before += f"{self.paint(_NUMBER, str(line.number))}{mark}" if self.has_numbers else ""
+        needs_match = line.hit and (self.only_matching or self.has_columns)
+        first = self.pattern.search(line.text) if needs_match else None  # None for the lines of `-v` too
+        if not self.only_matching or first is None:
+            text = self.with_colour(line.text) if line.hit and self.has_colour else self.shown(line.text)
+            yield before + self.column(first) + text
+            return
+        for match in self.pattern.finditer(line.text):
+            yield before + self.column(match) + self.paint(_MATCH, self.shown(match[0]))
 
-    def line(self, line: Line) -> str:
-        text = self.with_colour(line.text) if line.hit and self.has_colour else self.shown(line.text)
-        if not line.hit:
-            return self.before(line.place, line.number, "-") + text
-        match = next(iter(self.pattern.finditer(line.text)), None) if self.has_columns else None
-        return self.before(line.place, line.number, ":", line.text[: match.start()] if match else None) + text
+    def column(self, match: re.Match[str] | None) -> str:
+        """The byte of the line at which a match begins, from 1."""
+        return f"{len(match.string[: match.start()].encode()) + 1}:" if self.has_columns and match else ""
 
     def with_colour(self, text: str) -> str:
         parts, offset = [], 0
@@ -112,39 +118,26 @@ class Style:
 def print_lines(found: Iterable[Found], context: Monocontext, style: Style, before: int, after: int) -> Iterator[str]:
     """Format hits, with `before` lines before and `after` lines after each."""
     seen = False
-    for location, hits in groupby(found, key=lambda each: each.place):
+    for location, hits in groupby(found, key=lambda item: item.place):
+        if seen and (style.has_headings or before or after):
+            yield "" if style.has_headings else "--"
         if style.has_headings and style.has_names:
-            yield ("\n" if seen else "") + style.name(location)
-        elif seen and (before or after):
-            yield "--"
+            yield style.name(location)
         seen = True
         for line in with_context(context, location, hits, before, after):
-            yield "--" if line is BREAK else style.line(line)
-
-
-def print_matches(found: Iterable[Found], style: Style) -> Iterator[str]:
-    """Format each match, without the rest of its line."""
-    seen = False
-    for location, hits in groupby(found, key=lambda each: each.place):
-        if style.has_headings and style.has_names:
-            yield ("\n" if seen else "") + style.name(location)
-            seen = True
-        for each in hits:
-            for match in style.pattern.finditer(each.hit.line):
-                text = style.paint(_MATCH, style.shown(match[0]))
-                yield style.before(location, each.line_number, ":", each.hit.line[: match.start()]) + text
+            yield from ["--"] if line is BREAK else style.rows(line)
 
 
 def print_names(found: Iterable[Found], as_json: bool) -> Iterator[str]:
     """The name of each place with a hit, once."""
-    for location, _ in groupby(found, key=lambda each: each.place):
+    for location, _ in groupby(found, key=lambda item: item.place):
         yield json.dumps({"path": location.name}) if as_json else escape_controls(location.name)
 
 
 def print_counts(found: Iterable[Found], style: Style, as_json: bool) -> Iterator[str]:
-    """The number of matching lines of each place that has some."""
-    for location, hits in groupby(found, key=lambda each: each.place):
-        count = sum(1 for _ in hits)
+    """The number of matching lines of each place that has some, or with `only_matching` of matches."""
+    for location, hits in groupby(found, key=lambda item: item.place):
+        count = sum(max(1, len([*style.pattern.finditer(hit.line)])) if style.only_matching else 1 for _, hit in hits)
         if as_json:
             yield json.dumps({"path": location.name, "count": count})
         else:
@@ -195,7 +188,7 @@ def print_json(
     `offset`, which ripgrep does not have, counts characters of the whole text up to the first match.
     """
     began, totals = time.monotonic(), Counter[str]()
-    for location, hits in groupby(found, key=lambda each: each.place):
+    for location, hits in groupby(found, key=lambda item: item.place):
         here = Counter(searches=1, searches_with_match=1, bytes_searched=location.bytes)
         path = {"path": {"text": location.name}}
         yield _message("begin", path, ascii_only)

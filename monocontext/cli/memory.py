@@ -6,16 +6,16 @@ import json
 import os
 import re
 import sys
-import time
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.options import S3, AsJson, is_place, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, write_text
 from monocontext.errors import MonocontextError, NotFound
@@ -41,10 +41,11 @@ def _open_memory(url: str, s3: S3, *, first: str = "", create: bool = False) -> 
     from monocontext.memory import Memory
 
     is_there = "://" in url or os.path.isdir(os.path.expanduser(url))
-    if _is_memory(first) or (not is_there and _is_place(first) and not _is_place(url)):
+    is_memory = first.startswith(_SCHEMES) or (bool(first) and os.path.isdir(os.path.join(first, "entries")))
+    if is_memory or (not is_there and is_place(first)):
         raise MonocontextError(
             f"the URL goes last, but {first[:80]!r} comes before {url[:80]!r}; for a key that looks like a URL, write "
-            f"`memory exec COMMAND URL --key KEY`"
+            'memory exec \'{"command": "G", "key": "s3://..."}\' URL'
         )
     if not is_there and not create:
         raise NotFound(
@@ -106,23 +107,17 @@ def search(
     """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does."""
     prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, first=pattern) as memory:
-        any_found = _print_matches(memory, pattern, prefix, as_json, ignore_case=ignore_case, fixed=fixed)
+        try:
+            hits = memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise click.BadParameter(f"not a regular expression: {error}") from None
+        any_found = False
+        for hit in hits:
+            any_found = True
+            row = json.dumps(asdict(hit)) if as_json else f"{_printable(hit.key)}:{hit.line_number}:{hit.line}"
+            write_text(row + "\n")
     if not any_found:
         raise click.exceptions.Exit(1)
-
-
-def _print_matches(memory: Memory, pattern: str, prefix: str, as_json: bool, *, ignore_case: bool, fixed: bool) -> bool:
-    """Print the lines that match, as they are found; returns whether there is one."""
-    try:
-        hits = memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise click.BadParameter(f"not a regular expression: {error}") from None
-    any_found = False
-    for hit in hits:
-        any_found = True
-        row = json.dumps(asdict(hit)) if as_json else f"{_printable(hit.key)}:{hit.line_number}:{hit.line}"
-        write_text(row + "\n")
-    return any_found
 
 
 def delete(key: Key, url: Url, if_match: Match = None, *, s3: S3) -> None:
@@ -150,33 +145,23 @@ def purge(
 ) -> None:
     """Remove the objects of expired entries."""
     with _open_memory(url, s3) as memory:
-        while True:
-            try:
-                count = memory.purge()
-                print(json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,} expired")
-                sys.stdout.flush()
-            except (MonocontextError, OSError) as error:
-                if not watch or isinstance(error, BrokenPipeError):
-                    raise
-                fail("monocontext", error)
-            if not watch:
-                return
-            try:
-                time.sleep(interval)
-            except KeyboardInterrupt:
-                return  # Ctrl-C is the way to end it
+        if watch:
+            with memory.sweep(interval, lambda line: fail("monocontext", line)), suppress(KeyboardInterrupt):
+                threading.Event().wait()  # Ctrl-C is the way to end it
+            return
+        count = memory.purge()
+    print(json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,} expired")
 
 
 def exec_(
     command: Annotated[
-        str, Argument(help='A command of the memory protocol, for example "P key value 60"; - reads stdin.')
+        str,
+        Argument(
+            help='A command of the memory protocol, such as "P key value 60", or a call of its tool, such as '
+            '{"command": "P", "key": "a key", "value": "..."}; - reads stdin.'
+        ),
     ],
     url: Url,
-    key: Annotated[str | None, Option(help="The key, instead of one in the command.")] = None,
-    value: Annotated[str | None, Option(help="The value, with --key.")] = None,
-    ttl: Annotated[str | None, Option(metavar="SECONDS", help="With P: lifetime in seconds.")] = None,
-    if_absent: Annotated[bool, Option("--if-absent", help="With P: only if the key does not exist.")] = False,
-    if_match: Annotated[str | None, Option(metavar="ETAG", help="With P: only if the etag is still this.")] = None,
     create: Create = False,
     *,
     s3: S3,
@@ -185,10 +170,12 @@ def exec_(
     from monocontext.memory import MemoryTool
 
     text = _read_stdin() if command == "-" else command
-    arguments: dict[str, Any] = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
-    parameters = {"command": text} | {name: item for name, item in arguments.items() if item is not None}
+    try:
+        call = json.loads(text) if text.startswith("{") else {"command": text}
+    except ValueError as error:
+        raise click.BadParameter(f"not a call in JSON: {error}") from None
     with _open_memory(url, s3, first=command, create=create) as memory:
-        reply = MemoryTool(memory).execute(parameters)
+        reply = MemoryTool(memory).execute(call)
     print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))
     if not reply["success"]:
         raise click.exceptions.Exit(1)
@@ -199,17 +186,6 @@ def _split_prefix(arguments: list[str]) -> tuple[str, str]:
     if len(arguments) > 2:
         raise click.BadParameter(f"expected an optional PREFIX and then the URL, got {len(arguments)} arguments")
     return "" if len(arguments) == 1 else arguments[0], arguments[-1]
-
-
-def _is_place(word: str) -> bool:
-    """Whether a word looks like a URL or a path, which need not exist."""
-    return word.startswith((*_SCHEMES, "/", "./", "../", "~")) or os.path.isdir(word)
-
-
-def _is_memory(word: str) -> bool:
-    """Whether a word is a URL or a directory with a memory, and so hardly a key."""
-    entries = os.path.join(os.path.expanduser(word), "entries")
-    return word.startswith(_SCHEMES) or (bool(word) and os.path.isdir(entries))
 
 
 def _read_stdin() -> str:

@@ -45,28 +45,7 @@ def Argument(**about: Any) -> _Parameter:
     return _Parameter(**about)
 
 
-class Command(click.Command):
-    """A command whose help lists its arguments as well as its options."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [param.record for param in self.params if isinstance(param, _ArgumentWithHelp) and param.record[1]]
-        if rows:
-            with formatter.section("Arguments"):
-                formatter.write_dl(rows)
-        super().format_options(ctx, formatter)
-
-
-class _ArgumentWithHelp(click.Argument):
-    """An argument that keeps its help: click before 8.5 has none for arguments."""
-
-    about: str
-
-    @property
-    def record(self) -> tuple[str, str]:
-        return self.metavar or (self.name or "").upper(), self.about
-
-
-def make_command(function: Callable[..., None], name: str | None = None, **settings: Any) -> Command:
+def make_command(function: Callable[..., None], name: str | None = None, **settings: Any) -> click.Command:
     """Make the command that calls `function`, whose docstring is the help. `settings` go to `click.Command`.
 
     A parameter annotated with `click.Context` receives the context of the call.
@@ -81,7 +60,7 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
             given[context] = here
         here.exit(call_command(function, given, here.find_root().info_name or ""))
 
-    return Command(
+    return click.Command(
         name or function.__name__.replace("_", "-"), callback=call, params=parameters, help=getdoc(function), **settings
     )
 
@@ -95,14 +74,13 @@ def _click_parameter(signed: Signed) -> click.Parameter:
     settings: dict[str, Any] = {
         "type": _click_type(get_args(kind)[0] if is_list else kind, about),
         "metavar": about.metavar,
+        "help": about.help,
         **({"required": True} if is_required else {"default": signed.default}),
         "callback": _list_or_none if is_list else None,
-        "shell_complete": about.autocompletion and _completer(about.autocompletion),
+        "shell_complete": (complete := about.autocompletion) and (lambda _, __, word: complete(word)),
     }
     if about.names is None:
-        argument = _ArgumentWithHelp([signed.name], nargs=-1 if is_list else 1, **settings)
-        argument.about = about.help
-        return argument
+        return click.Argument([signed.name], nargs=-1 if is_list else 1, **settings)
     word = signed.name.replace("_", "-")
     flags = [*about.names] if any(name.startswith("--") for name in about.names) else [*about.names, f"--{word}"]
     if kind is bool:
@@ -110,7 +88,7 @@ def _click_parameter(signed: Signed) -> click.Parameter:
         settings["is_flag"] = True
         flags = flags if about.names else [f"--{word}/--no-{word}"]
     is_shown = kind is not bool and settings.get("default") not in (None, "")
-    return click.Option([*flags, signed.name], help=about.help, multiple=is_list, show_default=is_shown, **settings)
+    return click.Option([*flags, signed.name], multiple=is_list, show_default=is_shown, **settings)
 
 
 def _click_type(kind: Any, about: _Parameter) -> Any:
@@ -124,11 +102,3 @@ def _click_type(kind: Any, about: _Parameter) -> Any:
 def _list_or_none(_: click.Context, __: click.Parameter, value: tuple[Any, ...]) -> list[Any] | None:
     """The values of a repeatable option. None, the default of the function, if it is not given."""
     return list(value) or None
-
-
-def _completer(complete: Complete) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    def complete_in(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-        with context.scope(cleanup=False):
-            return complete(incomplete)
-
-    return complete_in

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import time
@@ -22,16 +21,13 @@ from monocontext.cli.grep_output import (
     print_counts,
     print_json,
     print_lines,
-    print_matches,
     print_names,
 )
 from monocontext.cli.options import S3, Allow, AsJson, check_order, globs_of, options_of, plain_folder
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.pattern_limit import pattern_limit
-from monocontext.cli.printing import escape_controls, wants_colour, write_bytes
+from monocontext.cli.printing import wants_colour, write_bytes
 from monocontext.cli.reading import Generation
-from monocontext.cli.source_names import SourceNames
-from monocontext.cli.writing import HEADER
 from monocontext.errors import MonocontextError
 
 if TYPE_CHECKING:
@@ -54,9 +50,7 @@ Invert = Annotated[
 ]
 Numbers = Annotated[
     bool | None,
-    Option(
-        "--line-number/--no-line-number", "-n/-N", help="Print line numbers; the default on a terminal, and with names."
-    ),
+    Option("--line-number/--no-line-number", "-n/-N", help="Print line numbers; the default on a terminal."),
 ]
 Columns = Annotated[
     bool, Option("--column", help="Print the byte of the line at which the first match begins, from 1; implies -n.")
@@ -84,7 +78,7 @@ Before = Annotated[
 Around = Annotated[
     int, Option("--context", "-C", min=0, metavar="N", help="Print N lines before and after each match.")
 ]
-Count = Annotated[bool, Option("--count", "-c", help="Print the number of matching lines of each document.")]
+Count = Annotated[bool, Option("--count", "-c", help="Print how many lines of each document match; with -o, matches.")]
 Files = Annotated[bool, Option("--files-with-matches", "-l", help="Print the names of documents that match.")]
 Globs = Annotated[
     list[str] | None,
@@ -94,7 +88,6 @@ Globs = Annotated[
     ),
 ]  # fmt: skip
 Only = Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")]
-Header = Annotated[str, Option(help="With -l, the form of the line before each file in a text without documents.")]
 MaxSeconds = Annotated[
     float | None,
     Option(
@@ -126,7 +119,6 @@ def grep(
     only_matching: Only = False,
     silent: Silent = False,
     globs: Globs = None,
-    header: Header = HEADER,
     max_seconds: MaxSeconds = None,
     stats: ShowStats = False,
     dask: Dask = None,
@@ -145,10 +137,6 @@ def grep(
     from monocontext.text.monocontext import Monocontext
 
     began = time.monotonic()
-    if "{path}" not in header:
-        raise click.BadParameter(
-            f"--header must contain {{path}}, which stands for the name, as in {HEADER!r}, not {header!r}"
-        )
     expressions, url = _split_places(places, patterns)
     pattern = _compile_patterns(expressions, ignore_case, fixed, words, whole_lines)
     if silent:
@@ -173,33 +161,33 @@ def grep(
         else:
             limit = most if documents.are_one else None
             hits = context.grep(list(pattern.patterns), max_hits=limit, executor=executor)
-        result = _Tally(_first_of_each(documents.locate(hits), most))
+        result = documents.locate(hits, most)
         has_names = not documents.are_one if names is None else names
-        has_numbers = is_terminal or has_names or columns if numbers is None else numbers
+        has_numbers = is_terminal or columns if numbers is None else numbers
         has_headings = is_terminal if heading is None else heading
-        style = Style(has_names, has_headings, has_numbers, columns, wants_colour(), is_terminal, pattern)
+        style = Style(
+            has_names, has_headings, has_numbers, columns, wants_colour(), is_terminal, only_matching, pattern
+        )
         near = around if before is None else before, around if after is None else after
         printed: Iterator[str] = iter(())
         if silent:
-            next(iter(result), None)
-        elif files and not context.documents.count:
-            printed = _file_names(result, SourceNames(context, header), url, as_json)
+            next(result, None)
         elif files:
             printed = print_names(result, as_json)
         elif count:
             printed = print_counts(result, style, as_json)
         elif as_json:
             printed = print_json(result, context, pattern, *near, ascii_only=is_terminal)
-        elif only_matching:
-            printed = print_matches(result, style)
         else:
             printed = print_lines(result, context, style, *near)
-        _print(printed, is_terminal)
-        if count and not silent and not result.count and documents.are_one and not as_json and not has_names:
-            print(0)  # as grep does for one file
+        for line in printed:
+            write_bytes(line.encode() + b"\n")
+            if is_terminal:
+                sys.stdout.flush()
+        sys.stdout.flush()
         if explained is not None:
             _print_stats(explained, context.stats, time.monotonic() - began)
-    if not result.count:
+    if not documents.any_located:
         raise click.exceptions.Exit(1)
 
 
@@ -257,13 +245,21 @@ class _Documents:
         self._whole = Place(url, 0, len(context), 0, context.span.source.reader.manifest.text_bytes)  # type: ignore[attr-defined]
         self._folder = plain_folder(url)
         self._globs = globs_of(globs)
+        self.any_located = False
 
     @property
     def are_one(self) -> bool:
         """Whether a line needs no name of a document: the text has one at most."""
         return self._documents.count < 2
 
-    def locate(self, hits: Iterable[Hit]) -> Iterator[Found]:
+    def locate(self, hits: Iterable[Hit], most: int | None) -> Iterator[Found]:
+        """The first `most` hits of each document, with the document."""
+        for _, located in groupby(self._locate(hits), key=lambda item: item.place):
+            for item in islice(located, most):
+                self.any_located = True
+                yield item
+
+    def _locate(self, hits: Iterable[Hit]) -> Iterator[Found]:
         """Add to each hit its document. Hits in lines between documents are left out."""
         location: Place | None = None if self._documents.count else self._whole
         for hit in hits:
@@ -312,44 +308,6 @@ class _Documents:
             start, stop = record.start if start < 0 else start, record.stop
         if start >= 0:
             yield start, stop
-
-
-def _first_of_each(found: Iterator[Found], most: int | None) -> Iterator[Found]:
-    """The first `most` hits of each place."""
-    for _, hits in groupby(found, key=lambda each: each.place):
-        yield from islice(hits, most)
-
-
-class _Tally:
-    """An iterator that counts what it yields."""
-
-    def __init__(self, found: Iterator[Found]):
-        self._found = found
-        self.count = 0
-
-    def __iter__(self) -> Iterator[Found]:
-        for item in self._found:
-            self.count += 1
-            yield item
-
-
-def _file_names(found: Iterable[Found], names: SourceNames, url: str, as_json: bool) -> Iterator[str]:
-    """The name of each file with a hit, once, from the header lines of a text without documents."""
-    seen = set()
-    for item in found:
-        name = names.at(item.hit.offset) or url
-        if name not in seen:
-            seen.add(name)
-            yield json.dumps({"path": name}) if as_json else escape_controls(name)
-
-
-def _print(lines: Iterable[str], at_once: bool) -> None:
-    """Write lines to stdout. With `at_once`, flush after each one."""
-    for line in lines:
-        write_bytes(line.encode() + b"\n")
-        if at_once:
-            sys.stdout.flush()
-    sys.stdout.flush()
 
 
 def _print_stats(explained: Explanation, stats: Stats, seconds: float) -> None:

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import operator
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from langgraph.store.base import (
@@ -23,11 +21,11 @@ from langgraph.store.base import (
     InvalidNamespaceError,
     Item,
     ListNamespacesOp,
-    MatchCondition,
     PutOp,
     SearchItem,
     SearchOp,
 )
+from langgraph.store.memory import InMemoryStore
 
 from monocontext.engine.fetch.threads import in_threads
 from monocontext.errors import AlreadyExists, InvalidEntry, NotFound
@@ -109,32 +107,30 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         return {"namespace": namespace, "key": key, "value": value, "created_at": updated, "updated_at": updated}
 
     def _search(self, op: Any) -> list[Any]:
-        """Items in order of their keys (1 entry read each, one after another; those before `offset` too)."""
-        entries = (self._find(key) for key in self.memory.list(_prefix(op.namespace_prefix)))
-        passing = (
-            (entry, fields)
-            for entry in entries
-            if entry is not None and _matches_filter((fields := self._item_fields(entry))["value"], op.filter or {})
-        )
-        return [
-            SearchItem(**fields)
-            for entry, fields in islice(passing, op.offset, op.offset + op.limit)
-            if self._refresh(entry, op.refresh_ttl)
-        ]
+        """Items in order of their keys (1 entry read each, one after another). LangGraph's own store filters them."""
+        found = (self._find(key) for key in self.memory.list(_prefix(op.namespace_prefix)))
+        entries = {_split_key(entry.key): entry for entry in found if entry is not None}
+        items = {place: self._item_fields(entry) for place, entry in entries.items()}
+        mirror = InMemoryStore()
+        mirror.batch([PutOp(namespace, key, fields["value"]) for (namespace, key), fields in items.items()])
+        [kept] = mirror.batch([op._replace(query=None, limit=len(items), offset=0)])
+        places = {(item.namespace, item.key) for item in kept}
+        chosen = [place for place in items if place in places][op.offset : op.offset + op.limit]
+        for place in chosen:
+            self._refresh(entries[place], op.refresh_ttl)
+        return [SearchItem(**items[place]) for place in chosen]
+
+    def _list_namespaces(self, op: Any) -> list[Namespace]:
+        mirror = InMemoryStore()
+        mirror.batch([PutOp(*_split_key(key), {}) for key in self.memory.list(_PREFIX)])
+        [namespaces] = mirror.batch([op])
+        return list(namespaces)
 
     def _find(self, key: str) -> Entry | None:
         try:
             return self.memory.entry(key)
         except NotFound:
             return None
-
-    def _list_namespaces(self, op: Any) -> list[Namespace]:
-        found = {
-            namespace[: op.max_depth]
-            for namespace in {_split_key(key)[0] for key in self.memory.list(_PREFIX)}
-            if all(_matches_condition(condition, namespace) for condition in op.match_conditions or ())
-        }
-        return sorted(found)[op.offset : op.offset + op.limit]
 
 
 def _key(namespace: Namespace, key: str) -> str:
@@ -157,36 +153,3 @@ def _split_key(key: str) -> tuple[Namespace, str]:
     """The namespace and key of a `_key`."""
     labels, _, rest = key.removeprefix(_PREFIX).partition("..")
     return tuple(labels.split(".")) if labels else (), rest
-
-
-def _matches_condition(condition: MatchCondition, namespace: Namespace) -> bool:
-    """Whether a namespace begins or ends with the path; `*` matches any label."""
-    path = tuple(condition.path)
-    if len(namespace) < len(path):
-        return False
-    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
-    return all(expected in ("*", label) for expected, label in zip(path, part, strict=True))
-
-
-def _matches_filter(value: Any, expected: Any) -> bool:
-    """Whether a value passes a filter: equal, or within `$eq $ne $gt $gte $lt $lte`; objects field by field.
-
-    Raises `ValueError` for an unknown operator. `$gt` and the like compare numbers: they raise what `float` raises.
-    """
-    if isinstance(expected, dict):
-        if any(name.startswith("$") for name in expected):
-            return all(_compare(value, name, bound) for name, bound in expected.items())
-        return isinstance(value, dict) and all(_matches_filter(value.get(name), expected[name]) for name in expected)
-    if isinstance(expected, list | tuple):
-        is_as_long = isinstance(value, list) and len(value) == len(expected)
-        return is_as_long and all(map(_matches_filter, value, expected))
-    return bool(value == expected)
-
-
-def _compare(value: Any, name: str, bound: Any) -> bool:
-    if name in ("$eq", "$ne"):
-        return (value == bound) is (name == "$eq")
-    compare = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}.get(name)
-    if compare is None:
-        raise ValueError(f"Unsupported operator: {name}")
-    return value is not None and bool(compare(float(value), float(bound)))

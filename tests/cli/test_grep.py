@@ -57,7 +57,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "arguments",
     [
-        *("ERROR", "-n ERROR", "-i error", "-c ERROR", "-c nothing", "-v the", "-vn e", "-m 3 quick", "-m 0 quick"),
+        *("ERROR", "-n ERROR", "-i error", "-c ERROR", "-v the", "-vn e", "-m 3 quick", "-m 0 quick"),
         *("-o fo[xX]", "-on o", "-F a.b", "-nF a.b", "-e ERROR -e axb", "-e a.b -e A -i -c", "-n ^$", "-c ^"),
         *("-w fo[xX]", "-nwi err", "-w -F a.b"),
         *("-x a.b", "-x -F a.b", "-xn .*7|ok", "-xw no.*", "-q ERROR", "-qc nothing"),
@@ -92,7 +92,6 @@ def test_exit_codes(cli: Cli, context: Path) -> None:
     cli("grep", "x" * 5000, context.parent).refused("open one, such as")
     cli("grep", "-e", "x", "y", context).misused("one argument with -e, the URL")
     cli("grep", "-m", "-1", "x", context).misused("--max-count")
-    cli("grep", "-l", "--header", "no name", "x", context).misused("--header")
     assert cli("grep", "-F", "(", context).code == 1
 
 
@@ -183,17 +182,17 @@ def test_names_of_source_files(cli: Cli, folder: Path, context: Path) -> None:
 def test_lines_are_those_of_the_file(cli: Cli, folder: Path, tmp_path: Path) -> None:
     """What is printed opens at the right line, of each way to print it."""
     hits = [f"{name}:{line}:{RARE}" for name in ("40.txt", "sub/11.txt") for line in (8, 10)]
-    assert cli("grep", RARE, folder).fine().out.splitlines() == hits
-    assert cli("grep", "-N", RARE, folder).fine().out.splitlines() == [re.sub(r":\d+:", ":", hit) for hit in hits]
-    assert cli("grep", "-o", "3f0c", folder).fine().out.splitlines() == [
+    assert cli("grep", "-n", RARE, folder).fine().out.splitlines() == hits
+    assert cli("grep", RARE, folder).fine().out.splitlines() == [re.sub(r":\d+:", ":", hit) for hit in hits]
+    assert cli("grep", "-no", "3f0c", folder).fine().out.splitlines() == [
         hit[: hit.rindex(":") + 1] + "3f0c" for hit in hits
     ]
-    assert cli("grep", "-m", "1", RARE, folder).fine().out.splitlines() == hits[::2]
+    assert cli("grep", "-n", "-m", "1", RARE, folder).fine().out.splitlines() == hits[::2]
     assert (
-        cli("grep", "--heading", RARE, folder).fine().out
+        cli("grep", "-n", "--heading", RARE, folder).fine().out
         == f"40.txt\n8:{RARE}\n10:{RARE}\n\nsub/11.txt\n8:{RARE}\n10:{RARE}\n"
     )
-    around = cli("grep", "-A1", "-B9", RARE, folder).fine().out.splitlines()
+    around = cli("grep", "-n", "-A1", "-B9", RARE, folder).fine().out.splitlines()
     assert (around[0], around[10:12]) == ("40.txt-1-line 40 0", ["40.txt-11-line 40 10", "--"])
     rows = [json.loads(line) for line in cli("grep", "--json", ".", folder).fine().out.splitlines()]
     opened = [(tmp_path / "src" / row["data"]["path"]["text"], row["data"]) for row in rows if row["type"] == "match"]
@@ -228,17 +227,6 @@ def test_the_end_of_a_line_is_before_its_carriage_return(cli: Cli, tmp_path: Pat
 def test_a_text_without_documents_is_named_by_its_place(cli: Cli, tmp_path: Path) -> None:
     cli("upload", "-", tmp_path / "plain", stdin=TEXT.encode()).fine()
     assert cli("grep", "-l", "ERROR", tmp_path / "plain").fine().out == f"{tmp_path / 'plain'}\n"
-
-
-def test_other_headers(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    first = b"before any header: line\n# not/a/header\n"
-    parts = [
-        first,
-        *(f"# {name}:\n---\n{text}".encode() for name, text in (("sub/06.txt", "no"), ("sub/07.txt", "line 7 \n"))),
-    ]
-    cli("upload", "-", tmp_path / "other", stdin=b"\n".join(parts)).fine()
-    found = cli("grep", "-l", "line 7 |not/a|before", "--header", "# {path}:\n---", tmp_path / "other").fine()
-    assert found.out == f"{tmp_path / 'other'}\nsub/07.txt\n"
 
 
 # -- what is read ------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,9 +28,9 @@ def test_exec_prints_the_envelope(cli: Cli, place: str) -> None:
     assert (found["value"], found["expires_in"]) == ("value", 60)
     failed = cli("memory", "exec", "G none", place)
     assert (failed.code, failed.json["error"], failed.err) == (1, "ERR:NOT_FOUND", "")
-    cli("memory", "exec", "P", place, "--key", "two words", "--value", "a\nb", "--ttl", "5").fine()
+    cli("memory", "exec", json.dumps({"command": "P", "key": "two words", "value": "a\nb", "ttl": 5}), place).fine()
     assert cli("memory", "exec", "-", place, stdin=b"G key").json["output"] == {"value": "value"}
-    assert cli("memory", "exec", "P key v", place, "--if-absent").json["error"] == "ERR:EXISTS"
+    assert cli("memory", "exec", '{"command": "P key v", "if_absent": true}', place).json["error"] == "ERR:EXISTS"
     assert cli("memory", "exec", "L", place).json["output"] == {"keys": ["key", "two words"]}
 
 
@@ -92,7 +93,7 @@ OLD_ORDER = [
 ]
 
 
-@pytest.mark.parametrize("of", ["used", "new/memory", "s3://bucket/team"])
+@pytest.mark.parametrize("of", ["used", "s3://bucket/team"])
 @pytest.mark.parametrize(("command", "words"), OLD_ORDER)
 def test_the_url_first_is_refused_before_anything_is_written(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str, command: str, words: list[str]
@@ -104,8 +105,6 @@ def test_the_url_first_is_refused_before_anything_is_written(
     before = sorted(tmp_path.rglob("*"))
     given = of if "://" in of else f"{tmp_path}/{of}"
     ran = cli("memory", command, *(word.format(given) for word in words))
-    if of == "new/memory" and "docs" in words:  # a place stands last: it is meant, and the first word is no memory
-        return
     ran.refused("the URL goes last, but ")
     assert sorted(tmp_path.rglob("*")) == before
     assert cli("memory", "get", "key", used).fine().out == "value"
@@ -122,20 +121,22 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
     assert cli("memory", "get", "src/key", "notes").fine().out == "value"
     assert cli("memory", "exec", "P k v", "./more", "--create").fine().json["success"]
     assert cli("memory", "list", "src", "notes").fine().out == "src/key\n"
-    assert cli("memory", "exec", "P", "more", "--key", "s3://a/key", "--value", "v").fine().json["success"]
+    assert cli("memory", "exec", '{"command": "P", "key": "s3://a", "value": "v"}', "more").fine().json["success"]
+    cli("memory", "exec", "{", "more").misused("not a call in JSON")
     cli("memory", "list", "a", "b", "more").misused("expected an optional PREFIX and then the URL, got 3 arguments")
 
 
 def test_purge_goes_on_with_watch(cli: Cli, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds = iter([None, KeyboardInterrupt()])
+    cli("memory", "put", "k", "v", place, "--ttl", "0.1").fine()
 
-    def sleep(seconds: float) -> None:
-        if stop := next(rounds):
-            raise stop
+    class Interrupted:
+        def wait(self) -> None:
+            while list((Path(place) / "entries").iterdir()):
+                time.sleep(0.1)
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("monocontext.cli.memory.time", SimpleNamespace(sleep=sleep))
-    ran = cli("memory", "purge", "--watch", place).fine()
-    assert ran.out.count("removed 0 expired\n") == 2
+    monkeypatch.setattr("monocontext.cli.memory.threading", SimpleNamespace(Event=Interrupted))
+    assert cli("memory", "purge", "--watch", "--interval", "0.1", place).fine().out == ""
 
 
 def test_files_of_a_volume(cli: Cli, tmp_path: Path) -> None:

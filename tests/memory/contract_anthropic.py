@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from anthropic.lib.tools import ToolError
-from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
+from anthropic.tools.memory import BetaLocalFilesystemMemoryTool
 
 from monocontext.memory import Memory
 from monocontext.memory.anthropic_tool import AnthropicMemoryTool, AsyncAnthropicMemoryTool
@@ -59,7 +60,36 @@ async def in_async_code(folder: str) -> None:
     assert isinstance(refused, ToolError)
     assert str(refused) == "File /memories/notes.txt already exists"
     await tool.clear_all_memory()
-    assert tool.files.memory.list() == []
+    assert tool.memory.list() == []
+
+
+def edits_of_many_agents_are_kept(folder: str) -> None:
+    url = f"{folder}/many"
+    AnthropicMemoryTool(Memory.open(url)).call({"command": "create", "path": "/memories/log", "file_text": ""})
+
+    def agent(number: int) -> None:
+        tool = AnthropicMemoryTool(Memory.open(url))
+        for line in range(3):
+            text = f"agent {number} line {line}"
+            tool.call({"command": "insert", "path": "/memories/log", "insert_line": 0, "insert_text": text})
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(agent, range(4)))
+    lines = Memory.open(url)["/memories/log"].splitlines()
+    assert sorted(lines) == sorted(f"agent {number} line {line}" for number in range(4) for line in range(3))
+
+
+def lifetimes_and_texts_are_kept(folder: str) -> None:
+    memory = Memory.open(f"{folder}/kept")
+    memory.put("/memories/a/b", "one\r\ntwo", 3600, metadata={"by": "me"})
+    memory.put("/etc/passwd", "not a file of the tool's")
+    memory.put("/memories/a\0b", "no path")
+    tool = AnthropicMemoryTool(memory)
+    tool.call({"command": "rename", "old_path": "/memories/a", "new_path": "/memories/c"})
+    entry = memory.entry("/memories/c/b")
+    assert (entry.value, entry.ttl_seconds, entry.metadata) == ("one\r\ntwo", 3600, {"by": "me"})
+    tool.call({"command": "delete", "path": "/memories/c"})
+    assert memory.list() == ["/etc/passwd", "/memories/a\0b"]
 
 
 def main(folder: str) -> None:
@@ -71,6 +101,8 @@ def main(folder: str) -> None:
         assert found == expected, f"{call}\n  theirs {expected}\n  ours   {found}"
     assert ours.clear_all_memory() == theirs.clear_all_memory()
     asyncio.run(in_async_code(folder))
+    edits_of_many_agents_are_kept(folder)
+    lifetimes_and_texts_are_kept(folder)
     print(f"{len(CALLS)} answers kept")
 
 

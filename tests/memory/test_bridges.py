@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[2]
-PACKAGES = ["langgraph-checkpoint>=2.0.17", "anthropic>=0.70"]
+PACKAGES = ["langgraph-checkpoint>=2.0.17", "anthropic>=2"]
 CONTRACTS = sorted(Path(__file__).parent.glob("contract_*.py"))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -11,7 +9,6 @@ import dspy
 
 from monocontext.adapters.dspy import interpreter
 from monocontext.memory.dspy.signatures import ExploreMemory, SynthesizeMemories
-from monocontext.memory.dspy.temporal_range import ends_of
 from monocontext.text.from_str import wrap_str
 from monocontext.text.monocontext import Monocontext
 
@@ -26,10 +23,8 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         MemoryRLM(MemoryChainReasoning)(question="Who broke the build?", memory_bank=memory).answer
 
     A memory is a `Monocontext`, a `str`, or an object with a `context()`: a `Memory`, a project of `Sessions`. Any
-    signature takes two more arguments: `search_depth` (see `run_limits`) and `temporal_range`, which keeps only a
-    project's turns in that time (see `temporal_range` for the words). For other memories, and with unknown words, it is
-    advice to the model. Options are those of `dspy.RLM`, except `interpreter_factory`: code runs in our confined worker
-    (`runner`, as in `monocontext.dspy.interpreter`).
+    signature takes one more argument, `search_depth` (see `run_limits`). Options are those of `dspy.RLM`, except
+    `interpreter_factory`: code runs in our confined worker (`runner`, as in `monocontext.dspy.interpreter`).
     """
 
     def __init__(self, signature: Any, *, runner: str = "confined", **options: Any) -> None:
@@ -53,11 +48,8 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
         options = dict(self.options)
         if inputs.get("search_depth") is not None:
             options = run_limits(inputs["search_depth"]) | options
-        words = inputs.get("temporal_range") or ""
         arguments = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
-        texts = {
-            name: text for name, value in arguments.items() if (text := _lazy_text(name, value, words)) is not None
-        }
+        texts = {name: text for name, value in arguments.items() if (text := _lazy_text(name, value)) is not None}
         lazy = self._interpreter(texts)
         return dspy.RLM(self.signature, interpreter_factory=lazy, **options), arguments | lazy.inputs
 
@@ -88,7 +80,7 @@ class MemoryAgent(dspy.Module):  # type: ignore[misc]
 
 def _questions(query: str, memory_db: Any, search_depth: int, temporal_range: str) -> tuple[dict[str, Any], ...]:
     """The inputs of both modules of an agent, which share one open text."""
-    memory = text_of(memory_db, temporal_range)
+    memory = text_of(memory_db)
     return (
         {"query": query, "memory_context": memory, "search_depth": search_depth},
         {
@@ -115,28 +107,20 @@ def run_limits(search_depth: int) -> dict[str, int]:
     return {"max_iters": 2 + 2 * search_depth, "max_llm_calls": 4 * search_depth}
 
 
-def text_of(memory: Any, temporal_range: str = "") -> Monocontext:
-    """A memory as a lazy text; of a project only the turns in that time. Raises `TypeError` for any other value."""
-    if isinstance(memory, Monocontext):
-        return memory
+def text_of(memory: Any) -> Monocontext:
+    """A memory as a lazy text. Raises `TypeError` for a value that is none."""
     if isinstance(memory, str):
         return wrap_str(memory)
-    if not callable(getattr(memory, "context", None)):
-        raise TypeError(
-            f"a memory must be a Monocontext, a str or an object with a context(), not {type(memory).__name__}"
-        )
-    ends = ends_of(temporal_range, datetime.now(UTC))
-    narrows = ends is not None and "since" in inspect.signature(memory.context).parameters
-    text = memory.context(since=ends[0], until=ends[1]) if ends and narrows else memory.context()
+    text = memory.context() if callable(getattr(memory, "context", None)) else memory
     if not isinstance(text, Monocontext):
-        raise TypeError(f"context() of {type(memory).__name__} must return a Monocontext, not {type(text).__name__}")
+        raise TypeError(
+            f"a memory must be a Monocontext, a str or an object whose context() is one, not {type(memory).__name__}"
+        )
     return text
 
 
-def _lazy_text(name: str, value: Any, words: str) -> Monocontext | None:
+def _lazy_text(name: str, value: Any) -> Monocontext | None:
     """The lazy text for the value of a field; None if the value is passed on unchanged."""
     if isinstance(value, str):
         return wrap_str(value) if name in MEMORY_FIELDS or len(value) > _LONG else None
-    if name in MEMORY_FIELDS or isinstance(value, Monocontext):
-        return text_of(value, words)
-    return None
+    return text_of(value) if name in MEMORY_FIELDS or isinstance(value, Monocontext) else None

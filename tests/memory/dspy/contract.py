@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 import dspy
@@ -195,26 +194,6 @@ def depth_limits_what_is_spent() -> None:
         refuses(ValueError, "nothing", wrong)
 
 
-def range_narrows_a_project() -> None:
-    asked: list[tuple[datetime | None, datetime | None]] = []
-    context = of_bytes(8 << 20)
-
-    class Project:
-        def context(self, since: datetime | None = None, until: datetime | None = None) -> Monocontext:
-            asked.append((since, until))
-            return context
-
-    inputs = {"task": "?", "memory_database": Project()}
-    for words in ("2026-02-14", "all time", "whenever it was"):
-        with dspy.context(lm=Scripted(*cells("memory_database", RUNS[2][3]))):
-            MemoryRLM(SynthesizeMemories)(**inputs, temporal_range=words)
-    (since, until), *others = asked
-    assert since is not None
-    assert until is not None
-    assert (since.isoformat(), until.isoformat()) == ("2026-02-14T00:00:00+00:00", "2026-02-14T23:59:59.999999+00:00")
-    assert others == [(None, None), (None, None)]
-
-
 def a_prompt_holds_no_large_text() -> None:
     """`ChainOfThought` would put all of it into the prompt."""
     lm = Scripted("pass")
@@ -242,5 +221,4 @@ if __name__ == "__main__":
     agent_runs_async()
     any_memory_will_do()
     depth_limits_what_is_spent()
-    range_narrows_a_project()
     print(json.dumps(figures))
