@@ -73,16 +73,7 @@ def replace(
     of new frames, for each index page and each page of documents with a change; about 6 requests for the commit. Two
     writers at once both succeed.
     """
-    value = _texts_of(documents)
-
-    def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        result, missing = _split(value, pages)
-        if missing:
-            more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-            raise NotFound(f"no document {next(iter(missing))!r}{more} to replace: `update` adds new ones")
-        return Edit(result)
-
-    return _edited(url, plan, allow, store_options)
+    return _put(url, documents, allow, store_options, adds=False)
 
 
 def update(
@@ -97,14 +88,33 @@ def update(
     Parameters and cost as for `replace`, and those of `append`. Two writers at once that add a name both succeed: the
     second replaces the document of the first.
     """
-    value = _texts_of(documents)
+    return _put(url, documents, allow, store_options, adds=True)
+
+
+def _put(
+    url: Place,
+    documents: Mapping[str, str] | Iterable[Any],
+    allow: Iterable[str | os.PathLike[str]],
+    store_options: StoreOptions | None,
+    *,
+    adds: bool,
+) -> Manifest:
+    given = _texts_of(documents)
+    wanted = {name.encode("utf-8", "surrogatepass"): name for name in given}
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        result, missing = _split(value, pages)
-        new = [(name, change.text, _metadata_of(change)) for name, change in missing.items()]
-        return Edit(result, store_text(store, as_inputs(new), base) if new else None)
+        last = {wanted[name]: number for number, name in enumerate(_names_in(pages)) if name in wanted}
+        missing = [name for name in given if name not in last]
+        if missing and not adds:
+            more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+            raise NotFound(f"no document {missing[0]!r}{more} to replace: `update` adds new ones")
+        new = [(name, given[name].text, json.loads(given[name].metadata or b"null")) for name in missing]
+        return Edit(
+            {number: given[name] for name, number in last.items()},
+            store_text(store, as_inputs(new), base) if new else None,
+        )
 
-    return _edited(url, plan, allow, store_options)
+    return _some(edit(url, plan, allow=allow, store_options=store_options, makes=False))
 
 
 def delete(
@@ -162,7 +172,7 @@ def delete(
             raise NotFound(f"no document {missing[0].decode(errors='replace')!r} to delete")
         return Edit(results)
 
-    root = _edited(url, plan, allow, store_options, forget)
+    root = _some(edit(url, plan, allow=allow, store_options=store_options, forget=forget, makes=False))
     if forget:
         with open_store_at(url, store_options) as store:
             forget_rest(store, root, cache_dir)
@@ -207,35 +217,11 @@ def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[byte
                 yield _names_in(load_documents(store, root.documents))
 
 
-def _split(given: Mapping[str, Change], pages: Sequence[DocumentPage]) -> tuple[dict[int, Change], dict[str, Change]]:
-    """Split changes into those of existing documents, by number, and the others, by name."""
-    wanted = {name.encode("utf-8", "surrogatepass"): name for name in given}
-    last = {wanted[name]: number for number, name in enumerate(_names_in(pages)) if name in wanted}
-    results = {last[name]: change for name, change in given.items() if name in last}
-    return results, {name: change for name, change in given.items() if name not in last}
-
-
-def _metadata_of(change: Change) -> Any:
-    return json.loads(change.metadata) if change.metadata else None
-
-
 # -- the edit ----------------------------------------------------------------------------------------------------------
 
 
-def _edited(
-    url: Place,
-    plan: _Plan,
-    allow: Iterable[str | os.PathLike[str]],
-    store_options: StoreOptions | None,
-    forget: bool = False,
-) -> Manifest:
-    def of_context(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        if base is None:
-            raise NotFound(f"{store.url}: no context there to change: `upload` makes one")
-        return plan(base, pages, store)
-
-    root = edit(url, of_context, allow=allow, store_options=store_options, forget=forget)
-    assert root is not None
+def _some(root: Manifest | None) -> Manifest:
+    assert root is not None  # the change was made on a root
     return root
 
 
@@ -246,36 +232,33 @@ def edit(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
     forget: bool = False,
+    makes: bool = True,
 ) -> Manifest | None:
     """Commit the changes that `plan` returns, as one generation, and return its root, or the newest root if there are
-    no changes. Where there is no context, new documents make one.
+    no changes. Where there is no context, new documents make one, or without `makes` it raises `NotFound`.
 
     With `forget`, the root names no object with text that no version from this one on has: frames of such objects are
     stored again. Raises what `plan` raises; then nothing is changed.
     """
 
     def change(base: Manifest | None, store: Staged) -> Manifest | None:
+        if base is None and not makes:
+            raise NotFound(f"{store.url}: no context there to change: `upload` makes one")
         old = EMPTY_ROOT if base is None else expand(base, lambda directory: store.get(directory.key).data)
         pages = load_documents(store, old.documents)
         changes, new = plan(base and old, pages, store)
-        root = old
-        if changes:
-            with StoredText(store, root, allow=allow, store_options=store_options) as text:
-                root = _changed(text, pages, changes)
-        if new is not None:
-            with StoredText(store, root, allow=allow, store_options=store_options) as text:
-                root = with_new(text, new)
-        if root is old and not forget:
+        if not changes and new is None and not forget:
             return None
-        if forget:
-            with StoredText(store, root, allow=allow, store_options=store_options) as text:
-                root = without_dead_bytes(text)
-        if changes and (new is not None or forget):
-            store.discard(root)  # the objects of the steps in between
-        if changes or forget:
-            with StoredText(store, root, allow=allow, store_options=store_options) as text:
-                root = with_copies(text)
-        return root
+        with StoredText(store, old, allow=allow, store_options=store_options) as text:
+            if changes:
+                text = text.after(_changed(text, pages, changes))
+            if new is not None:
+                text = text.after(with_new(text, new))
+            if forget:
+                text = text.after(without_dead_bytes(text))
+            if changes and (new is not None or forget):
+                store.discard(text.root)  # the objects of the steps in between
+            return with_copies(text) if changes or forget else text.root
 
     with open_store_at(url, store_options) as store:
         return commit(store, change)
@@ -288,10 +271,9 @@ def _changed(text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[i
     stretches, new = stored_again(text, groups)
     assert base.documents is not None
     places = [location for group in groups for location in group.places]
-    table = change_documents(text.store, base.documents, pages, changes, places)
-    root = splice(text, stretches, new, documents=table)
-    if base.filters and stretches:
-        if not wants_filters(root):
-            return with_fields(root, filters=())
-        root = covered(text.after(root), uncovered(text, stretches))
-    return root
+    root = splice(text, stretches, new, documents=change_documents(text.store, base.documents, pages, changes, places))
+    if not base.filters or not stretches:
+        return root
+    if not wants_filters(root):
+        return with_fields(root, filters=())
+    return covered(text.after(root), uncovered(text, stretches))

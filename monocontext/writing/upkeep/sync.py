@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -20,7 +21,6 @@ from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass, field
 from monocontext.stores import options_for, split_object
-from monocontext.stores.protocol import Store
 from monocontext.writing.changes import Change
 from monocontext.writing.commit import Staged
 from monocontext.writing.decoding import NotText
@@ -45,7 +45,6 @@ from monocontext.writing.upkeep.edit import Edit, edit
 
 _REQUESTS = 8
 """The most files that are read at once."""
-_THREADS = "monocontext-sync"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,24 @@ def sync(
         own = own_options(url, store_options)
         store = stack.enter_context(open_store_at(url, own))
         there = {file.name: file for file in _find(value, options, store.url, store_options or {}, stack)}
-        synced: list[_Differences] = []
+        result = _Differences()
+
+        def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
+            """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
+            nonlocal result
+            with StoredText(store, base or EMPTY_ROOT, store_options=own) as text:
+                result = _compare(text, pages, there, options, delete)
+            if dry_run:
+                result.added += [name for name, _, _ in _inputs(result.new, options, result.left_out)]
+                return Edit()
+            new = None
+            if result.new:
+                names = tuple(file.name for file in result.new)
+                new, added, left_out = store.once(names, partial(add, base, store, result.new), again=True)
+                result.added += added
+                for where, remaining in left_out.items():
+                    result.left_out.setdefault(where, []).extend(remaining)
+            return Edit(result.changes, new)
 
         def add(
             base: Manifest | None, store: Staged, new: list[Source]
@@ -107,83 +123,73 @@ def sync(
             inputs = documents(_inputs(new, options, left_out, added))
             return store_text(store, inputs, base, executor, url, own), added, left_out
 
-        def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-            """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
-            result = _compare(store, base, pages, there, options, delete, own)
-            synced[:] = [result]
-            if dry_run:
-                result.added += [name for name, _, _ in _inputs(result.new, options, result.left_out)]
-                return Edit()
-            new = None
-            if result.new:
-                names = tuple(file.name for file in result.new)
-                new, added, left_out = store.once(names, lambda: add(base, store, result.new), again=True)
-                result.added += added
-                for where, remaining in left_out.items():
-                    result.left_out.setdefault(where, []).extend(remaining)
-            return Edit(_numbered(result.changes, there, pages), new)
-
         root = edit(store, plan, store_options=own)
-        [result] = synced
-        added = result.added
         note_left_out(result.left_out, options)
         unchanged = result.known - len(result.changed)
-        return Synced(tuple(added), tuple(result.changed), tuple(result.gone), unchanged, result.touched, root)
+        return Synced(tuple(result.added), tuple(result.changed), tuple(result.gone), unchanged, result.touched, root)
 
 
 @dataclass(slots=True)
 class _Differences:
-    """The differences between sources and the documents of a generation. `touched` counts files with another time but
-    the same text, `known` the stored documents whose source is text."""
+    """The differences between sources and the documents of a generation."""
 
-    new: list[Source]
-    changes: dict[bytes, Change]
-    changed: list[str]
-    gone: list[str]
-    touched: int
-    known: int
-    left_out: dict[str, list[str]]
+    new: list[Source] = field(default_factory=list)
+    changes: dict[int, Change] = field(default_factory=dict)
+    """By the number of the document."""
     added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    touched: int = 0
+    """Files with another time but the same text."""
+    known: int = 0
+    """Stored documents whose source is text."""
+    left_out: dict[str, list[str]] = field(default_factory=dict)
 
 
 def _compare(
-    store: Store,
-    base: Manifest | None,
-    pages: list[DocumentPage],
-    there: dict[str, Source],
-    options: InputOptions,
-    delete: bool,
-    store_options: StoreOptions | None,
+    text: StoredText, pages: list[DocumentPage], there: dict[str, Source], options: InputOptions, delete: bool
 ) -> _Differences:
-    """Compare sources with the documents of `base`. Reads those that may differ, and their documents."""
-    with StoredText(store, base or EMPTY_ROOT, store_options=store_options) as text_of:
-        stored = _StoredDocuments(text_of, pages)
-        if delete and stored.numbers and not there:
-            raise NotFound(f"no file in the sources: `delete` would remove all {len(stored.numbers):,} documents")
-        files = [file for file in there.values() if file.is_selected]
-        new = [file for file in files if file.name not in stored.numbers]
-        unsure = [f for f in files if f.name in stored.numbers and stored.facts(f.name).get("file") != f.facts]
-        changes: dict[bytes, Change] = {}
-        changed: list[str] = []
-        left_out: dict[str, list[str]] = {}
-        known, touched = len(files) - len(new), 0
-        for file, text in zip(
-            unsure, in_threads(lambda file: _text(file, options), unsure, _REQUESTS, _THREADS), strict=True
-        ):
-            if isinstance(text, NotText):
-                left_out.setdefault(file.where, []).append(f"{describe(file, text)}, stored as it was")
-                known -= 1
-                continue
-            facts = encode_metadata({**stored.facts(file.name), "file": file.facts}, 0)
-            if stored.has_text(file.name, text):
-                touched += 1
-                changes[file.name.encode()] = Change(None, facts, True)
-            else:
-                changed.append(file.name)
-                changes[file.name.encode()] = Change(text, facts)
-        gone = [name for name in stored.numbers if name not in there and options.selects(name)] if delete else []
-        changes |= {name.encode(): Change(None) for name in gone}
-        return _Differences(new, changes, changed, gone, touched, known, left_out)
+    """Compare sources with the documents of a text. Reads those that may differ, and their documents.
+
+    A deletion applies to every document with the name, any other change only to the last of them. Earlier documents
+    with the name of a source are deleted.
+    """
+    stored: dict[str, list[tuple[DocumentPage, int]]] = {}
+    for page in pages:
+        for i, name in enumerate(page.names()):
+            stored.setdefault(name, []).append((page, i))
+    if delete and stored and not there:
+        raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
+    result = _Differences()
+    for name, all_of_name in stored.items():
+        gone = all_of_name[:-1] if name in there else []
+        if delete and name not in there and options.selects(name):
+            result.gone.append(name)
+            gone = all_of_name
+        result.changes |= {page.first + i: Change(None) for page, i in gone}
+    files = [file for file in there.values() if file.is_selected]
+    result.new = [file for file in files if file.name not in stored]
+    result.known = len(files) - len(result.new)
+    unsure = []
+    for file in files:
+        if file.name in stored:
+            page, i = stored[file.name][-1]
+            known = page.metadata(i)
+            if known.get("file") != file.facts:
+                unsure.append((file, page, i, encode_metadata({**known, "file": file.facts}, 0)))
+    read = in_threads(lambda item: _text(item[0], options), unsure, _REQUESTS, "monocontext-sync")
+    for (file, page, i, metadata), new in zip(unsure, read, strict=True):
+        start, stop = page.starts[i], page.stops[i]
+        if isinstance(new, NotText):
+            result.left_out.setdefault(file.where, []).append(f"{describe(file, new)}, stored as it was")
+            result.known -= 1
+        elif len(new) == stop - start and text.read(start, stop) == new:
+            result.touched += 1
+            result.changes[page.first + i] = Change(None, metadata, True)
+        else:
+            result.changed.append(file.name)
+            result.changes[page.first + i] = Change(new, metadata)
+    return result
 
 
 def _find(
@@ -225,40 +231,3 @@ def _inputs(
         if added is not None:
             added.append(file.name)
         yield file.name, b"".join(data for data, _ in pieces).decode(), {"file": file.facts}
-
-
-def _numbered(changes: dict[bytes, Change], there: dict[str, Source], pages: list[DocumentPage]) -> dict[int, Change]:
-    """The changes, keyed by document number.
-
-    A deletion applies to every document with the name, any other change only to the last of them. Earlier documents
-    with the name of a source are deleted.
-    """
-    results: dict[int, Change] = {}
-    last: dict[str, int] = {}
-    for page in pages:
-        for number, name in enumerate(page.names(), page.first):
-            if name in last and name in there:
-                results[last[name]] = Change(None)
-            last[name] = number
-            if (change := changes.get(name.encode())) is not None:
-                results[number] = change
-    return results
-
-
-class _StoredDocuments:
-    """The metadata and texts of the documents of a context, by name; empty if `base` is None."""
-
-    def __init__(self, text: StoredText, pages: list[DocumentPage]) -> None:
-        self._text = text
-        self.numbers = {name: (page, i) for page in pages for i, name in enumerate(page.names())}
-
-    def facts(self, name: str) -> dict[str, Any]:
-        """The metadata of a document; `file` in it is what was recorded of its source."""
-        page, i = self.numbers[name]
-        return page.metadata(i)
-
-    def has_text(self, name: str, text: str) -> bool:
-        """Whether this is the text of a document, which is read only if it is as long."""
-        page, i = self.numbers[name]
-        start, stop = page.starts[i], page.stops[i]
-        return len(text) == stop - start and self._text.read(start, stop) == text
