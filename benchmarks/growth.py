@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import statistics
 import time
 import uuid
 from collections.abc import Iterator
@@ -22,11 +23,8 @@ Row = tuple[str, str, str, bool]
 """What was measured, its limit, the figure, and whether it is within the limit."""
 APPENDS = 10_000
 PIECE_BYTES = 1024
-NEAR = 5
-"""The processor time of an append is the median of it and of this many on either side."""
-TIMES = 10
-"""The least of this many medians counts, for the 10th append as for the last one: eleven appends take 5 ms, in which
-another process can easily interfere."""
+EDGE = 100
+"""The processor time of the last append is the median of this many, compared with that of as many after the 10th."""
 
 
 def add(commands: Commands) -> None:
@@ -55,8 +53,7 @@ def rows() -> Iterator[Row]:
     root, largest, seconds = _append(store, random, words, APPENDS)
     text, stored = root.text_bytes, sum(info.size_bytes for info in store.list())
     times = f"{stored / text:.1f} x text of {text / 1e6:.1f} MB"
-    tenth = min(_around(_fresh(random, words), 9) for _ in range(TIMES))
-    last = min(_around(seconds, APPENDS - 1 - 2 * NEAR * number) for number in range(TIMES))
+    tenth, last = statistics.median(seconds[10 : 10 + EDGE]), statistics.median(seconds[-EDGE:])
     yield (
         "processor time of the last append",
         "3 x the 10th",
@@ -77,14 +74,6 @@ def rows() -> Iterator[Row]:
     stored = sum(info.size_bytes for info in store.list())
     yield "stored, after gc", "3 x + 5 MB", f"{stored / text:.1f} x", stored <= 3 * text + 5e6
     forget(name)
-
-
-def _fresh(random: Random, words: list[str]) -> list[float]:
-    """The seconds of the first appends to a new text."""
-    name = uuid.uuid4().hex
-    *_, seconds = _append(CountingStore(MemoryStore(name, "context")), random, words, 10 + NEAR)
-    forget(name)
-    return seconds
 
 
 def _append(store: CountingStore, random: Random, words: list[str], count: int) -> tuple[Manifest, int, list[float]]:
@@ -108,11 +97,6 @@ def _piece(random: Random, words: list[str]) -> str:
     while len(piece) < PIECE_BYTES:
         piece += random.choice(words) + " "
     return piece[: PIECE_BYTES - 1] + "\n"
-
-
-def _around(seconds: list[float], at: int) -> float:
-    near = sorted(seconds[max(at - NEAR, 0) : at + NEAR + 1])
-    return near[len(near) // 2]
 
 
 def _slowest(which: str, seconds: list[float]) -> Row:

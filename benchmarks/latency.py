@@ -51,12 +51,11 @@ def run(rounds: int, latency: str = "const_150") -> dict[str, list[tuple[float, 
     parts = [text[start : start + SEGMENT_BYTES] for start in range(0, len(text), SEGMENT_BYTES)]
     for number, part in enumerate(parts):
         store.put(f"lines/{number:02}", part.encode())
-    for name, options in {
-        "segments": {"segment_bytes": SEGMENT_BYTES, "frame_bytes": SEGMENT_BYTES},
-        "bigger": {"segment_bytes": 10 * SEGMENT_BYTES},
-        "object": {},
-    }.items():
-        publish(text, f"memory://latency/{name}", replace=True, codec="raw", filters=False, **options)
+    for name, segments in {"segments": SEGMENTS, "bigger": SEGMENTS // 10, "object": 1}.items():
+        publish(
+            text, f"memory://latency/{name}", replace=True, codec="raw", filters=False,
+            segment_bytes=len(text) // segments, frame_bytes=SEGMENT_BYTES,
+        )  # fmt: skip
     results: dict[str, list[tuple[float, int, int]]] = {}
     server = S3StandIn(store, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND)
     with patch.dict(os.environ, KEYS), server:

@@ -10,29 +10,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import cache, lru_cache
+from random import Random
 
 BLOCK_BYTES = 2 << 20
 NEEDLE = "incident-4711 volume vol-93 detached"
 _INCIDENT_SEED = 6
-_BLOCK_SECONDS = 40
+_BLOCK_MILLISECONDS = 40_000
 _EPOCH_SECONDS = int(datetime(2026, 3, 1, tzinfo=UTC).timestamp())
-_LINES_A_REQUEST = 4
 _STICKY = 0.3
 """The probability that a line repeats the template of the line before."""
 _TRACEBACK = 0.004
 """The share of entries that are tracebacks."""
-
-Bytes = NDArray[np.uint8]
-Numbers = NDArray[np.uint64]
+_QUIET = 0.03
+"""The share of lines after a pause, of 60 ms on average; others follow at once."""
+_LEAST_BYTES = 1100
+"""A block ends with a filler line once it has less room than this, which is enough for any entry and the filler."""
 
 # Holes: {t} time, {id} the request's UUID, {d5} a number of 5 digits, {x12} 12 hexadecimal digits, {w7} a word of 7
-# letters, {ip} an address. The widths are fixed, so that the lines of a template are a matrix.
+# letters, {ip} an address.
 _TEMPLATES = r"""
 {t} INFO  access {id} GET /api/v2/{w7}/{d6} 200 {d5} {d2}ms
 {t} DEBUG cache {id} hit {w6}:{x12} age {d4} s
@@ -87,26 +84,8 @@ Caused by: java.net.SocketTimeoutException: {w7}-service at {ip}:{d4} silent for
 \t... {d2} more""",
 ]
 
-_HOLE = re.compile(r"\{(t|id|ip|[dxw]\d+)\}")
-_FILLER = b" DEBUG [pad] runtime.memory page map "
-_WIDTHS = {"t": 24, "id": 36, "ip": 14}
+_HOLE = re.compile(r"\{([a-z]+)(\d*)\}")
 _SYLLABLES = re.findall(r"\w+", "ba co di fe gu ha jo ki la me no pa qui ro su ta ve wi xa yo zen mar lin tor des")
-_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
-_TENS = np.array([10**power for power in range(19, -1, -1)], np.uint64)
-
-
-@dataclass(frozen=True, slots=True)
-class _Hole:
-    kind: str
-    at: int
-    width: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Template:
-    row: Bytes
-    """The line with its newline, and zeros in the holes."""
-    holes: tuple[_Hole, ...]
 
 
 def make_logs(size_bytes: int, seed: int) -> Iterator[bytes]:
@@ -125,141 +104,65 @@ def make_incident(size_bytes: int, share: float) -> bytes:
 
 
 def _block(seed: int, number: int) -> bytes:
-    dice = _dice(seed, number)
-    uuids = _uuids(dice, BLOCK_BYTES // 300)
-    kinds = _kinds(dice)
-    sizes = np.array([len(template.row) for template in _templates()])[kinds]
-    ends = np.cumsum(sizes)
-    filler_bytes = len(_FILLER) + _WIDTHS["t"]
-    count = int(np.searchsorted(ends, BLOCK_BYTES - filler_bytes - 2))
-    kinds, ends, starts = kinds[:count], ends[:count], (ends - sizes)[:count]
-    times = _times(dice, number, count + 1)
-    requests = np.arange(count) // _LINES_A_REQUEST + (_raw(dice, count) % np.uint64(3)).astype(np.int64)
-    out = np.empty(BLOCK_BYTES, np.uint8)
-    order = np.argsort(kinds, kind="stable")
-    borders = np.searchsorted(kinds[order], np.arange(len(_templates()) + 1))
-    for kind, template in enumerate(_templates()):
-        lines = order[borders[kind] : borders[kind + 1]]
-        if len(lines):
-            rows = _rows(template, dice, times[lines], uuids[requests[lines]])
-            out[starts[lines][:, None] + np.arange(len(template.row))] = rows
-    left = BLOCK_BYTES - int(ends[-1])
-    digits = _hex(dice, 1, left - filler_bytes - 1)[0].tobytes()
-    return b"".join([out[: ends[-1]].tobytes(), times[-1].tobytes(), _FILLER, digits, b"\n"])
+    dice = Random(f"logs {seed} {number}")
+    weights = [1 / (rank + 1) ** 1.35 for rank in range(len(_TEMPLATES))]
+    kinds = dice.choices(_TEMPLATES, weights, k=BLOCK_BYTES // 60)
+    entries: list[str] = []
+    left, milliseconds, kind = BLOCK_BYTES, 0, kinds[0]
+    requests = [_uuid(dice) for _ in range(3)]
+    while left > _LEAST_BYTES:
+        if dice.random() < _QUIET:
+            milliseconds = min(milliseconds + int(dice.expovariate(1 / 60)), _BLOCK_MILLISECONDS - 1)
+        if dice.random() >= _STICKY:
+            kind = kinds[len(entries)]
+        if len(entries) % 4 == 0:
+            requests = [*requests[1:], _uuid(dice)]
+        template = dice.choice(_TRACEBACKS) if dice.random() < _TRACEBACK else kind
+        entries.append(_filled(template, _time(number, milliseconds), requests[int(3 * dice.random())], dice))
+        left -= len(entries[-1])
+    filler = f"{_time(number, milliseconds)} DEBUG [pad] runtime.memory page map "
+    return (
+        "".join(entries) + filler + f"{dice.getrandbits(8 * left):0{2 * left}x}"[: left - len(filler) - 1] + "\n"
+    ).encode()
 
 
-def _rows(template: _Template, dice: np.random.Philox, times: Bytes, uuids: Bytes) -> Bytes:
-    """The lines of one template, a row each."""
-    rows = np.tile(template.row, (len(times), 1))
-    for hole in template.holes:
-        part = rows[:, hole.at : hole.at + hole.width]
-        if hole.kind == "t":
-            part[:] = times
-        elif hole.kind == "id":
-            part[:] = uuids
-        elif hole.kind == "x":
-            part[:] = _hex(dice, len(rows), hole.width)
-        elif hole.kind == "w":
-            words = _words(hole.width)
-            part[:] = words[(_raw(dice, len(rows)) % np.uint64(len(words))).astype(np.int64)]
-        elif hole.kind == "ip":
-            part[:] = np.frombuffer(b"10.000.000.000", np.uint8)
-            for at in (3, 7, 11):
-                part[:, at : at + 3] = _digits(_raw(dice, len(rows)) % np.uint64(156) + np.uint64(100), 3)
-        else:
-            part[:] = _digits(_raw(dice, len(rows)), hole.width)
-            part[:, 0] |= 1  # no number begins with 0
-    return rows
+def _filled(template: str, time: str, request: str, dice: Random) -> str:
+    """An entry: the template with its holes filled."""
+
+    def fill(hole: re.Match[str]) -> str:
+        kind, width = hole[1], int(hole[2] or 0)
+        match kind:
+            case "t":
+                return time
+            case "id":
+                return request
+            case "ip":
+                return ".".join(["10", *(str(100 + int(156 * dice.random())) for _ in range(3))])
+            case "x":
+                return f"{dice.getrandbits(4 * width):0{width}x}"
+            case "w":
+                words = _words(width)
+                return words[int(dice.random() ** 3 * len(words))]  # early words are frequent
+        least = 10 ** (width - 1)
+        return str(least + int(9 * least * dice.random()))
+
+    return _HOLE.sub(fill, template) + "\n"
 
 
-def _times(dice: np.random.Philox, number: int, count: int) -> Bytes:
-    """`2026-03-01T00:00:00.000Z`, a row each, within the seconds of this block; lines come in bursts."""
-    gaps = _raw(dice, count) % np.uint64(64)
-    quiet = _raw(dice, count) % np.uint64(100) < 3
-    since = np.cumsum(np.where(quiet, gaps * np.uint64(40), gaps // np.uint64(8))).astype(np.uint64)
-    millis = since * np.uint64(1000 * _BLOCK_SECONDS - 1) // (since[-1] + np.uint64(1))
-    first = _EPOCH_SECONDS + number * _BLOCK_SECONDS
-    seconds = [datetime.fromtimestamp(first + i, UTC).strftime("%Y-%m-%dT%H:%M:%S.") for i in range(_BLOCK_SECONDS)]
-    table = np.frombuffer("".join(seconds).encode(), np.uint8).reshape(_BLOCK_SECONDS, 20)
-    rows = np.empty((count, 24), np.uint8)
-    rows[:, :20] = table[(millis // np.uint64(1000)).astype(np.int64)]
-    rows[:, 20:23] = _digits(millis % np.uint64(1000), 3)
-    rows[:, 23] = ord("Z")
-    return rows
+@lru_cache(1)
+def _time(number: int, milliseconds: int) -> str:
+    """`2026-03-01T00:00:00.000Z`, within the seconds of a block."""
+    seconds, rest = divmod(number * _BLOCK_MILLISECONDS + milliseconds, 1000)
+    return f"{datetime.fromtimestamp(_EPOCH_SECONDS + seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03}Z"
 
 
-def _kinds(dice: np.random.Philox) -> NDArray[np.int64]:
-    """The template number of each line, in runs; earlier templates are more frequent."""
-    count = BLOCK_BYTES // 90
-    plain = len(_TEMPLATES)
-    weights = np.concatenate([1 / (np.arange(plain) + 1.0) ** 1.35, np.zeros(len(_TRACEBACKS))])
-    weights *= (1 - _TRACEBACK) / weights.sum()
-    weights[plain:] = _TRACEBACK / len(_TRACEBACKS)
-    steps = (np.cumsum(weights) * 2.0**32).astype(np.uint64)
-    kinds = np.searchsorted(steps, _raw(dice, count) >> np.uint64(32)).clip(max=len(weights) - 1)
-    fresh = _raw(dice, count) >= np.uint64(_STICKY * 2**64)
-    fresh |= np.r_[True, kinds[:-1] >= plain]
-    fresh[0] = True
-    return kinds[np.maximum.accumulate(np.where(fresh, np.arange(count), 0))]
+def _uuid(dice: Random) -> str:
+    digits = f"{dice.getrandbits(128):032x}"
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def _uuids(dice: np.random.Philox, count: int) -> Bytes:
-    digits = _hex(dice, count, 32)
-    digits[:, 12] = ord("4")
-    rows = np.full((count, 36), ord("-"), np.uint8)
-    done = 0
-    for at, width in ((0, 8), (9, 4), (14, 4), (19, 4), (24, 12)):
-        rows[:, at : at + width] = digits[:, done : done + width]
-        done += width
-    return rows
-
-
-def _hex(dice: np.random.Philox, count: int, width: int) -> Bytes:
-    """Rows of random hexadecimal digits; the first rows do not depend on the number of rows."""
-    words = -(-width // 16)
-    octets = _raw(dice, count * words).astype("<u8").view(np.uint8).reshape(count, words * 8)
-    return _HEX[np.stack([octets >> 4, octets & 15], axis=2).reshape(count, words * 16)[:, :width]]
-
-
-def _digits(numbers: Numbers, width: int) -> Bytes:
-    """The last `width` decimal digits of each number, a row each."""
-    return (numbers[:, None] // _TENS[20 - width :] % np.uint64(10)).astype(np.uint8) + 48
-
-
-@lru_cache(maxsize=32)
-def _words(width: int) -> Bytes:
-    """Pronounceable words of one length; frequent words are repeated."""
-    dice = _dice(width, 1 << 40)
-    picks = (_raw(dice, 8 * 600) % np.uint64(len(_SYLLABLES))).reshape(600, 8)
-    words = ["".join(_SYLLABLES[int(pick)] for pick in row)[:width] for row in picks]
-    skewed = [word for place, word in enumerate(words) for _ in range(1 + 40 // (place + 1))]
-    return np.frombuffer("".join(skewed).encode(), np.uint8).reshape(-1, width)
-
-
-@lru_cache(maxsize=1)
-def _templates() -> tuple[_Template, ...]:
-    return tuple(map(_parse_template, [*_TEMPLATES, *_TRACEBACKS]))
-
-
-def _parse_template(line: str) -> _Template:
-    parts, holes, size, done = [], [], 0, 0
-    for found in _HOLE.finditer(line):
-        parts.append(line[done : found.start()])
-        size += len(parts[-1])
-        name = found[1]
-        kind, width = (name, _WIDTHS[name]) if name in _WIDTHS else (name[0], int(name[1:]))
-        holes.append(_Hole(kind, size, width))
-        parts.append("\0" * width)
-        size += width
-        done = found.end()
-    parts.append(line[done:] + "\n")
-    return _Template(np.frombuffer("".join(parts).encode(), np.uint8), tuple(holes))
-
-
-def _dice(seed: int, number: int) -> np.random.Philox:
-    return np.random.Philox(key=np.array([seed, number], np.uint64))
-
-
-def _raw(dice: np.random.Philox, count: int) -> Numbers:
-    """Random bits: the only output of numpy's generators that is the same in every version."""
-    return np.asarray(dice.random_raw(count), np.uint64)
+@cache
+def _words(width: int) -> list[str]:
+    """Pronounceable words of one length."""
+    dice = Random(f"words {width}")
+    return ["".join(dice.choices(_SYLLABLES, k=8))[:width] for _ in range(600)]

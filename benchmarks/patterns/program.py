@@ -21,8 +21,8 @@ class Program:
     """Makes the text, given its number of frames."""
     talk: Callable[[Text], Conversation]
     """What the model does. It knows the length of the text and the output of its code, nothing else."""
-    regret: float
-    """The most regret with reading ahead at 0.2 GB: 0 is the oracle, 1 no reading ahead."""
+    most_stall: float
+    """The most waiting with reading ahead, as a share of that without."""
     answer: Callable[[str], str] = lambda prompt: "noted"
     """The sub-model."""
     prunable: bool = False

@@ -1,4 +1,4 @@
-"""Run all questions on all arms at all sizes, after an estimate of the cost and up to a cap on dollars.
+"""Run all questions on all arms at all sizes, up to a cap on dollars.
 
 OUT/<bytes>/<arm>/<question>.json holds one run and is written atomically. A run that has its file is not repeated, so
 the same command continues after a kill. OUT/plan.json keeps a command with another plan from mixing in its results.
@@ -24,8 +24,6 @@ from rlm.calls.prices import dollars as price
 from rlm.models.lm import LM, Reply
 
 ORACLE = "oracle"
-_OUTPUT_TOKENS, _TURN_TOKENS, _TURNS = 400, 2_500, 6
-"""Guesses for the estimate: tokens of a reply, tokens of a prompt in the loop, turns of a run."""
 
 
 class BadPlan(ValueError):
@@ -71,7 +69,7 @@ def run(plan: Plan, out: Path, say: Callable[[str], object] = print, sources: So
     pairs = [(size, arm) for size in plan.sizes_bytes for arm in plan.arms]
     left_out = [f"{arm} at {size:,} bytes" for size, arm in pairs if arms.is_left_out(arm, size)]
     asked = [(size, arm) for size, arm in pairs if not arms.is_left_out(arm, size)]
-    say(estimate(plan, asked, len(questions)))
+    say(f"{len(asked) * len(questions)} runs")
     unasked = 0
     with _model(plan, questions) as lm:
         for size in plan.sizes_bytes:
@@ -85,19 +83,6 @@ def run(plan: Plan, out: Path, say: Callable[[str], object] = print, sources: So
                 place = prepare(out / "texts", size, questions, sources)
                 unasked += _run_size(plan, out, size, place, waiting, lm, say)
     return Outcome(read_rows(out), left_out, unasked)
-
-
-def estimate(plan: Plan, asked: Sequence[tuple[int, str]], questions: int) -> str:
-    """A line with the estimated cost of the runs: loops are guessed, prompts follow the size of the text."""
-    into = out = 0
-    for size, arm in asked:
-        whole = int(min(0.8 * plan.window_tokens, size / 4))
-        into += questions * {"prompt": whole, "search": min(whole, 6_000)}.get(arm, _TURNS * _TURN_TOKENS)
-        out += questions * _OUTPUT_TOKENS * (1 if arm in ("prompt", "search") else _TURNS)
-    cost = _price(plan, into, out)
-    said = "no price is known for this model" if cost is None else f"about ${cost:.2f}"
-    cap = "no cap" if plan.max_dollars is None else f"a cap of ${plan.max_dollars:.2f}"
-    return f"{len(asked) * questions} runs, about {into:,} tokens in and {out:,} out: {said}, {cap}"
 
 
 def read_rows(out: Path) -> list[dict[str, Any]]:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import wraps
+from dataclasses import dataclass
 from random import Random
 from typing import Any, cast
 
 from benchmarks.patterns.program import Program
-from benchmarks.patterns.texts import FRAME_BYTES, Text
+from benchmarks.patterns.texts import Text
 from benchmarks.virtual.workers import Distance, LinkedWorkers, MeteredStore
 from monocontext import Monocontext, regex
 from monocontext.engine.prefetch import Prefetch
@@ -40,10 +38,6 @@ AFTER = (
 )
 """The end of each reply: in published replies some 50 tokens of code follow a literal address."""
 FENCE = "```\n"
-_METHODS = (
-    "__getitem__", "__contains__", "__iter__", "find", "rfind", "count", "split", "splitlines", "chunks", "lower",
-)  # fmt: skip
-_FUNCTIONS = ("finditer", "findall", "search")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +60,12 @@ class Played:
     codes: list[str]
     outputs: list[str]
     """The printed output of each turn."""
-    operations: list[Operation]
     stall_seconds: float
     """Without the GET of the root, which is over before the first call of the model."""
     gets: int
     bytes: int
-    index_bytes: int
+    used_bytes: int
+    """Bytes that at least one operation used, those of the index and filters included."""
     ahead_bytes: int
     ahead_used_bytes: int
     skipped_share: float
@@ -84,18 +78,14 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
     workers = LinkedWorkers(setting.distance, setting.seed, clock)
     store = MeteredStore(program.store(text, filters=True), setting.distance, clock, setting.seed)
 
-    def count_used() -> int:
-        return context.stats.bytes_used + store.index_bytes
-
-    recorder = Recorder(count_used)
-    context = make_traced_class(recorder).open(
+    context = Monocontext.open(
         store,
         cache_bytes=min(setting.cache_bytes, program.cache_bytes or setting.cache_bytes),
         workers=workers,
         hedge="p99" if setting.hedge else None,
         prefetch=cast(Prefetch, policy),
     )
-    stage = _Stage(program, context, workers, recorder, setting)
+    stage = _Stage(program, context, workers, setting)
     conversation = program.talk(text)
     printed = ""
     codes: list[str] = []
@@ -109,18 +99,16 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
             outputs.append(printed)
     except StopIteration as end:
         answer = end.value
-    recorder.settle()
     stats = context.stats
     played = Played(
         answer=answer,
         truth=text.truth,
         codes=codes,
         outputs=outputs,
-        operations=recorder.operations,
         stall_seconds=workers.stalled_seconds,
         gets=store.gets,
         bytes=store.bytes,
-        index_bytes=store.index_bytes,
+        used_bytes=context.stats.bytes_used + store.index_bytes,
         ahead_bytes=stats.prefetch.bytes_fetched,
         ahead_used_bytes=stats.prefetch.bytes_used,
         skipped_share=stats.search.pruned / stats.search.frames if stats.search.frames else 0.0,
@@ -129,27 +117,15 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
     return played
 
 
-def ideal(program: Program, text: Text, setting: Setting) -> Played:
-    """Run a program without any waiting: it shows which bytes each operation is the first to need."""
-    near = Distance("zero", 1e15)
-    room = max(setting.cache_bytes, min(4 * text.frames * FRAME_BYTES, 1 << 30))
-    unbounded = replace(setting, distance=near, cache_bytes=room, hedge=False)
-    return play(replace(program, cache_bytes=None), text, "off", unbounded)
-
-
 class _Stage:
     """The REPL of a run: lets time pass for the model, and holds the namespace of its code."""
 
-    def __init__(
-        self, program: Program, context: Monocontext, workers: LinkedWorkers, recorder: Recorder, setting: Setting
-    ) -> None:
+    def __init__(self, program: Program, context: Monocontext, workers: LinkedWorkers, setting: Setting) -> None:
         self._program = program
         self._context = context
         self._workers = workers
-        self._recorder = recorder
         self._dice = Random(f"think {setting.seed} {program.name}")
         self._printed: list[str] = []
-        self._regex = TracedRegex(recorder)
         self._names: dict[str, Any] = {
             "context": context,
             "__builtins__": {**vars(builtins), "__import__": self._import},
@@ -165,9 +141,9 @@ class _Stage:
         tokens = [reply[at : at + TOKEN_CHARACTERS] for at in range(0, len(reply), TOKEN_CHARACTERS)]
         writing = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
         with self._context.thinking():
-            self._pass(seconds - writing)
+            self._workers.pass_time(seconds - writing)
             for token in tokens:
-                self._pass(writing / len(tokens))
+                self._workers.pass_time(writing / len(tokens))
                 self._context.hint(token)
 
     def run(self, code: str) -> str:
@@ -176,80 +152,16 @@ class _Stage:
         return "".join(self._printed)
 
     def _import(self, name: str, *how: Any) -> Any:
-        return self._regex if name == "re" else __import__(name, *how)
+        return regex if name == "re" else __import__(name, *how)
 
     def _print(self, *values: object, sep: str = " ") -> None:
         self._printed.append(sep.join(map(str, values)) + "\n")
 
     def _ask(self, prompt: str) -> str:
-        self._pass(SUB_CALL_SECONDS)
+        self._workers.pass_time(SUB_CALL_SECONDS)
         return self._program.answer(prompt)
 
     def _ask_all(self, prompts: list[str]) -> list[str]:
         for _ in range(0, len(prompts), BATCH):
-            self._pass(BATCH_TIMES * SUB_CALL_SECONDS)
+            self._workers.pass_time(BATCH_TIMES * SUB_CALL_SECONDS)
         return [self._program.answer(prompt) for prompt in prompts]
-
-    def _pass(self, seconds: float) -> None:
-        self._workers.pass_time(seconds)
-        self._recorder.free_seconds += seconds
-
-
-@dataclass(slots=True)
-class Operation:
-    """One operation on the text."""
-
-    free_seconds: float
-    """Time of thinking and sub-calls until this operation; time of waiting for storage is left out."""
-    used_bytes: int = 0
-    """Stored bytes that it was the first to use, those of the index and filters included."""
-
-
-class Recorder:
-    """The operations of one run. `used` gives the number of bytes used so far."""
-
-    def __init__(self, used: Callable[[], int]) -> None:
-        self.operations: list[Operation] = []
-        self.free_seconds = 0.0
-        self._used = used
-        self._counted = 0
-
-    def begin(self) -> None:
-        """Begin an operation, which ends the one before."""
-        self.settle()
-        self.operations.append(Operation(self.free_seconds))
-
-    def settle(self) -> None:
-        """Count the bytes used since the last call for the last operation."""
-        used = self._used()
-        if self.operations:
-            self.operations[-1].used_bytes += used - self._counted
-        self._counted = used
-
-    def record(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, with each call on a context recorded as an operation."""
-
-        @wraps(function)
-        def recorded(*args: Any, **options: Any) -> Any:
-            if any(isinstance(each, Monocontext) for each in args):
-                self.begin()
-            return function(*args, **options)
-
-        return recorded
-
-
-def make_traced_class(recorder: Recorder) -> type[Monocontext]:
-    """A class of contexts whose operations are recorded. An iterator counts for the operation that made it."""
-    methods = {name: recorder.record(getattr(Monocontext, name)) for name in _METHODS}
-    return type("Traced", (Monocontext,), {"__slots__": (), **methods})
-
-
-class TracedRegex:
-    """The module `re` for code over a traced context."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(regex, name)
-        return self._recorder.record(found) if name in _FUNCTIONS else found

@@ -12,9 +12,8 @@ from benchmarks.options import Commands, amount, head_line, parse_list, row_line
 from benchmarks.patterns import PROGRAMS
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES
-from benchmarks.virtual.bounds import Bounds, bounds
 from benchmarks.virtual.gates import judge
-from benchmarks.virtual.play import Played, Setting, ideal, play
+from benchmarks.virtual.play import Played, Setting, play
 from benchmarks.virtual.workers import Distance
 from monocontext.testing import PROFILES
 
@@ -83,27 +82,34 @@ def main(arguments: argparse.Namespace) -> int:
 def run(plan: Plan) -> list[dict[str, Any]]:
     """Print and return the rows of every program and policy. Raises `AssertionError` for a wrong answer."""
     rows = []
-    print(head_line("seconds of waiting in one run", *plan.policies, "oracle", "bytes moved, of those used"))
+    print(head_line("seconds of waiting in one run", *plan.policies, "bytes moved, of those used"))
     for program in plan.chosen:
         found = _measure(program, plan)
         waits = [f"{each['stall_seconds']:.2f}" for each in found]
-        print(row_line(program.name, *waits, f"{found[0]['oracle_seconds']:.2f}", f"{found[-1]['amplification']:.2f}"))
+        print(row_line(program.name, *waits, f"{found[-1]['amplification']:.2f}"))
         rows += found
     return rows
 
 
 def _measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
-    """The rows of one program, one for each policy."""
+    """The rows of one program, one for each policy: means over the runs, and ratios of their sums."""
     text = program.text(plan.frames)
-    settings = [plan.setting(seed) for seed in range(plan.seed, plan.seed + plan.seeds)]
-    ideals = [check_truth(program, ideal(program, text, setting)) for setting in settings]
-    distance, cache = settings[0].distance, settings[0].cache_bytes
-    limits = [bounds(one.operations, distance, text.bytes + one.index_bytes, cache) for one in ideals]
     rows = []
     for policy in plan.policies:
+        settings = map(plan.setting, range(plan.seed, plan.seed + plan.seeds))
         runs = [check_truth(program, play(program, text, policy, setting)) for setting in settings]
-        about = {"program": program.name, "policy": policy, "size_bytes": plan.size_bytes}
-        rows.append(about | _figures(runs, limits))
+        ahead, used = sum(run.ahead_bytes for run in runs), sum(run.used_bytes for run in runs)
+        rows.append(
+            {
+                "program": program.name,
+                "policy": policy,
+                "size_bytes": plan.size_bytes,
+                "stall_seconds": sum(run.stall_seconds for run in runs) / len(runs),
+                "amplification": sum(run.bytes for run in runs) / used if used else 1.0,
+                "precision": sum(run.ahead_used_bytes for run in runs) / ahead if ahead else None,
+                "skipped": runs[0].skipped_share,
+            }
+        )
     return rows
 
 
@@ -111,21 +117,3 @@ def check_truth(program: Program, played: Played) -> Played:
     if played.answer != played.truth:
         raise AssertionError(f"{program.name} found {played.answer!r}, expected {played.truth!r}")
     return played
-
-
-def _figures(runs: Sequence[Played], limits: Sequence[Bounds]) -> dict[str, Any]:
-    """The figures of one program under one policy: means over the runs, and ratios of their sums."""
-    oracle, reactive = sum(limit.oracle for limit in limits), sum(limit.reactive for limit in limits)
-    stall, fetched = sum(run.stall_seconds for run in runs), sum(run.bytes for run in runs)
-    used, ahead = sum(limit.used_bytes for limit in limits), sum(run.ahead_bytes for run in runs)
-    return {
-        "stall_seconds": stall / len(runs),
-        "oracle_seconds": oracle / len(runs),
-        "bounded_oracle_seconds": sum(limit.bounded for limit in limits) / len(runs),
-        "regret": Bounds(oracle, reactive, 0.0, used).regret(stall),
-        "gets": sum(run.gets for run in runs) / len(runs),
-        "bytes": fetched / len(runs),
-        "amplification": fetched / used if used else 1.0,
-        "precision": sum(run.ahead_used_bytes for run in runs) / ahead if ahead else None,
-        "skipped": runs[0].skipped_share,
-    }

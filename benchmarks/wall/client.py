@@ -138,34 +138,6 @@ class Download(Memory):
         return super().range(start, stop)
 
 
-class SmartOpen(Way):
-    """A seekable stream of smart_open."""
-
-    packages: tuple[str, ...] = ("smart_open", "boto3")
-
-    def __init__(self, size_bytes: int) -> None:
-        super().__init__(size_bytes)
-        self._file = self._open()
-
-    def _open(self) -> Any:
-        opener = import_module("smart_open").open
-        return opener(f"s3://{BUCKET}/{TEXT}", "rb", transport_params={"client": _client()})
-
-    def range(self, start: int, stop: int) -> bytes:
-        self._file.seek(start)
-        return bytes(self._file.read(stop - start))
-
-
-class S3fs(SmartOpen):
-    """A file of s3fs, which by default reads 5 MiB ahead."""
-
-    packages = ("s3fs",)
-
-    def _open(self) -> Any:
-        system = import_module("s3fs").S3FileSystem(endpoint_url=ENDPOINT, client_kwargs={"region_name": REGION})
-        return system.open(f"{BUCKET}/{TEXT}", "rb", block_size=5 << 20, cache_type="readahead")
-
-
 class Obstore(Way):
     """obstore, with one range for a slice and sixteen at once for a pass."""
 
@@ -197,23 +169,6 @@ class Obstore(Way):
             some = list(starts[first : first + 16])
             ends = [min(start + PART_BYTES, self.size_bytes) for start in some]
             yield from map(bytes, self._module.get_ranges(self._store, TEXT, starts=some, ends=ends))
-
-
-class Mountpoint(Way):
-    """The CRT client of Mountpoint for Amazon S3, which splits large ranges itself."""
-
-    packages = ("s3torchconnectorclient",)
-
-    def __init__(self, size_bytes: int) -> None:
-        super().__init__(size_bytes)
-        client = import_module("s3torchconnectorclient._mountpoint_s3_client").MountpointS3Client
-        self._client = client(REGION, endpoint=ENDPOINT, force_path_style=True)
-
-    def range(self, start: int, stop: int) -> bytes:
-        return b"".join(self._client.get_object(BUCKET, TEXT, start, stop))
-
-    def parts(self) -> Iterator[bytes]:
-        yield from self._client.get_object(BUCKET, TEXT)
 
 
 class Ours(Way):
@@ -267,10 +222,7 @@ WAYS: dict[str, type[Way]] = {
     "str in memory": Memory,
     "download, then slice": Download,
     "monocontext without reading ahead": OursOnDemand,
-    "mountpoint's CRT client": Mountpoint,
     "obstore": Obstore,
-    "smart_open": SmartOpen,
-    "s3fs": S3fs,
     "boto3, 50 threads": Threads,
 }
 TRANSPORTS: dict[str, type[Way]] = {"monocontext": OurTransport, "boto3": Threads, "obstore": Obstore}

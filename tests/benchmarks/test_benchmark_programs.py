@@ -1,4 +1,4 @@
-"""The programs of the virtual clock, at the size of CI: truth, determinism, bounds, and what they are made of."""
+"""The programs of the virtual clock, at the size of CI: truth, determinism, and what they are made of."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from benchmarks.patterns import PROGRAMS
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import RECORD_BYTES, count_in, day_of, filler, last_line, ordered_context, text_of
 from benchmarks.virtual import suite
-from benchmarks.virtual.bounds import Bounds, bounds
-from benchmarks.virtual.play import Operation, ideal, play
+from benchmarks.virtual.play import play
 from benchmarks.virtual.suite import POLICIES, Plan
 from benchmarks.virtual.workers import Distance, LinkedWorkers
 from monocontext import Monocontext
@@ -23,17 +22,11 @@ SMALL = Plan(size_bytes=20_000_000, seeds=1)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_every_policy_finds_the_truth_and_none_beats_the_oracle(program: Program) -> None:
+def test_every_policy_finds_the_truth(program: Program) -> None:
     setting = SMALL.setting(0)
     text = program.text(setting.frames)
-    perfect = suite.check_truth(program, ideal(program, text, setting))
-    limits = bounds(perfect.operations, setting.distance, text.bytes + perfect.index_bytes, setting.cache_bytes)
-    assert limits.oracle < limits.reactive
-    for policy in POLICIES:
-        played = suite.check_truth(program, play(program, text, policy, setting))
-        assert played.stall_seconds >= limits.oracle - 1e-9
-        assert (len(played.operations), played.codes) == (len(perfect.operations), perfect.codes)
-        assert played.outputs == perfect.outputs
+    runs = [suite.check_truth(program, play(program, text, policy, setting)) for policy in POLICIES]
+    assert all((run.codes, run.outputs) == (runs[0].codes, runs[0].outputs) for run in runs)
 
 
 @pytest.mark.slow
@@ -53,7 +46,7 @@ def test_every_turn_prints_what_it_prints_on_a_str(program: Program) -> None:
     for code, expected in zip(played.codes, played.outputs, strict=True):
         printed.clear()
         exec(code, names)
-        assert "".join(printed).replace("<class 'str'>", "") == re.sub("<class '.*Traced'>", "", expected)
+        assert "".join(printed).replace("<class 'str'>", "") == re.sub("<class '.*Monocontext'>", "", expected)
 
 
 @pytest.mark.slow
@@ -100,8 +93,8 @@ def test_records_in_order_verify_and_ascend() -> None:
 def test_ten_gigabytes_take_no_longer_where_little_is_read() -> None:
     plan = Plan(size_bytes=10_000_000_000, seeds=1, programs=("bisection", "tail first"), policies=("off",))
     rows = {(row["program"], row["policy"]): row for row in suite.run(plan)}
-    assert rows["bisection", "off"]["gets"] < 60
-    assert rows["tail first", "off"]["bytes"] < 20_000_000
+    assert rows["bisection", "off"]["amplification"] < 2
+    assert rows["tail first", "off"]["skipped"] > 0.9
 
 
 def test_nobody_reads_all_of_a_terabyte() -> None:
@@ -109,25 +102,7 @@ def test_nobody_reads_all_of_a_terabyte() -> None:
     assert [program.name for program in Plan(programs=("full pass",)).chosen] == ["full pass"]
 
 
-# -- bounds and workers ------------------------------------------------------------------------------------------------
-
-
-def operation(free_seconds: float, used_bytes: int) -> Operation:
-    return Operation(free_seconds, used_bytes)
-
-
-def test_bounds_by_hand() -> None:
-    """100 MB/s and 150 ms: 50 MB after 0.2 s of thinking, 10 MB after another 0.1 s, nothing new, then no room."""
-    distance = Distance("const_150", 100e6)
-    asked = [operation(0.2, 50_000_000), operation(0.3, 10_000_000), operation(0.3, 0), operation(9.0, 10_000_000)]
-    limits = bounds(asked, distance, 60_000_000, 4_000_000)
-    assert limits.oracle == pytest.approx((0.65 - 0.2) + 0.0)
-    assert limits.reactive == pytest.approx(0.65 + 0.25)
-    assert limits.used_bytes == 60_000_000
-    # 0.05 s of bytes come before the first look, of which a cache holds 4 MB; 4 MB more before each of the others.
-    assert limits.bounded == pytest.approx(0.46 + 0.06 + 0.06)
-    assert Bounds(1.0, 3.0, 1.0, 1).regret(2.0) == 0.5
-    assert bounds([], distance, 0, 1) == Bounds(0.0, 0.0, 0.0, 0)
+# -- workers ------------------------------------------------------------------------------------------------
 
 
 def request(start: int, size: int) -> RangeRequest:

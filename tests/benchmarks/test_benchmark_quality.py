@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.quality import arms, report, running
+from benchmarks.quality import arms, report
 from benchmarks.quality.families import FAMILIES, make
 from benchmarks.quality.haystack import Sources, build
 from benchmarks.quality.questions import Planted, Question, Rule, score
@@ -82,7 +82,7 @@ def test_the_loops_answer_all_and_say_the_same_over_a_str_and_a_lazy_text(ran: A
     assert all(row["right"] for arm in loops for row in by_arm[arm].values())
     for question, row in by_arm["rlm"].items():
         for other in loops[1:]:
-            assert report.parting(row["transcript"], by_arm[other][question]["transcript"]) == ""
+            assert row["transcript"] == by_arm[other][question]["transcript"]
         assert (row["turns"], row["refused"], row["reason"]) == (2, 0, "answer")
         assert 0 < row["bytes_read"] < SIZE
     assert [row["bytes_read"] for row in by_arm["rlm-str"].values()] == [None] * 12
@@ -102,8 +102,6 @@ def test_the_report_has_each_part(ran: Any) -> None:
     text = report.write(out, outcome).read_text()
     assert "| rlm, 0.2 MB | 12 of 12 (100 %) |" in text
     assert "| rlm-str, 0.2 MB | 2 of 2 | 2 of 2 |" in text, "no percentage of two"
-    assert "- 0.2 MB: the same replies and outputs in 12 of 12" in text
-    assert "| rlm, 0.2 MB / prompt, 0.2 MB | 12 |" in text
 
 
 def test_a_large_text_is_not_put_into_memory(sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,14 +138,7 @@ def test_the_cap_ends_a_run_and_is_said(tmp_path: Path, sources: Sources, monkey
     heard: list[str] = []
     outcome = run(plan, tmp_path, heard.append, sources)
     assert (len(outcome.rows), outcome.unasked) == (3, 2)
-    assert "a cap of $1.00" in heard[0]
     assert len(run(replace(plan, max_dollars=1.3), tmp_path, said, sources).rows) == 4
-
-
-def test_an_estimate_has_a_price_where_one_is_known() -> None:
-    line = running.estimate(replace(PLAN, model="openai:gpt-5"), [(SIZE, "rlm"), (SIZE, "prompt")], 10)
-    assert line.startswith("20 runs, about 310,000 tokens in and 28,000 out: about $0.67, no cap")
-    assert "no price is known" in running.estimate(PLAN, [(SIZE, "rlm")], 10)
 
 
 @pytest.mark.parametrize(
@@ -163,10 +154,5 @@ def test_a_bad_plan_is_said_before_anything_is_asked(tmp_path: Path, change: Any
         run(replace(PLAN, **change), tmp_path, said)
 
 
-def test_pairs() -> None:
-    same = report.pair([True] * 8 + [False] * 2, [True] * 8 + [False] * 2)
-    assert (same.p, same.only_first) == (1.0, 0)
-    apart = report.pair([True] * 10, [False] * 9 + [True])
-    assert (apart.only_first, apart.only_second) == (9, 0)
-    assert isclose(apart.p, 2 / 2**9)
+def test_few_questions_have_no_percentage() -> None:
     assert (report.share(3, 9), report.share(3, 10)) == ("3 of 9", "3 of 10 (30 %)")
