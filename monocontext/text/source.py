@@ -155,12 +155,12 @@ class Span:
     def find(self, needle: str, start: int = 0, stop: int | None = None) -> int:
         """The first occurrence, or -1; reads candidates up to it."""
         result, only = self._candidate_windows(needle, start, stop, ends_at_first=True)
-        return self._report_match(windows.find(result, needle), only)
+        return self._report_match(next(windows.occurrences(result, needle), -1), only)
 
     def rfind(self, needle: str, start: int = 0, stop: int | None = None) -> int:
         """The last occurrence, or -1; reads candidates from the end down to it."""
         result, only = self._candidate_windows(needle, start, stop, reverse=True, ends_at_first=True)
-        return self._report_match(windows.rfind(result, needle), only)
+        return self._report_match(next(windows.occurrences_from_right(result, needle), -1), only)
 
     def count(self, needle: str, start: int = 0, stop: int | None = None) -> int:
         """The number of occurrences that do not overlap; reads all candidates."""
@@ -284,8 +284,10 @@ class StoredSource:
         needles: Sequence[str] | None = None,
     ) -> Iterator[Window]:
         units = None if needles is None else tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
-        frames = self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units)
-        return windows.windows_of(frames, start, stop, only)
+        for text in self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units):
+            if only is not None:
+                only.looked_at()
+            yield Window.of_frame(text, start, stop)
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return self.reader.candidates(query, start, stop, within_line)

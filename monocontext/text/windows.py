@@ -14,13 +14,10 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from monocontext.engine import scan
 from monocontext.engine.frame import FrameText
-
-if TYPE_CHECKING:
-    from monocontext.engine.candidates import Candidates
 
 SHORT_NEEDLE = 1 << 12
 """For needles of at least this many characters, windows are joined: a step from window to window costs as much as the
@@ -113,25 +110,7 @@ class Joined(Window):
         return self._parts[part].character(position - self._firsts[part])
 
 
-def windows_of(frames: Iterable[FrameText], start: int, stop: int, only: Candidates | None) -> Iterator[Window]:
-    """The parts of frames within characters [start, stop). `only` counts the frames, if it is not None."""
-    for text in frames:
-        if only is not None:
-            only.looked_at()
-        yield Window.of_frame(text, start, stop)
-
-
 # -- search ------------------------------------------------------------------------------------------------------------
-
-
-def find(windows: Iterable[Window], needle: str) -> int:
-    """The first occurrence of a non-empty needle, or -1."""
-    return next(occurrences(windows, needle), -1)
-
-
-def rfind(windows: Iterable[Window], needle: str) -> int:
-    """The last occurrence of a non-empty needle, or -1; `windows` run backwards from the end of the text."""
-    return next(occurrences_from_right(windows, needle), -1)
 
 
 def count(windows: Iterable[Window], needle: str) -> int:

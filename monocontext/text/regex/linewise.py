@@ -22,14 +22,12 @@ from monocontext.errors import InvalidParameters
 from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query, requires
 from monocontext.format.filters.query import Any as AnyOf
 from monocontext.text.regex.plan import Plan, plan
-from monocontext.text.windows import Window
+from monocontext.text.windows import Window, overlap
 
 MOST_ANCHORS = 12
 """The most anchors. With more, one pass of `re` is as fast."""
 SHORTEST_ANCHOR = 2
 """The fewest characters of an anchor. A shorter literal is in too many lines."""
-FEW_LINES = 16
-"""The most lines of a window that are decoded one by one. If more have an anchor, the rest is decoded as a whole."""
 
 _CASE_MATES = "\u0130\u0131\u017f\u212a"
 """The characters beyond ASCII that match ASCII letters with `re.IGNORECASE`: i, i, s and k."""
@@ -122,7 +120,7 @@ class Linewise:
         if not goes_on:
             return False
         anchored = zip(self._anchors, searches, strict=True)
-        return any(literal.latest > 0 or _overlaps(hay, needle) for literal, (hay, needle) in anchored)
+        return any(literal.latest > 0 or overlap(hay, needle) > 0 for literal, (hay, needle) in anchored)
 
     def _needles(self, data: Any) -> list[tuple[Any, Any]] | None:
         """For each anchor the data to search and the needle to find there. None if only `re` can search this data."""
@@ -142,29 +140,16 @@ class Linewise:
         return searches
 
     def _anchor_hits(self, window: Window, low: int, high: int, searches: list[tuple[Any, Any]]) -> Iterator[LineMatch]:
-        """The first way: find the anchors, and search their lines."""
+        """The first way: find the first anchor in the data as it is, and the others in decoded lines."""
         data = window.data
-        search = self._search_one
         newline = "\n" if isinstance(data, str) else b"\n"
         nearest = _nearest(
             [partial(window.find if hay is data else partial(find, hay), needle, stop=high) for hay, needle in searches]
         )
-        counted, number = low, 0  # the beginning of a line, and the number of lines before it
-        next_line = low
-        lines = 0
-        while (location := nearest(next_line)) >= 0:
-            lines += 1
-            if lines > FEW_LINES and not isinstance(data, str):
-                number += data.count(newline, counted, next_line)
-                yield from self._text_hits(str(data[next_line:high], "utf-8"), window.character(next_line), number)
-                return
-            start = data.rfind(newline, next_line, location) + 1 or next_line
-            next_line = data.find(newline, location) + 1
-            line = data[start : next_line - 1] if isinstance(data, str) else str(data[start : next_line - 1], "utf-8")
-            if match := search(line):
-                number += data.count(newline, counted, start)
-                yield window.character(start), number, line, match
-                counted = start
+        if (location := nearest(low)) >= 0:
+            start = data.rfind(newline, low, location) + 1 or low
+            lines = data[start:high] if isinstance(data, str) else str(data[start:high], "utf-8")
+            yield from self._text_hits(lines, window.character(start), data.count(newline, low, start))
 
     def _text_hits(self, text: str, first: int, number: int) -> Iterator[LineMatch]:
         """The first way for decoded lines. `number` lines come before them."""
@@ -253,8 +238,3 @@ def _fold_ascii(data: Any) -> Any:
     if any(mate in data for mate in (_CASE_MATES if isinstance(data, str) else _CASE_MATES_UTF8)):
         return None
     return data.lower()
-
-
-def _overlaps(part: Any, needle: Any) -> bool:
-    """Whether the part ends with a prefix of the needle."""
-    return any(part.endswith(needle[:size]) for size in range(min(len(needle) - 1, len(part)), 0, -1))

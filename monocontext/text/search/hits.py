@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from monocontext.format.documents import Document
-    from monocontext.text.search.by_place import DocumentsByPlace
+    from monocontext.text.documents.by_name import Documents
 
 SHOWN_HITS = 20
 """The most hits that a printed iterator shows."""
@@ -30,7 +30,7 @@ class _Line(NamedTuple):
 class Hit(_Line):
     """A line with a match. As a tuple it is `(offset, line_number, line)`."""
 
-    _documents: DocumentsByPlace | None = None
+    _documents: Documents[Any] | None = None
 
     def __getstate__(self) -> None:
         """Pickle the tuple alone: the documents belong to a text that is open in this process."""
@@ -62,7 +62,7 @@ new_hit: Callable[[tuple[int, int, str]], Hit] = partial(tuple.__new__, Hit)
 class GrepHits(Iterator[Hit]):
     """An iterator of hits, each found once, on demand. Printing it shows the next hits and keeps them."""
 
-    def __init__(self, hits: Iterator[Hit], documents: DocumentsByPlace | None = None):
+    def __init__(self, hits: Iterator[Hit], documents: Documents[Any] | None = None):
         self._hits = hits
         self._documents = documents
         self._shown: deque[Hit] = deque()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from monocontext.engine.candidates import Candidates
 from monocontext.engine.stats import SearchStats
-from monocontext.text.search.by_place import DocumentsByPlace
 from monocontext.text.search.headings import find_headings
 from monocontext.text.source import Span, StoredSource
+
+if TYPE_CHECKING:
+    from monocontext.text.documents.by_name import Documents
 
 PLACES = 7
 """The number of frames that are read. With as many index pages, and one page of documents, these are 15 GETs."""
@@ -87,7 +89,7 @@ class _Sample(NamedTuple):
     text: str
 
 
-def outline(span: Span, documents: DocumentsByPlace | None) -> Outline:
+def outline(span: Span, documents: Documents[Any] | None) -> Outline:
     """Outline a text. GETs: `PLACES` frames with their index pages, and one page of documents."""
     count = documents.count if documents is not None else 0
     names: tuple[str, ...] = ()

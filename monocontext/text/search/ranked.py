@@ -16,19 +16,23 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import chain, islice, pairwise
+from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
-from monocontext.format.filters.query import All, Any, FrequencyQuery
+from monocontext.format.filters.query import All, FrequencyQuery
+from monocontext.format.filters.query import Any as AnyOf
 from monocontext.format.filters.words import LEVELS
 from monocontext.globs import Globs
-from monocontext.text.search.by_place import DocumentsByPlace
 from monocontext.text.search.passages import Passage, Passages
 from monocontext.text.search.scoring import Scorer, most_score, weigh
 from monocontext.text.search.terms import Term, Terms, parse
 from monocontext.text.source import Span
 from monocontext.text.windows import Window
+
+if TYPE_CHECKING:
+    from monocontext.text.documents.by_name import Documents
 
 MOST_BYTES = 64 << 20
 """The text that a search looks at by default: about 250 frames."""
@@ -58,7 +62,7 @@ def search(
     max_bytes: int | None,
     max_seconds: float | None,
     *,
-    documents: DocumentsByPlace | None = None,
+    documents: Documents[Any] | None = None,
     per_document: bool = False,
     between: bool = True,
 ) -> Passages:
@@ -111,7 +115,7 @@ def _weights(span: Span, terms: Terms, *, may_read: bool) -> dict[Term, float]:
         return dict.fromkeys(terms.scoring, 1.0)
     asked = _often(terms.scoring) if known[1] > _FEW_FRAMES else {}
     if asked:
-        span.frequency(Any(tuple(chain.from_iterable(asked.values()))))  # all at once
+        span.frequency(AnyOf(tuple(chain.from_iterable(asked.values()))))  # all at once
     passages = max(span.source.characters / _PASSAGE_CHARACTERS, 1.0)
     weights = {}
     for term in terms.scoring:
@@ -291,7 +295,7 @@ class _BestPassages:
 class _Chosen:
     """The documents of the text, and the choice that a query makes among them."""
 
-    def __init__(self, documents: DocumentsByPlace | None, globs: tuple[str, ...], between: bool):
+    def __init__(self, documents: Documents[Any] | None, globs: tuple[str, ...], between: bool):
         self._documents = documents if documents is not None and documents.count else None
         self._between = between or self._documents is None
         self._starts: list[int] | None = None

@@ -38,8 +38,8 @@ def test_as_str(text: str, needle: str, size: int, as_bytes: bool, cuts: list[in
     def given(reverse: bool = False) -> Iterator[Window]:
         return search.join_windows(windows(text, size, reverse=reverse, as_bytes=as_bytes), needle, reverse)
 
-    assert search.find(given(), needle) == text.find(needle)
-    assert search.rfind(given(True), needle) == text.rfind(needle)
+    assert next(search.occurrences(given(), needle), -1) == text.find(needle)
+    assert next(search.occurrences_from_right(given(True), needle), -1) == text.rfind(needle)
     assert search.count(given(), needle) == text.count(needle)
     assert list(search.occurrences(given(), needle)) == [at.start() for at in re.finditer(needle, text)]
     ends = [len(text) - at.end() for at in re.finditer(needle[::-1], text[::-1])]
@@ -68,7 +68,7 @@ def test_the_number_of_steps_depends_on_the_needle_and_not_on_the_windows() -> N
             assert len(seen) <= 4 * len(text) / len(needle) + 1
             assert max(len(window.data) for window in seen) <= len(needle) // 4 + size
             assert "".join(window.data for window in (reversed(seen) if reverse else seen)) == text
-    assert search.find(search.join_windows(windows(text, 64), needle), needle) == 2 * len(needle)
+    assert next(search.occurrences(search.join_windows(windows(text, 64), needle), needle)) == 2 * len(needle)
 
 
 def test_on_a_text() -> None:
