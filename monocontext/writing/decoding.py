@@ -73,8 +73,9 @@ def encode_utf8(text: str) -> Utf8:
 class Decoder:
     """Decodes one stream piece by piece, and drops its byte order mark with a note."""
 
-    def __init__(self, name: str, reading: InputOptions, start: int = 0):
-        """`name` is that of the stream in messages; `start` the offset in it, in bytes, of the first piece."""
+    def __init__(self, name: str, reading: InputOptions, start: int = 0, has_begun: bool = False):
+        """`name` is that of the stream in messages; `start` the offset in it, in bytes, of the first piece. With
+        `has_begun`, or a start inside the stream, it has no byte order mark."""
         self._name = name
         self._reading = reading
         errors = "replace" if reading.errors == "replace" else "strict"
@@ -82,7 +83,7 @@ class Decoder:
         self._is_utf8 = codecs.lookup(reading.encoding).name == "utf-8" and errors == "strict"
         """Whether the text equals the bytes, but for a byte order mark."""
         self._read_bytes = start
-        self._begun = start > 0
+        self._begun = has_begun or start > 0
 
     def feed(self, data: bytes, final: bool = False) -> Utf8:
         """Decode the next piece, up to its last whole character. Raises `InvalidText`, with the offset in bytes."""
@@ -91,7 +92,7 @@ class Decoder:
         if keeps and not pending and data.isascii():
             self._read_bytes += len(data)
             return data, len(data)
-        if not self._read_bytes and (wide := unexpected_utf_16(data, self._reading.encoding)):
+        if not self._begun and not self._read_bytes and (wide := unexpected_utf_16(data, self._reading.encoding)):
             raise NotText(self._name, f"looks like UTF-16, not {self._reading.encoding}", f"give encoding={wide!r}")
         try:
             text = self._decoder.decode(data, final)

@@ -8,14 +8,14 @@ from contextlib import closing
 from itertools import islice
 from urllib.parse import quote
 
-from monocontext.errors import InvalidText
 from monocontext.format.codec import encode
 from monocontext.format.filters.building import Columns
 from monocontext.format.index import FrameRecord, FrameRun
-from monocontext.records import dataclass
+from monocontext.records import dataclass, replace
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
-from monocontext.writing.decoding import HEAD_BYTES, NotText, kind_of_file, packed_by, unexpected_utf_16
+from monocontext.writing.decoding import HEAD_BYTES, Decoder, NotText, kind_of_file, packed_by, unexpected_utf_16
+from monocontext.writing.input_options import InputOptions
 from monocontext.writing.segments import Written, cut_frames
 from monocontext.writing.sources import BORDER_BYTES, border_in
 
@@ -48,86 +48,17 @@ class ObjectRange:
         """Whether the range ends where the object does."""
         return self.stop == self.info.size_bytes
 
-    def reads(self) -> list[tuple[ObjectRange, int, int]]:
-        """The reads that fetch this range, each as (this range, first byte, length).
+    def between_characters(self, store: Store) -> ObjectRange:
+        """The range with ends where the text may be cut (1 GET for each end inside the object)."""
 
-        They include some bytes around its ends, so that neighbouring ranges find the same border.
-        """
-        first = max(self.start - 1, 0)
-        stop = min(self.stop - 1 + BORDER_BYTES, self.info.size_bytes)
-        room = 0 if self.is_last else BORDER_BYTES  # the bytes around the end are in one read
-        results = []
-        while first < stop:
-            size = stop - first if stop - first <= READ_BYTES + room else READ_BYTES
-            results.append((self, first, size))
-            first += size
-        return results
+        def border(offset: int) -> int:
+            if offset in (0, self.info.size_bytes):
+                return offset
+            size = min(BORDER_BYTES, self.info.size_bytes - offset + 1)
+            near = store.get_range(self.info.key, offset - 1, size, etag=self.info.etag).data
+            return offset - 1 + border_in(near)
 
-
-class ObjectText:
-    """The text of one range of an object."""
-
-    def __init__(self, source: ObjectRange, data: Iterator[bytes], note: Callable[[str], None]):
-        """`data` yields the results of `source.reads()`. `note` is called if a byte order mark is skipped."""
-        self.source = source
-        self.offset = source.start
-        """The byte of the object at which the text begins, known after the first frame."""
-        self._data = data
-        self._note = note
-
-    def frames(self, frame_bytes: int) -> Iterator[tuple[bytes, FrameRecord]]:
-        """Yield the frames and their records. Raises `InvalidText`, with the offset in the object, in bytes."""
-        read = 0
-        for frame in cut_frames(self._pieces(), frame_bytes):
-            try:
-                _, record = encode(frame, "raw")
-            except UnicodeDecodeError as error:
-                raise InvalidText(
-                    f"{self.source.url}: not UTF-8 at byte {self.offset + read + error.start}: {error.reason}; "
-                    f"`monocontext sync --encoding ...` stores it"
-                ) from None
-            read += record.bytes
-            yield frame, record
-
-    def _pieces(self) -> Iterator[bytes]:
-        """Yield text in pieces that end between characters. The last piece may not, if the text is not UTF-8."""
-        rest = b""
-        for (source, first, size), data in zip(self.source.reads(), self._data, strict=True):
-            if first + size > source.stop:
-                border = source.stop - 1 - first
-                data = data[: border + border_in(data[border:])]
-            if first < source.start:
-                near = border_in(data[:BORDER_BYTES])
-                self.offset, data = first + near, data[near:]
-            elif first == 0:
-                _refuse(source, data[:HEAD_BYTES])
-                if data.startswith(_BOM):
-                    self._note(f"{source.url}: skipped a byte order mark")
-                    self.offset, data = len(_BOM), data[len(_BOM) :]
-            data = rest + data
-            whole = _whole_characters(data)
-            rest = data[whole:]
-            yield data[:whole]
-        yield rest
-
-
-def read_objects(
-    ranges: Sequence[ObjectRange], store_of: Callable[[str], Store], note: Callable[[str], None] = lambda text: None
-) -> Iterator[ObjectText]:
-    """Yield the text of each range (1 GET for 8 MiB, a few ahead). Callers take all its frames before the next text.
-
-    `store_of` returns the store at a URL.
-    """
-
-    def read(one: tuple[ObjectRange, int, int]) -> bytes:
-        source, first, size = one
-        return store_of(source.place).get_range(source.info.key, first, size, etag=source.info.etag).data
-
-    with ThreadPoolExecutor(READS_AHEAD) as pool:
-        reads = (item for source in ranges for item in source.reads())
-        with closing(in_order(pool, read, reads, READS_AHEAD)) as data:
-            for source in ranges:
-                yield ObjectText(source, islice(data, len(source.reads())), note)
+        return replace(self, start=border(self.start), stop=border(self.stop))
 
 
 def index_objects(
@@ -138,22 +69,63 @@ def index_objects(
     note: Callable[[str], None],
     report: Callable[[Sequence[FrameRecord], int], None] = lambda records, objects: None,
 ) -> Written:
-    """Cut ranges of objects into frames. `report` is called after each range, with its records and whether it ends its
-    object."""
+    """Cut ranges of objects into frames (1 GET for 8 MiB, a few ahead). `store_of` returns the store at a URL. `note`
+    is called if a byte order mark is skipped; `report` after each range, with its records and whether it ends its
+    object.
+
+    Raises `NotText`, with the offset in the object, in bytes.
+    """
     written = Written(columns=columns)
-    for text in read_objects(ranges, store_of, note):
-        before = len(written.records)
-        for frame, record in text.frames(frame_bytes):
-            written.records.append(record)
-            if columns:
-                columns.feed(frame)
-            written.final_newline = frame.endswith(b"\n")
-        if frames := len(written.records) - before:
-            written.runs.append(FrameRun(text.source.url, text.offset, frames, "raw", text.source.info.etag))
-        report(written.records[before:], int(text.source.is_last))
+    ranges = [source.between_characters(store_of(source.place)) for source in ranges]
+
+    def read(part: tuple[ObjectRange, int]) -> bytes:
+        source, first = part
+        size = min(READ_BYTES, source.stop - first)
+        return store_of(source.place).get_range(source.info.key, first, size, etag=source.info.etag).data
+
+    with ThreadPoolExecutor(READS_AHEAD) as pool:
+        parts = ((source, first) for source in ranges for first in range(source.start, source.stop, READ_BYTES))
+        with closing(in_order(pool, read, parts, READS_AHEAD)) as data:
+            for source in ranges:
+                reads = islice(data, len(range(source.start, source.stop, READ_BYTES)))
+                before = len(written.records)
+                _index(source, reads, written, frame_bytes, note)
+                report(written.records[before:], int(source.is_last))
     if columns:
         columns.finish()
     return written
+
+
+def _index(
+    source: ObjectRange, reads: Iterator[bytes], written: Written, frame_bytes: int, note: Callable[[str], None]
+) -> None:
+    """Add the frames of a range, of which `reads` yields the bytes."""
+    start, before = source.start, len(written.records)
+    head = next(reads, b"")
+    if start == 0:
+        _refuse(source, head[:HEAD_BYTES])
+        if head.startswith(_BOM):
+            note(f"{source.url}: skipped a byte order mark")
+            start, head = len(_BOM), head[len(_BOM) :]
+
+    def pieces() -> Iterator[bytes]:
+        decoder = Decoder(source.url, InputOptions(), start, has_begun=True)
+        try:
+            yield decoder.feed(head)[0]
+            for data in reads:
+                yield decoder.feed(data)[0]
+            yield decoder.finish()[0]
+        except NotText as error:
+            reason = error.reason.replace("utf-8", "UTF-8")
+            raise NotText(source.url, f"{reason}: `monocontext sync --encoding ...` stores it") from None
+
+    for frame in cut_frames(pieces(), frame_bytes):
+        written.records.append(encode(frame, "raw")[1])
+        if written.columns:
+            written.columns.feed(frame)
+        written.final_newline = frame.endswith(b"\n")
+    if frames := len(written.records) - before:
+        written.runs.append(FrameRun(source.url, start, frames, "raw", source.info.etag))
 
 
 def _refuse(source: ObjectRange, head: bytes) -> None:
@@ -166,14 +138,3 @@ def _refuse(source: ObjectRange, head: bytes) -> None:
         raise NotText(
             source.url, "looks like UTF-16, not UTF-8", f"`monocontext sync --encoding {wide}` stores its text"
         )
-
-
-def _whole_characters(data: bytes) -> int:
-    """The length of the longest prefix of `data` that does not end inside a character."""
-    for back in range(1, min(4, len(data)) + 1):
-        byte = data[-back]
-        if byte & 0xC0 == 0x80:
-            continue
-        needed = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-        return len(data) - back if needed > back else len(data)
-    return len(data)

@@ -6,18 +6,15 @@ import itertools
 import sys
 import uuid
 from random import Random
-from typing import Any
 
 import pytest
 
 from monocontext import Monocontext
-from monocontext.engine.filter_lookup import RecordsInMemory
 from monocontext.format import directories
 from monocontext.format.directories import expand
-from monocontext.format.filters.query import Literal
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import FilterDirectory, PageDirectory
+from monocontext.format.refs import PageDirectory
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
@@ -81,33 +78,6 @@ def same(store: Store, text: str, random: Random) -> None:
             middle = line[7:20]
             assert [hit.line for hit in context.grep(middle)] == [each for each in text.splitlines() if middle in each]
     assert verify(store).problems == []
-
-
-@pytest.mark.usefixtures("stores_are_measured")
-def test_a_search_by_the_few_filters_of_a_text_whose_pages_are_in_directories() -> None:
-    """Only what was appended has filters; from afar a walk asks for a directory before it knows the pages in it."""
-    store, text = memory(), lines(8000)
-    publish(text, store, filters=False, **LAYOUT)  # type: ignore[arg-type]
-    more = lines(600, 1)
-    root = append(more, store)
-    assert isinstance(root.pages[0], PageDirectory)
-    assert root.filters
-    assert not root.filter_directories
-    at, needle = len(text), more[200:230]
-    counted = CountingStore(store)
-    with Monocontext.open(counted, cache_bytes=SMALL) as context:
-        reader: Any = context._reader
-        reader.fetcher.link.round_trip_seconds = 0.03
-        counted.reset()
-        walk = reader._filters.narrow(
-            Literal(needle), at - 90_000, at - 50_000, False, RecordsInMemory(reader.table), needs_text=False
-        )
-        next(walk)
-        assert counted.log == [], "a walk fetches nothing by itself"
-        walk.close()
-        assert context.find(needle) == (text + more).find(needle)
-        assert context.find(needle, at - 90_000, at - 50_000) == -1
-        assert context.rfind(text[-70_000:-69_970], at - 90_000, at) == at - 70_000
 
 
 @pytest.mark.slow
@@ -225,16 +195,3 @@ def test_gets_of_a_slice() -> None:
         assert counted.gets == 1
         assert context[len(text) // 3] == text[len(text) // 3]
     assert counted.gets == 1 + max(levels(root)) + 2  # directories from the top down, a page, a frame
-
-
-@pytest.mark.slow
-def test_filters_by_directories_narrow_a_search() -> None:
-    store, text = memory(), lines(8000) + "the needle of all\n" + lines(8000, 1)
-    root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]
-    assert any(isinstance(ref, FilterDirectory) for ref in root.filter_directories)
-    with Monocontext.open(store, cache_bytes=SMALL) as context:
-        assert context.find("the needle of all") == text.find("the needle of all")
-        assert context.count("the needle of all") == 1
-        assert context.find("absent, all of it") == -1
-        search = context.stats.search
-    assert search.pruned > 0.9 * search.frames

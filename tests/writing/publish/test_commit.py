@@ -183,38 +183,6 @@ def test_a_commit_that_did_not_land_is_an_error() -> None:
     assert text_of(store) == OLD
 
 
-class Overtaken(WrappedStore):
-    """Before the root of a writer is put, others commit."""
-
-    def __init__(self, store: Store, others: list[Callable[[], object]]) -> None:
-        super().__init__(store)
-        self.others = others
-
-    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        if key.startswith("generations/") and self.others:
-            self.others.pop(0)()
-        return super().put(key, data, if_absent=if_absent, if_match=if_match)
-
-
-def test_a_writer_that_is_overtaken_rebases(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pages(monkeypatch, 4)
-    store = memory()
-    publish(OLD, store, **LAYOUT)  # type: ignore[arg-type]
-    others = [lambda: [append("one\n", store), append("two\n", store)], lambda: append("three\n", store)]
-    root = append(NEW, Overtaken(store, others))  # type: ignore[arg-type]
-    assert root.generation == 5
-    assert text_of(store) == OLD + "one\ntwo\nthree\n" + NEW
-    assert verify(store).problems == []
-
-
-def test_an_append_after_a_replacement_goes_behind_the_new_text() -> None:
-    store = memory()
-    publish(OLD, store)
-    append(NEW, Overtaken(store, [lambda: publish("other\n", store, replace=True)]))
-    assert text_of(store) == "other\n" + NEW
-    assert verify(store).problems == []
-
-
 def test_readers_see_whole_texts_while_others_append() -> None:
     store = memory()
     publish("0\n" * 10, store, frame_bytes=10)
@@ -260,32 +228,6 @@ def test_append_of_nothing() -> None:
     assert append("", store).generation == 1
     assert append([], store).generation == 1
     assert len(list(store.list("generations/"))) == 1
-
-
-@pytest.mark.parametrize("pieces", [1, 2, 7, 30])
-@pytest.mark.parametrize("frames_per_page", [1, 3, 4096])
-def test_many_appends_are_one_text(pieces: int, frames_per_page: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pages(monkeypatch, frames_per_page)
-    store = memory()
-    publish("", store, frame_bytes=30)
-    text = ""
-    for number in range(pieces):
-        piece = f"piece {number} é\r\n" * (number % 4)
-        append(piece, store)
-        text += piece
-    assert text_of(store) == text
-    with Monocontext.open(store) as context:
-        assert [context.lines[i] for i in range(len(context.lines))] == text.splitlines(keepends=True)
-        assert context.find("piece 29") == text.find("piece 29")
-        assert context[::-1] == text[::-1]
-    assert verify(store).problems == []
-    root = find_root(store).manifest
-    assert all(page.frames - before == frames_per_page for page, before in _page_sizes(root)[:-1])
-
-
-def _page_sizes(root: Any) -> list[tuple[Any, int]]:
-    frames = [0, *(page.frames for page in root.pages)]
-    return list(zip(root.pages, frames, strict=False))
 
 
 def test_an_append_rewrites_the_short_tail_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,21 +322,6 @@ def test_a_generation_that_was_never_committed() -> None:
 
 
 # -- refresh ----------------------------------------------------
-
-
-def test_refresh_after_a_replacement() -> None:
-    store = memory()
-    publish(OLD, store, frame_bytes=50)
-    context = Monocontext.open(store)
-    view = context.view(5, 50)
-    assert context[7] == OLD[7]  # its frame is at hand, and must not be used afterwards
-    publish(NEW, store, frame_bytes=50, replace=True)
-    context.refresh()
-    assert context[7] == NEW[7]
-    assert str(context) == NEW
-    assert str(view) == OLD[5:50]
-    with pytest.raises(ValueError, match="only the text that was opened can be refreshed"):
-        view.refresh()
 
 
 def test_unknown_optional_fields_survive_no_append_that_would_make_them_lie() -> None:

@@ -10,7 +10,6 @@ import sys
 import textwrap
 import uuid
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,17 +103,6 @@ def test_bytes_around_other_sources_are_streams_of_their_own() -> None:
     assert "bytes of source 0: not utf-8 at byte 3" in message
 
 
-def test_a_generator_that_fails_commits_nothing() -> None:
-    def failing() -> Iterator[str]:
-        yield "x" * 1000
-        raise RuntimeError("its own fault")
-
-    store = memory()
-    with pytest.raises(RuntimeError, match="its own fault"):
-        publish(failing(), store, frame_bytes=10, segment_bytes=20)
-    assert not any(info.key.startswith("generations/") for info in store.list())
-
-
 # -- directories ----------------------------------------------------
 
 
@@ -151,12 +139,6 @@ def test_a_directory(folder: Path) -> None:
         assert header(name) + body in text
     assert len(text) == sum(len(header(name) + body) for name, body in parts.items())
     assert all(line.startswith("===") for line in text.splitlines() if "FILE" in line)
-
-
-def test_headers_can_be_changed_and_left_out(folder: Path) -> None:
-    assert read_back(folder / "sub", header="<{path}>\n") == "<c.txt>\nc\r\n<deep/d.md>\nd\n"
-    assert read_back(folder / "sub", header="") == "c\r\nd\n"
-    assert read_back(folder / "sub", header="{'file': {path}}\n").startswith("{'file': c.txt}\nc\r\n")
 
 
 def test_a_file_name_that_is_no_text(folder: Path) -> None:
@@ -441,16 +423,6 @@ def test_raw_segments_are_plain_text() -> None:
     assert data == TEXT.encode()
     assert all(re.fullmatch(rb"[\w-]{15}\n", segment[-SALT_BYTES:]) for segment in segments), "a line of text"
     assert (root.stored_bytes, root.text_bytes, root.characters) == (len(data), len(data), len(TEXT))
-
-
-def test_segments_hold_their_size() -> None:
-    store = memory()
-    publish("x" * 10_000, store, frame_bytes=100, segment_bytes=450, codec="raw")
-    assert {info.size_bytes for info in store.list("segments/")} == {400 + SALT_BYTES}
-    store = memory()
-    publish("".join(f"{i:09d}\n" for i in range(1000)), store, frame_bytes=100, segment_bytes=450, codec="raw")
-    sizes = [info.size_bytes - SALT_BYTES for info in store.list("segments/")]
-    assert (len(sizes), max(sizes), sum(sizes)) == (25, 400, 10_000)
 
 
 @pytest.mark.parametrize(

@@ -214,27 +214,6 @@ def test_damage_stops_it_before_anything_is_removed(damage: Callable[[Store], st
 # -- beside others -----------------------------------------------------------------------------------------------------
 
 
-def test_an_object_that_is_stored_again_meanwhile(random: Random) -> None:
-    """Between the listing and the removal an upload of the same text comes along: it stores all under new names."""
-    store = Aging(memory())
-    publish(words(random, 200), store, frame_bytes=FRAME_BYTES)
-    text = text_of(store)
-    publish("other\n", store, replace=True)
-    store.turn(30 * DAY)
-
-    class Meeting(WrappedStore):
-        """Removes the first root, and then the upload is there."""
-
-        def delete(self, key: str) -> None:
-            super().delete(key)
-            if key.startswith("generations/"):
-                publish(text, store, replace=True, frame_bytes=FRAME_BYTES)
-
-    found = gc(Meeting(store))
-    assert (found.generations, found.segments, found.filters) == (1, 1, 1)
-    check(store, text, random)
-
-
 @pytest.mark.parametrize("rewrite", [compact, lambda store: add_filters(store, rebuild=True)])
 @pytest.mark.parametrize("after", [1, 2])
 def test_a_rewrite_whose_text_was_replaced_and_removed_goes_on_from_the_other(

@@ -181,19 +181,6 @@ def test_virtual_segments_stay_where_they_are(allowed: bool, random: Random) -> 
 # -- beside others -----------------------------------------------------------------------------------------------------
 
 
-def test_a_collection_meanwhile_removes_what_a_lost_attempt_stored(random: Random) -> None:
-    """So the next attempt stores it again, although the frames are the same."""
-    store = memory()
-    text, large = grow_context(store, random, 300, 60), words(random, 3000)
-
-    def append_and_collect() -> None:
-        append(large, store, segment_bytes=SEGMENT_BYTES)
-        gc(store, older_than_seconds=0)
-
-    compact(Overtaken(store, append_and_collect), segment_bytes=SEGMENT_BYTES)
-    check(store, text + large, random)
-
-
 def test_dead_bytes_are_given_back(random: Random) -> None:
     """Of a segment with frames that edits have replaced, once half of it is dead."""
     store = memory()

@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -84,32 +83,6 @@ def test_one_document_of_a_thousand(store: MemoryStore) -> None:
     with Monocontext.open(store) as context:
         assert context.documents["d500"] == "another line\n"
         assert context.documents["d501"] == texts["d501"]
-
-
-def test_a_document_in_each_frame(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames side by side are read together, but not all of them at once."""
-    monkeypatch.setattr(changes, "_FULL_GROUP_BYTES", 128 << 10)
-    at_once: list[int] = []
-
-    def rewrite(text: Any, group: changes.Group) -> Any:
-        at_once.append((group.stop - group.first) * text.root.frame_bytes)
-        return rewritten(text, group)
-
-    rewritten = changes._rewritten
-    monkeypatch.setattr(changes, "_rewritten", rewrite)
-    texts = {f"d{number}": f"line {number}\n" * 100 for number in range(3_000)}
-    publish(texts, store, frame_bytes=16 << 10)
-    changed = {f"d{number}": "changed" for number in range(0, 3_000, 10)}
-    counted = CountingStore(store)
-    assert replace(counted, changed).frames > 150
-    assert counted.gets < 60
-    assert len(at_once) > 10
-    assert max(at_once) <= 256 << 10
-    with Monocontext.open(store) as context:
-        assert str(context) == text_of(texts | changed)
-        reader = context._source.reader  # type: ignore[attr-defined]
-        sizes = [reader.frame(number).bytes for number in range(reader.manifest.frames - 1)]
-    assert 8 << 10 < min(sizes) < max(sizes) < 24 << 10
 
 
 # -- what stays, what goes ---------------------------------------------------------------------------------------------
