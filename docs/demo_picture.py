@@ -13,10 +13,9 @@ from html import escape
 from pathlib import Path
 from textwrap import wrap
 
-from monocontext.testing import SlowStore
 from rlm import RLM, Step
-from rlm.cli import demo, demo_large
-from rlm.cli.demo_large import Cost
+from rlm.cli import demo
+from rlm.cli.demo import Cost
 from rlm.trajectory.completion import Completion
 
 PICTURE = Path(__file__).parent / "plots" / "demo.svg"
@@ -35,16 +34,15 @@ text { fill: #e6edf3 } .seen { fill: #9ea7b3 } .bar { fill: #484f58 } .read { fi
 
 def run() -> tuple[Completion, list[Step], Cost, Cost]:
     """The answer, its turns, and the costs of reading and of a download."""
-    store, steps = demo_large.large_log(), list[Step]()
-    slow = SlowStore(store, 0.03, bytes_per_second=demo.BYTES_PER_SECOND)
-    with RLM(lm=demo.SlowScriptedLM(demo_large.TURNS), on_step=steps.append) as rlm:
-        completion, [lazy, whole] = demo_large.ask(rlm, store, slow, demo.BYTES_PER_SECOND)
+    steps = list[Step]()
+    with RLM(lm=demo.SlowScriptedLM(demo.LOG_TURNS), on_step=steps.append) as rlm:
+        completion, lazy, whole = demo.ask_the_log(rlm, demo.large_log(), 0.03)
     return completion, steps, lazy, whole
 
 
 def lines_of(steps: Iterable[Step]) -> list[tuple[str, str]]:
     """Lines of the picture, each with its class."""
-    lines = [("said", part) for part in wrap(f"Question: {demo_large.QUESTION}", LETTERS)] + [("", "")]
+    lines = [("said", part) for part in wrap(f"Question: {demo.LOG_QUESTION}", LETTERS)] + [("", "")]
     for step in steps:
         code = step.cells[0].code.strip().splitlines()
         shown = [line for line in re.split(r"\n| {2,}", step.cells[0].result.stdout) if line.strip()]

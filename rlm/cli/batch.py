@@ -11,8 +11,7 @@ from monocontext.cli import options as storing
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
 from rlm.cli.context_argument import open_argument
-from rlm.cli.options import Limits, ModelOptions, asks_models, choose_models
-from rlm.cli.questions import describe_rights
+from rlm.cli.options import Limits, ModelOptions, asks_models, choose_models, describe_rights
 from rlm.models.sdk import SDKModel
 
 

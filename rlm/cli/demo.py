@@ -1,6 +1,7 @@
 """The command `rlm demo`: questions about a log of 10 GB, a text of 30 MB in an S3 server, and a plain folder.
 
-A script plays the model; its code really runs.
+A script plays the model; its code really runs. The bytes of the log are computed when they are read: `virtual_context`
+repeats one frame of lines, and plants two others. The engine, the filters and the latency of a bucket are real.
 """
 
 from __future__ import annotations
@@ -14,28 +15,54 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
 from monocontext import Monocontext, publish
+from monocontext.cli.printing import remark
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
-from monocontext.testing import SeaweedServer, SlowStore, find_weed
-from rlm.cli import demo_large
+from monocontext.testing import CountingStore, SeaweedServer, SlowStore, VirtualStore, find_weed, virtual_context
+from rlm.cli.options import describe_rights
 from rlm.context.excerpt import make_printable
 from rlm.errors import RunnerUnavailable
 from rlm.models.lm import Message, Reply
 from rlm.models.scripted import ScriptedLM
 from rlm.rlm import RLM
 from rlm.runners.runner import DEFAULT_RUNNER
+from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import print_step
 
 BYTES_PER_SECOND = 90e6
 """Bytes per second of one connection to S3."""
 TURN_SECONDS = 0.6
-QUESTION = "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
+SIZE_BYTES = 10 * 10**9
+_SIZE_BYTES_OF_32_BITS = 2 * 10**9
+"""The size for a 32-bit Python, whose `len()` is limited to 2 Gi."""
+_FRAME_BYTES, _LINE_BYTES = 256 << 10, 128
+LOG_QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
+DISK = "sdq7"
+"""The right answer."""
+LOG_TURNS = (
+    """The last lines say what the transaction is.
+```repl
+print(f"{len(context):,} characters")
+print(context[-300:])
+```""",
+    """I look for where that transaction stands first.
+```repl
+at = context.find("txn=ab12cd34")
+print(at, context[at - 60:at + 200])
+answer["content"] = context[at - 60:at + 200].split("disk ")[1].split()[0]
+answer["ready"] = True
+```""",
+)
+_QUESTION = (
+    "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
+)
 _TURNS = (
     """I look for the class, the file that holds it, and the constant.
 ```repl
@@ -51,7 +78,7 @@ print(context[constant - 200:constant + 120])
 FINAL(f"{path} defines TarFile; RECORDSIZE is {512 * 20} bytes.", sources=[(constant - 200, constant + 120)])
 ```""",
 )
-FOLDER_QUESTION = "Which function of the package json reads a JSON document from a file?"
+_FOLDER_QUESTION = "Which function of the package json reads a JSON document from a file?"
 _FOLDER_TURNS = (
     """The folder is one text. I search it for the words of the question.
 ```repl
@@ -60,6 +87,15 @@ for passage in context.search("deserialize file-like object containing a JSON do
 ```""",
     '```repl\nFINAL("json.load, as __init__.py says")\n```',
 )
+
+
+class Cost(NamedTuple):
+    """The cost of one way to read."""
+
+    way: str
+    gets: int
+    bytes_read: int
+    seconds: float
 
 
 class SlowScriptedLM(ScriptedLM):
@@ -79,20 +115,28 @@ class SlowScriptedLM(ScriptedLM):
         return super().complete(messages, model=model, on_delta=write)
 
 
-def main(
-    *, latency_seconds: float = 0.03, quiet: bool = False, runner: str = DEFAULT_RUNNER
-) -> bool:  # fmt: skip
-    """Run the three acts of the demo on the terminal. Returns whether all answers were right."""
+def main(*, latency_seconds: float = 0.03, quiet: bool = False, runner: str = DEFAULT_RUNNER) -> bool:
+    """Run the three acts of the demo on the terminal. Returns whether all answers were right.
+
+    Raises RunnerUnavailable before anything is stored; its message also names the command for `make`.
+    """
+    try:
+        with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
+            where = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"].get("confinement")
+    except RunnerUnavailable as exc:
+        raise RunnerUnavailable(f"{exc} (with make: `make demo RUNNER=local`)") from exc
+    remark(describe_rights(runner))
     console = Console(stderr=True)
     options = {"runner": runner, "on_step": None if quiet else print_step, "prices": {"scripted": (0, 0)}}
     console.print(
         f"Each GET takes {1000 * latency_seconds:.0f} ms and its bytes come at {BYTES_PER_SECOND / 1e6:.0f} MB/s here, "
         "as in a bucket of your region.\n"
     )
+    size_bytes = _SIZE_BYTES_OF_32_BITS if where == "wasm" else SIZE_BYTES
     right = [
-        _ask_the_log(console, latency_seconds, options),
-        _ask_the_library(console, latency_seconds, options),
-        _ask_the_folder(console, options),
+        _show_the_log(console, latency_seconds, size_bytes, options),
+        _show_the_library(console, latency_seconds, options),
+        _show_the_folder(console, options),
     ]
     console.print(
         "[bold]Next: your own text[/bold]\n"
@@ -102,42 +146,52 @@ def main(
     return all(right)
 
 
-def try_runner(runner: str) -> None:
-    """Start the runner once, so that the demo fails before it stores anything.
+def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
+    """Make a log of about this size. A disk fails after a third of it, and its transaction fails in the last line."""
+    dice = Random(4711)
 
-    Raises RunnerUnavailable, whose message also names the command for `make`.
-    """
-    try:
-        RLM(lm=ScriptedLM([]), runner=runner).session().close()
-    except RunnerUnavailable as exc:
-        raise RunnerUnavailable(f"{exc} (with make: `make demo RUNNER=local`)") from exc
+    def line(text: str) -> str:
+        return text.ljust(_LINE_BYTES - 1) + "\n"
+
+    def served() -> str:
+        clock = f"{dice.randrange(24):02}:{dice.randrange(60):02}:{dice.randrange(60):02}"
+        level = dice.choice(("INFO", "INFO", "DEBUG", "WARN"))
+        who = f"host-{dice.randrange(40)} txn={dice.getrandbits(32):08x}"
+        return line(
+            f"2026-11-22T{clock} {level} {who} served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms"
+        )
+
+    frames = size_bytes // _FRAME_BYTES
+    lines = [served() for _ in range(_FRAME_BYTES // _LINE_BYTES)]
+    failed = line("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
+    fatal = line("2026-11-22T09:26:53 FATAL host-17 giving up on txn=ab12cd34")
+    planted = {frames // 3: "".join([*lines[:999], failed, *lines[1000:]]), frames - 1: "".join([*lines[:-1], fatal])}
+    return virtual_context(frames, "".join(lines), planted, filters=True, distinct=True)
 
 
-def _print_answer(console: Console, answer: str, *expected: str) -> bool:
-    right = all(words in answer.replace(",", "") for words in expected)
-    print(make_printable(answer, terminal=sys.stdout.isatty()))
-    console.print("The answer is right.\n" if right else "The answer is WRONG.\n")
-    return right
+def ask_the_log(rlm: RLM, store: VirtualStore, latency_seconds: float) -> tuple[Completion, Cost, Cost]:
+    """Answer the question. Returns the cost too, and the computed cost of a full download, which takes two minutes."""
+    counted = CountingStore(SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND))
+    with Monocontext.open(counted) as context:
+        completion = rlm.completion(LOG_QUESTION, context)
+        lazy = Cost("monocontext", counted.gets, counted.bytes_read, context.stats.wait_seconds)
+    sizes = [info.size_bytes for info in store.list("segments/")]
+    seconds = sum(sizes) / BYTES_PER_SECOND
+    return completion, lazy, Cost("a download of everything (computed)", len(sizes), sum(sizes), seconds)
 
 
-def _ask_the_log(console: Console, latency_seconds: float, options: dict[str, Any]) -> bool:
-    """Ask about a text too large to download."""
-    with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=options["runner"]) as rlm:  # `confined` may be wasm
-        location = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"]
-    is_wasm = location.get("confinement") == "wasm"
-    store = demo_large.large_log(demo_large.SIZE_BYTES_OF_32_BITS if is_wasm else demo_large.SIZE_BYTES)
-    slow = SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND)
+def _show_the_log(console: Console, latency_seconds: float, size_bytes: int, options: dict[str, Any]) -> bool:
     console.rule("1. a log of 10 GB, computed as it is read", align="left")
-    console.print(f"Question: {demo_large.QUESTION}\nA script plays the model. Its code really runs.\n")
-    with RLM(lm=SlowScriptedLM(demo_large.TURNS), **options) as rlm:
-        completion, costs = demo_large.ask(rlm, store, slow, BYTES_PER_SECOND)
-    right = _print_answer(console, completion.answer, demo_large.DISK)
+    console.print(f"Question: {LOG_QUESTION}\nA script plays the model. Its code really runs.\n")
+    with RLM(lm=SlowScriptedLM(LOG_TURNS), **options) as rlm:
+        completion, *costs = ask_the_log(rlm, large_log(size_bytes), latency_seconds)
+    right = _print_answer(console, completion.answer, DISK)
     for way, gets, size, seconds in costs:
         console.print(f"{way}: {gets:,} requests, {size / 1e6:,.1f} MB read, {seconds:,.2f} s waited")
     return right
 
 
-def _ask_the_library(console: Console, latency_seconds: float, options: dict[str, Any]) -> bool:
+def _show_the_library(console: Console, latency_seconds: float, options: dict[str, Any]) -> bool:
     """Ask about the standard library's source in a local S3 server, or in a directory where there is no server."""
     library = Path(sysconfig.get_path("stdlib"))
     console.rule("2. the standard library's source in S3", align="left")
@@ -151,22 +205,31 @@ def _ask_the_library(console: Console, latency_seconds: float, options: dict[str
             [library], url, store_options=stored, include=("*.py",), exclude=("site-packages/*", "lib2to3/*"),
             errors="replace", note=lambda _: None,
         )  # fmt: skip
-        console.print(Text(f"Question: {QUESTION}\nUploaded {library}: {manifest.characters:,} characters to {url}.\n"))
+        console.print(
+            Text(f"Question: {_QUESTION}\nUploaded {library}: {manifest.characters:,} characters to {url}.\n")
+        )
         store = SlowStore(open_store(url, **stored), latency_seconds, bytes_per_second=BYTES_PER_SECOND)
         with Monocontext.open(store) as context, RLM(lm=SlowScriptedLM(_TURNS), **options) as rlm:
-            completion = rlm.completion(QUESTION, context)
+            completion = rlm.completion(_QUESTION, context)
             console.print(f"{context.stats.gets:,} requests, {context.stats.bytes_fetched / 1e6:.1f} MB read.")
         return _print_answer(console, completion.answer, "tarfile.py", str(tarfile.RECORDSIZE))
 
 
-def _ask_the_folder(console: Console, options: dict[str, Any]) -> bool:
+def _show_the_folder(console: Console, options: dict[str, Any]) -> bool:
     """Ask about a plain folder, without a server or an upload."""
     folder = Path(sysconfig.get_path("stdlib")) / "json"
     console.rule(f"3. a plain folder, {folder}", align="left")
-    console.print(f"Question: {FOLDER_QUESTION}\nNothing is stored: the files are read as they are.\n")
+    console.print(f"Question: {_FOLDER_QUESTION}\nNothing is stored: the files are read as they are.\n")
     with (
         warnings.catch_warnings(action="ignore"),  # compiled files in the folder are left out
         Monocontext.open(folder) as context,
         RLM(lm=SlowScriptedLM(_FOLDER_TURNS), **options) as rlm,
     ):
-        return _print_answer(console, rlm.completion(FOLDER_QUESTION, context).answer, "json.load")
+        return _print_answer(console, rlm.completion(_FOLDER_QUESTION, context).answer, "json.load")
+
+
+def _print_answer(console: Console, answer: str, *expected: str) -> bool:
+    right = all(words in answer.replace(",", "") for words in expected)
+    print(make_printable(answer, terminal=sys.stdout.isatty()))
+    console.print("The answer is right.\n" if right else "The answer is WRONG.\n")
+    return right

@@ -14,7 +14,7 @@ from rlm.calls.budget import Budget
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import UnknownOption
 from rlm.models import registry as backends
-from rlm.runners import RUNNERS
+from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 
 ModelOptions = dict[str, Any]
@@ -23,6 +23,8 @@ Limits = dict[str, Any]
 """Keywords of `RLM` for limits. `asks_models` passes them to a command as `limits`."""
 
 
+_RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
+_CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 _DEFAULT_DOLLARS = 1.0
 """What one question may cost unless its user says otherwise."""
 
@@ -180,3 +182,9 @@ def _parse_headers(given: list[str] | None) -> dict[str, str] | None:
             raise UnknownOption("a header must be NAME:VALUE")  # it may contain a key, so the message does not show it
         headers[name.strip()] = value.strip()
     return headers or None
+
+
+def describe_rights(runner: str) -> str:
+    """A line on the rights of the model's code. Raises RunnerUnavailable for a runner that this system cannot have."""
+    check_runner(runner)
+    return _RIGHTS if runner == "local" else _CONFINED.format(runner)

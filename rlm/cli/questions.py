@@ -21,10 +21,10 @@ from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
 from rlm.cli.context_argument import SESSIONS, UsageError, named_texts, names_context, open_argument
-from rlm.cli.options import Limits, ModelOptions, asks_models, run_options
+from rlm.cli.options import Limits, ModelOptions, asks_models, describe_rights, run_options
 from rlm.cli.reporting import one_line_errors
 from rlm.errors import LLMError
-from rlm.runners import RUNNERS, check_runner
+from rlm.runners import RUNNERS
 from rlm.runners.runner import DEFAULT_RUNNER
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from rlm.rlm import RLM
     from rlm.trajectory.completion import Completion
     from rlm.trajectory.display import Display
-
-_RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
-_CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 
 Context = Annotated[str, Argument(help="URL or directory of a context, a text file, or - for stdin.")]
 Shape = Annotated[str, Option(help="What `context` is of a context in storage: text, or a list or dict of its "
@@ -174,10 +171,7 @@ def demo(
 ) -> None:
     """Answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""
     from rlm.cli.demo import main as run_demo
-    from rlm.cli.demo import try_runner
 
-    try_runner(runner)
-    remark(describe_rights(runner))
     if not run_demo(latency_seconds=latency_ms / 1000, quiet=is_quiet(), runner=runner):
         raise click.exceptions.Exit(1)
 
@@ -277,12 +271,6 @@ def _how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str
     if path is None:
         return f"{why}. Raise {flag}; with --trajectory FILE, a run can be resumed"
     return f"{why}. Resume it with a higher limit: {_resume_command(path, stored, shape)} {flag} N"
-
-
-def describe_rights(runner: str) -> str:
-    """A line on the rights of the model's code. Raises RunnerUnavailable for a runner that this system cannot have."""
-    check_runner(runner)
-    return _RIGHTS if runner == "local" else _CONFINED.format(runner)
 
 
 def _say(text: str) -> None:

@@ -19,7 +19,7 @@ from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from rlm import RunnerUnavailable, __version__
 from rlm.cli.commands import app
-from rlm.cli.questions import describe_rights
+from rlm.cli.options import describe_rights
 from rlm.context.excerpt import make_printable
 from rlm.prompts.examples import conversation
 from rlm.runners.runner import DEFAULT_RUNNER
