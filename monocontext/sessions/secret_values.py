@@ -41,6 +41,9 @@ _PASSWORDS = frozenset(
     "masterauth".split()
 )
 _PASSWORD_ENDS = ("password", "passwd", "passphrase", "passwort", "passcode", "kennwort", "wachtwoord", "pwd")
+_PASSWORD_PAIRS = frozenset(
+    [("pass", "phrase"), ("seed", "phrase"), ("recovery", "phrase"), ("de", "passe"), ("palavra", "passe")]
+)
 _TOKENS = frozenset("token secret credential cred creds apikey authtoken geheim secreto".split())
 _TOKEN_ENDS = ("token", "secret", "apikey", "secretkey", "accesskey", "privatekey", "presharedkey", "signingkey")
 _KEY_OF = frozenset(
@@ -86,7 +89,6 @@ _KEY_LETTERS = re.compile(r"[A-Za-z0-9+/=_-]++(?:\.[A-Za-z0-9+/=_-]{12,}+)*+")
 _BASE64 = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}")
 _SCATTERED = re.compile(r"[0-9]++[A-Za-z]++[0-9]++[A-Za-z]++[0-9]")
 _HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
-_LETTERS = re.compile(r"[A-Za-z]+")
 # Values of these words alone are examples or texts of a program.
 _ALL_WORDS = (
     _PASSWORDS
@@ -105,9 +107,6 @@ _ALL_WORDS = (
 _MESSAGE = re.compile(
     r"(?:[.?!:]|\.\.\.)$|%[sdr(]|\{\w*\}|[()<>=]|\b(?:passwords?|token|secret|passphrase|key)\b", re.IGNORECASE,
 )  # fmt: skip
-_PROSE = re.compile(
-    r"\b(?:the|your|is|are|was|for|must|enter|please|not|required|with|and|an?|of|to|in|on|or|if)\b", re.IGNORECASE
-)
 
 
 def strength_of(name: str) -> Strength:
@@ -124,16 +123,12 @@ def strength_of(name: str) -> Strength:
     is_password = last in _PASSWORDS or single in _PASSWORDS
     if (is_password and name not in ("PWD", "OLDPWD", "Pass", "pass_")) or single.endswith(_PASSWORD_ENDS):
         return Strength.NONE if last == "pwd" and before == "old" else Strength.PASSWORD
-    if last == "phrase" and before in ("pass", "seed", "secret", "recovery"):
-        return Strength.PASSWORD
-    if last == "passe" and before in ("de", "palavra"):
+    if (before, last) in _PASSWORD_PAIRS:
         return Strength.PASSWORD
     if single in _TOKENS or single.endswith(_TOKEN_ENDS) or (last == "pat" and before and name.upper() == name):
         return Strength.TOKEN
     if single == "key" and before in _KEY_OF:
         return Strength.TOKEN
-    if last == "id" and before == "key" and words[-3:-2] == ["access"]:
-        return Strength.KEY
     if single in _WEAK or single.endswith("key") or not _PROVIDERS.isdisjoint(words):
         return Strength.KEY
     return Strength.NONE
@@ -159,21 +154,14 @@ def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure
             and looks_random(value, 8 if strength == Strength.TOKEN else 16)
             and (is_quoted or not is_code(value))
         )
-    if (
-        len(value) <= 60
-        and all(word.lower() in _ALL_WORDS for word in _HUMPS.findall(value) if not word.isdigit())
-        and _LETTERS.search(value)
-    ):
-        return any(c.isdigit() for c in value) and len(value) >= 8 and not is_code(value)
     if any(c.isspace() for c in value):
-        if not is_quoted or (_MESSAGE.search(value.rstrip(".?!") if any(map(str.isdigit, value)) else value)):
-            return False
-        return is_sure or any(map(is_mixed, value.split())) or (not _PROSE.search(value) and len(value) < 60)
-    if is_quoted:
-        return value[-1] not in ":?" and not value.startswith("--") and not _is_program_key(value)
-    if is_code(value) or _CALL.match(value) or _is_program_key(value):
+        is_message = _MESSAGE.search(value.rstrip(".?!") if any(map(str.isdigit, value)) else value)
+        return is_quoted and not is_message and (is_sure or any(map(is_mixed, value.split())))
+    if _is_program_key(value):
         return False
-    return is_sure or is_mixed(value)
+    if is_quoted:
+        return value[-1] not in ":?" and not value.startswith("--")
+    return not is_code(value) and not _CALL.match(value) and (is_sure or is_mixed(value))
 
 
 def is_dummy(value: str) -> bool:
@@ -327,10 +315,8 @@ class _Field:
     """The text between name and value, such as `=`; empty or a space if there is none."""
     value_at: int
     """Offset of the value, its quote included."""
-    has_space_before: bool
-    """Whether blanks or a type come between the name and the separator."""
-    has_space_after: bool
-    """Whether blanks come between the separator and the value."""
+    is_tight: bool
+    """Whether it is written as `name=value`, without blanks or a type."""
 
     @property
     def before(self) -> str:
@@ -340,11 +326,6 @@ class _Field:
     @property
     def is_upper(self) -> bool:
         return self.name.upper() == self.name
-
-    @property
-    def is_tight(self) -> bool:
-        """Whether it is written as `name=value`, without blanks."""
-        return self.separator == "=" and not self.has_space_before and not self.has_space_after
 
     def follows_command(self) -> bool:
         """Whether the text before the name is a command that takes a name and a value, such as `export`."""
@@ -401,10 +382,10 @@ def _read_name(text: str, start: int, stop: int) -> _Field | None:
     strength = strength_of(name)
     if strength is Strength.NONE or (name == "PASS" and after["sep"] != "="):  # `PASS` in the report of a test
         return None
+    is_tight = after["sep"] == "=" and after.end("close") == after.start("sep") and after.end("sep") == after.end()
     return _Field(
-        text, begin, name, remaining.startswith("-"), strength, after.end("rest"), after["close"], after["sep"], after.end(),
-        has_space_before=after.start("sep") != after.end("prompt" if after["prompt"] else "close"),
-        has_space_after=after.end() != after.end("sep"),
+        text, begin, name, remaining.startswith("-"), strength,
+        after.end("rest"), after["close"], after["sep"], after.end(), is_tight,
     )  # fmt: skip
 
 
@@ -426,7 +407,7 @@ def _find_quoted(field: _Field) -> list[Span] | None:
             return []
     if value.startswith((" ", "%")):
         return []
-    is_sure = separator == "=" and field.is_upper and not field.has_space_after
+    is_sure = field.is_tight and field.is_upper
     return [quoted.span("value")] if is_secret(value.rstrip("\\"), field.strength, is_sure=is_sure) else []
 
 
@@ -463,10 +444,10 @@ def _find_indented(field: _Field) -> list[Span] | None:
 
 def _find_bare(field: _Field) -> list[Span]:
     """A value without quotes: in a file of settings, a command, a URL or prose. A blank alone goes before the value of
-    an option and of known commands only."""
+    an option and of known commands; elsewhere the value must look random."""
     is_option = field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")
     match = _BARE.match(field.text, field.value_at)
-    if not match or (field.separator in ("", " ") and not is_option and not field.follows_command()):
+    if not match:
         return []
     text, begin, before, strength = field.text, field.begin, field.before, field.strength
     line = text.rfind("\n", max(0, begin - 200), begin) + 1
@@ -482,6 +463,9 @@ def _find_bare(field: _Field) -> list[Span]:
         value = re.split(r"[;|<>&]", value)[0]
     value = value.rstrip(",;.\\)}]").removesuffix("**")
     span = match.start(), match.start() + len(value)
+    if field.separator in ("", " ") and not is_option and not field.follows_command():
+        is_password = strength is Strength.PASSWORD and not field.name.endswith("pass")
+        return [span] if is_password and looks_random(value, 9) else []
     if value.lower() == field.name.lower() or value.lower() in _TYPE_WORDS or is_code(value.partition(",")[0]):
         return []
     if strength is Strength.PASSWORD and field.separator == ":" and value.isdecimal() and len(value) >= 6:
