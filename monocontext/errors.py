@@ -2,7 +2,7 @@
 
     MonocontextError
     |-- NotFound (FileNotFoundError)       nothing is stored there: use another URL
-    |   `-- NotAContext                    something is stored there, but it is not a context
+    |-- NotAContext (ValueError)           something is stored there, but it is not a context
     |-- AlreadyExists (FileExistsError)    a conditional write lost: read what is there, then decide
     |-- AccessDenied (PermissionError)     the store refuses these credentials
     |   `-- ForeignObject                  the context refers to objects that the caller does not allow
@@ -36,7 +36,7 @@ class NotFound(MonocontextError, FileNotFoundError):
     """No object, bucket or context exists at this URL."""
 
 
-class NotAContext(NotFound):
+class NotAContext(MonocontextError, ValueError):
     """The manifest at this URL is of a kind that this call cannot read."""
 
 

@@ -16,7 +16,7 @@ from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_o
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import say, say_row, write_text
 from monocontext.cli.progress import progress_bar
-from monocontext.errors import MonocontextError, NotFound
+from monocontext.errors import MonocontextError, NotAContext, NotFound
 from monocontext.options import StoreOptions
 from monocontext.stores.address import parse
 
@@ -52,7 +52,7 @@ def info(url: Url, generation: Generation = None, *, s3: S3, as_json: AsJson = F
         store = stack.enter_context(open_store_at(url, options))
         try:
             found_root, is_stored = find_root(store, generation).manifest, True
-        except NotFound:
+        except (NotAContext, NotFound):
             plain = open_plain(url, options) if generation is None else None
             if plain is None:
                 raise

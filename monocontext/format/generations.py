@@ -30,14 +30,10 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     if generation is not None:
         try:
             return _read_root(store, generation_key(check_int("generation", generation, 0)), generation)
-        except NotAContext:
-            raise
         except NotFound:
             raise NotFound(f"no generation {generation} at {store.url}") from None
     try:
         return _read_root(store, ROOT_KEY)
-    except NotAContext:
-        raise
     except NotFound:
         result = _read_newest_listed(store)  # raises its own error if even the bucket is missing
         if result is None:
@@ -69,8 +65,6 @@ def read_newest(store: Store) -> Manifest | None:
     try:
         copy = _read_root(store, ROOT_KEY).manifest
     except UnsupportedFormat:
-        raise
-    except NotAContext:
         raise
     except (NotFound, DamagedData) as error:
         result = _read_newest_listed(store)

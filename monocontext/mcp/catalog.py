@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
-from monocontext.errors import NotFound, ToolRefusal
+from monocontext.errors import NotAContext, NotFound, ToolRefusal
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store, options_for
 from monocontext.text.from_str import wrap_str
@@ -61,7 +61,7 @@ class Served:
             try:
                 self.context(name)
                 yield name
-            except NotFound:
+            except (NotAContext, NotFound):
                 yield from self._names_below(name)
         if self.sessions is not None:
             yield from (SESSIONS + project for project in self.sessions.projects())

@@ -108,7 +108,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         Monocontext.register(DeepRecurseLines)  # pyright: ignore[reportAttributeAccessIssue] - Sequence is an ABC
         try:
             return open_deeprecurse(cls.open, bucket, prefix, manifest_name, region, encoding, errors, client, options)
-        except (AccessDenied, InvalidUrl, NotFound) as error:
+        except (AccessDenied, InvalidUrl, NotAContext, NotFound) as error:
             if prefix:
                 raise
             instead = (
@@ -221,7 +221,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         )
         try:
             reader = opened.reader(generation)
-        except NotFound as error:
+        except (NotAContext, NotFound) as error:
             if unit == "lines" and isinstance(error, NotAContext):
                 from monocontext.text.deeprecurse import open_deeprecurse_lines
 

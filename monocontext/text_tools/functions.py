@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any, Unpack
 
 from monocontext.engine.open import OpenOptions
-from monocontext.errors import InvalidParameters, NotFound, ToolRefusal
+from monocontext.errors import InvalidParameters, NotAContext, NotFound, ToolRefusal
 from monocontext.globs import Globs
 from monocontext.options import validate_options
 from monocontext.stores.protocol import Store
@@ -224,7 +224,7 @@ def _as_function(method: Callable[..., Reply[Any]], name: str) -> Callable[..., 
         named = dict(signature.bind_partial(*arguments).arguments)
         try:
             return str(method(**check_arguments(name, method, named | given)))
-        except (ToolRefusal, InvalidParameters, NotFound, *NOT_A_PATTERN) as error:
+        except (ToolRefusal, InvalidParameters, NotAContext, NotFound, *NOT_A_PATTERN) as error:
             return f"error: {fit_error(str(error))}"
 
     tool.__name__ = tool.__qualname__ = name

@@ -21,7 +21,6 @@ from monocontext.errors import (
     ContextTooLarge,
     DamagedData,
     MonocontextError,
-    NotAContext,
     NotFound,
     StoreFailure,
     UnsupportedFormat,
@@ -283,8 +282,6 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
             there = Manifest.from_bytes(blob.data)
             if there.generation >= generation:
                 return there
-        except NotAContext:
-            raise
         except UnsupportedFormat:
             return None
         except NotFound:

@@ -123,11 +123,11 @@ def _objects(
     store = open_store(name, **remote)
     try:
         segments = parse_manifest(get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
-    except NotFound as error:
-        if isinstance(error, NotAContext):
-            raise NotAContext(
-                f"{store.url} contains {ROOT_KEY}, so it may already hold a context: `index` works on plain text files"
-            ) from None
+    except NotAContext:
+        raise NotAContext(
+            f"{store.url} contains {ROOT_KEY}, so it may already hold a context: `index` works on plain text files"
+        ) from None
+    except NotFound:
         left_out: list[str] = []
         infos = list(list_usable(store, left_out))
         if named := describe_left_out(left_out, markers=False):

@@ -21,7 +21,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 
-from monocontext.errors import NotAContext, NotFound, StoreFailure
+from monocontext.errors import NotFound, StoreFailure
 from monocontext.format.generations import generation_in
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
 from monocontext.options import StoreOptions, check_seconds
@@ -185,8 +185,6 @@ def _read_current(store: Store) -> list[NamedByRoot]:
     """The root in `manifest.json`, if there is one. It may lag after a crash, but readers open it."""
     try:
         return [_read_root(store, ROOT_KEY)]
-    except NotAContext:
-        raise
     except NotFound:
         return []
 
