@@ -82,7 +82,6 @@ class RLM:
         custom_tools: Mapping[str, object] | None = None,
         persistent: bool = False,
         sub_cache: SubCache | str | os.PathLike[str] | bool | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
         trajectory: str | os.PathLike[str] | None = None,
         on_step: Callable[[Step], object] | None = None,
         on_delta: Callable[[str], object] | None = None,
@@ -124,7 +123,7 @@ class RLM:
         - `environment`, `environment_kwargs`: the same two, as `rlms` names them
         - `custom_tools`: name -> function or value for the code
         - `persistent`: keep one namespace for all questions
-        - `sub_cache`: True keeps answers of sub-calls in memory; `cache_dir`: in a directory
+        - `sub_cache`: where answers of sub-calls are kept: a directory, or True for memory
 
         Recording:
 
@@ -171,7 +170,7 @@ class RLM:
             prices=dict(check_prices(prices or {})),
             models=_models(models),
             backoff=Backoff(retries=max_retries),
-            cache=_cache(sub_cache, cache_dir),
+            cache=_cache(sub_cache),
             window_tokens=window_tokens if compaction else UNBOUNDED,
             prompt_characters=prompt_characters or _prompt_characters(sub_lm, root, window_tokens),
             target=trajectory,
@@ -418,14 +417,10 @@ def _models(given: Collection[str] | None) -> frozenset[str] | None:
     return None if given is None else frozenset(given)
 
 
-def _cache(
-    sub_cache: SubCache | str | os.PathLike[str] | bool | None, directory: str | os.PathLike[str] | None
-) -> SubCache | None:
-    if isinstance(sub_cache, SubCache):
-        return sub_cache
-    if isinstance(sub_cache, (str, os.PathLike)):
-        return SubCache(sub_cache)
-    return SubCache(directory) if sub_cache or directory else None
+def _cache(given: SubCache | str | os.PathLike[str] | bool | None) -> SubCache | None:
+    if given is None or given is False or isinstance(given, SubCache):
+        return given or None
+    return SubCache(None if given is True else given)
 
 
 def _step_printer(verbose: bool) -> Callable[[Step], object] | None:

@@ -135,7 +135,7 @@ def limits(
 ) -> Limits:
     """The limits of a run."""
     return {
-        "runner": runner, "max_depth": max_depth, "models": models, "cache_dir": cache_dir,
+        "runner": runner, "max_depth": max_depth, "models": models, "sub_cache": cache_dir,
         "window_tokens": window_tokens, "prompt_characters": prompt_characters,
         "budget": Budget(max_iterations, max_calls, max_tokens, max_dollars, max_seconds),
     }  # fmt: skip

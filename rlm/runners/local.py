@@ -112,11 +112,6 @@ class LocalRunner:
             claims=cell.claims,
         )
 
-    @property
-    def namespace(self) -> dict[str, Any]:
-        """The names of the cells, live."""
-        return self._namespace
-
     def close(self) -> None:
         """Let the thread end and forget the sources."""
         self._thread.close()

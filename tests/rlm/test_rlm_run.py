@@ -35,13 +35,6 @@ def test_on_step_sees_each_turn(complete: Complete) -> None:
     assert steps[0].thinking_seconds <= steps[0].seconds
 
 
-def test_sub_calls_go_to_the_root_model_when_there_is_no_other() -> None:
-    lm = ScriptedLM([repl("FINAL(llm_query('x'))"), "sub answer"])
-    completion = RLM(lm=lm, sub_model="small").completion("q", "text")
-    assert completion.answer == "sub answer"
-    assert set(completion.usage.models) == {"scripted", "small"}
-
-
 def test_one_object_answers_many_questions_at_once() -> None:
     def root(messages: Any) -> str:
         n = conversation(messages)[0]["content"].split('"')[1]
@@ -59,11 +52,6 @@ def test_one_object_answers_many_questions_at_once() -> None:
 def test_a_runner_that_is_not_there_is_refused_at_once() -> None:
     with pytest.raises(RunnerUnavailable, match="'confined', 'subprocess', 'wasm', 'local', 'docker'"):
         RLM(lm=ScriptedLM([]), runner="nonsense")
-
-
-def test_max_iterations_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        RLM(lm=ScriptedLM([]), max_iterations=0)
 
 
 def test_rlm_repl_logs_when_asked(capsys: pytest.CaptureFixture[str]) -> None:

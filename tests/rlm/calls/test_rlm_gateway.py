@@ -148,7 +148,7 @@ TWICE = "```repl\nFINAL([llm_query('same'), llm_query('same'), llm_query('same',
 
 
 def test_equal_calls_are_paid_once_when_the_caller_asks_for_it(tmp_path: Path) -> None:
-    for keyword in ({"sub_cache": True}, {"cache_dir": tmp_path / "a"}, {"sub_cache": tmp_path / "b"},
+    for keyword in ({"sub_cache": True}, {"sub_cache": tmp_path / "b"},
                     {"sub_cache": SubCache(tmp_path / "c")}):  # fmt: skip
         sub = ScriptedLM(str.upper)
         rlm = RLM(lm=ScriptedLM([TWICE, TWICE]), sub_lm=sub, **keyword)
@@ -161,16 +161,16 @@ def test_equal_calls_are_paid_once_when_the_caller_asks_for_it(tmp_path: Path) -
 
 
 def test_a_cache_outlives_the_process_and_survives_damage(tmp_path: Path) -> None:
-    RLM(lm=ScriptedLM([TWICE]), sub_lm=ScriptedLM(str.upper), cache_dir=tmp_path).completion("q", "t")
+    RLM(lm=ScriptedLM([TWICE]), sub_lm=ScriptedLM(str.upper), sub_cache=tmp_path).completion("q", "t")
     sub = ScriptedLM(str.upper)
-    RLM(lm=ScriptedLM([TWICE]), sub_lm=sub, cache_dir=tmp_path).completion("q", "t")
+    RLM(lm=ScriptedLM([TWICE]), sub_lm=sub, sub_cache=tmp_path).completion("q", "t")
     assert sub.calls == []
     files = list(tmp_path.rglob("*.json"))
     assert len(files) == 2
     assert not any("same" in file.read_text() for file in files)  # answers, no prompts
     for file in files:
         file.write_text('{"text": "SA')
-    RLM(lm=ScriptedLM([TWICE]), sub_lm=sub, cache_dir=tmp_path).completion("q", "t")
+    RLM(lm=ScriptedLM([TWICE]), sub_lm=sub, sub_cache=tmp_path).completion("q", "t")
     assert len(sub.calls) == 2
 
 

@@ -94,14 +94,6 @@ def test_locals_are_recorded_by_bounded_repr(runner_of: Make) -> None:
     assert variables["bad"] == "<Bad, whose repr raises ZeroDivisionError>"
 
 
-@pytest.mark.parametrize(
-    "value", [[], [1], (1,), (), {1}, set(), {"a": [1, (2, 3)]}, "x", b"x", None, 1.5, frozenset({1})]
-)
-def test_the_repr_of_small_values_is_theirs(runner_of: Make, value: object) -> None:
-    shown = runner_of().run(f"v = {value!r}\n[v]").stdout
-    assert shown == f"[{value!r}]\n"
-
-
 def test_stdout_of_concurrent_runs_and_other_threads_is_kept_apart(
     runner_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,11 +118,6 @@ def test_stdout_of_concurrent_runs_and_other_threads_is_kept_apart(
     assert set(capsys.readouterr().out.split()) <= {"host"}
     assert sys.stdout is before
     assert not isinstance(sys.stderr, Router)
-
-
-def test_print_in_threads_of_a_cell_is_caught(runner_of: Make) -> None:
-    code = "from concurrent.futures import ThreadPoolExecutor as T\nwith T(2) as t: list(t.map(print, [1, 1]))"
-    assert sorted(runner_of().run(code).stdout.split()) == ["1", "1"]
 
 
 def test_print_obeys_redirect_and_file(runner_of: Make) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from monocontext import Monocontext, publish
 from rlm import RLM, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
@@ -57,18 +56,6 @@ def test_a_provider_of_the_page_runs_cells(provider: str, make_of: Callable[[str
     assert runner.run("print(len(context))").stdout == "550000\n"
     runner.close()
     assert len(provider_doubles.started) == 2
-
-
-def test_a_run_reads_pieces_of_a_large_text(make_of: Callable[[str], Any]) -> None:
-    publish(("a line of some length\n" * 200_000, "the password is zebra\n"), "memory://sandboxed")
-    context = Monocontext.open("memory://sandboxed")
-    lm = ScriptedLM(
-        ["```repl\nat = context.find('zebra')\nprint(context[at - 16:at + 5])\nFINAL(context[at:at + 5])\n```"]
-    )
-    options = {"make": make_of("daytona"), "python": sys.executable}
-    answer = RLM(lm=lm, runner="sandbox", runner_options=options).completion("The password?", context)
-    assert answer.response == "zebra"
-    assert answer.trajectory[0]["environment_kwargs"]["confinement"] == "sandbox"
 
 
 def test_what_the_sandbox_printed_is_the_reason(make_of: Callable[[str], Any]) -> None:

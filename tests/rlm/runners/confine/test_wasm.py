@@ -304,14 +304,6 @@ def test_a_snapshot_is_made_once_for_what_it_depends_on_and_anew_where_it_is_dam
     assert load_snapshot(folder, (b"19",), make_one) == b"memory %d" % (len(made) - 1)
 
 
-def test_where_nothing_can_be_kept_no_snapshot_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    folder = tmp_path / "file" / "snapshots"
-    assert load_snapshot(folder, (b"x",), lambda: pytest.fail("made for nothing")) == b""
-    monkeypatch.setattr("os.access", lambda path, mode: False)
-    assert load_snapshot(tmp_path, (b"x",), lambda: pytest.fail("made for nothing")) == b""
-
-
 def test_a_user_without_a_home_starts_without_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("HOME", PYODIDE_VARIABLE):
