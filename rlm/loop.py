@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
@@ -33,9 +33,6 @@ UNBOUNDED = 2**62
 """A window size in tokens that no history fills, so that nothing is shortened."""
 MOST_REPEATS = 4
 """The number of repeated turns in a row that ends a run."""
-_LEAST_TEMPERATURE, _STEP = 0.7, 0.4
-"""The lowest temperature of the reply after a repetition, and its increase, which goes to 1 unless the caller set
-more."""
 _CHANGES = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
 """What differs between outputs that are the same: the number of a cell, an address."""
 
@@ -158,9 +155,8 @@ class Loop:
         `may_refuse`: an answer in words is sent back, since no code has run yet.
         """
         started = self._gate.elapsed()
-        again = previous is not None and previous.repeats > 0
         with self._meter.measure() as reads:
-            messages, shortened, reply, reason = self._ask_to_fit(turn, messages, again=again)
+            messages, shortened, reply, reason = self._ask_to_fit(turn, messages)
         thinking_seconds = self._gate.elapsed() - started
         reply = prompts.with_call(reply)
         parsed = parse_reply(reply.text)
@@ -207,9 +203,7 @@ class Loop:
             repeats=repeats,
         )
 
-    def _ask_to_fit(
-        self, turn: int, messages: list[Message], *, again: bool
-    ) -> tuple[list[Message], int, Reply, str | None]:
+    def _ask_to_fit(self, turn: int, messages: list[Message]) -> tuple[list[Message], int, Reply, str | None]:
         """Ask the root model with these messages, shortened to fit into its window.
 
         Returns the sent messages, the number of shortened ones, the reply, and the reason why the run ends if the call
@@ -218,11 +212,11 @@ class Loop:
         messages, shortened = compact(messages, self.window.tokens, self.window.scale)
         try:
             try:
-                reply = self._ask(turn, messages, again=again)
+                reply = self._ask(turn, messages)
             except PromptTooLong as exc:
                 messages, more = self._compact_harder(messages, exc)
                 shortened += more
-                reply = self._ask(turn, messages, again=again)
+                reply = self._ask(turn, messages)
         except BudgetSpent as exc:
             return messages, shortened, Reply("", 0, 0, ""), exc.reason
         except ReplyRefused as exc:
@@ -282,25 +276,21 @@ class Loop:
         )
         return shorter, changed
 
-    def _ask(self, turn: int, messages: list[Message], *, again: bool) -> Reply:
-        """Ask the root model once; meanwhile the context may read ahead, guided by the reply so far.
-
-        `again`: the last reply repeated the one before it, so the temperature is raised.
-        """
-        root = _raise_temperature(self._setup.root) if again else self._setup.root
-        tell = hint(self._context)
+    def _ask(self, turn: int, messages: list[Message]) -> Reply:
+        """Ask the root model once; meanwhile the context may read ahead, guided by the reply so far."""
+        setup, tell = self._setup, hint(self._context)
         streamed = False
 
         def on_delta(delta: str) -> None:
             nonlocal streamed
             streamed = True
             tell(delta)
-            if self._is_top and self._setup.on_delta:
-                self._setup.on_delta(delta)
+            if self._is_top and setup.on_delta:
+                setup.on_delta(delta)
 
         with thinking(self._meter.parts):
             of_top = turn if self._is_top else None
-            reply = self._gate.ask(root, messages, model=self._setup.root_model, on_delta=on_delta, turn=of_top)
+            reply = self._gate.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=of_top)
             if not streamed:
                 on_delta(reply.text)
         return reply
@@ -392,15 +382,6 @@ def count_repeats(previous: Step | None, text: str, cells: Sequence[Cell], notic
 def _shown(cell: Cell) -> tuple[str, ...]:
     texts = cell.code.strip(), cell.result.stdout.removesuffix(prompts.CUT_AND_RUN), cell.result.stderr
     return tuple(_CHANGES.sub("", text) for text in texts)
-
-
-def _raise_temperature(lm: LM) -> LM:
-    """The model with a higher temperature if its caller has set one, else unchanged: it may not accept any."""
-    sampling, change = getattr(lm, "sampling", {}), getattr(lm, "with_sampling", None)
-    value = sampling.get("temperature")
-    if not callable(change) or not isinstance(value, (int, float)):
-        return lm
-    return cast(LM, change({"temperature": max(value, min(1.0, max(_LEAST_TEMPERATURE, value + _STEP)))}))
 
 
 def _answer_words(reply: ParsedReply) -> str:

@@ -85,11 +85,8 @@ class Session:
         )  # fmt: skip
         self._messages: list[Message] = []
         self._turns = 0
-        self._first_query: str | None = None
-        """The question in the metadata line; a later one is in the line of its first turn."""
         self._broken_off = False
         self._lock = threading.Lock()
-        self._notes: list[str] = []
         self._loop = Loop(
             setup, context, self._runner, self.gate, self._subcalls, self._meter, is_top=self._is_top,
             to_read=self._description.kind != "nothing" and self._description.length != 0,
@@ -121,15 +118,14 @@ class Session:
         with self._lock:
             if self._is_top:
                 self.gate.renew(Usage(self._setup.prices))
-            if self._messages:
+            if is_later := bool(self._messages):
                 self._runner.run(prompts.NEW_QUESTION)
                 self._messages.append(prompts.next_question(query, broken_off=self._broken_off))
                 self._trajectory.reopen()
             else:
                 self._messages = self._first_messages(query)
                 self._trajectory.begin({**self._setup.metadata, **self._metadata_of(query)})
-                self._first_query = query
-            return self._finish(query)
+            return self._finish(query, is_later=is_later)
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
         """Continue a run that was interrupted, or that ended at a limit which is higher now.
@@ -172,19 +168,20 @@ class Session:
         now, recorded = getattr(self._setup.budget, limit, None), (metadata.get("budget") or {}).get(limit)
         return now is None or (recorded is not None and now > recorded)
 
-    def _finish(self, query: str, earlier: Sequence[Step] = ()) -> Completion:
-        """Run the turns of a question until it ends; `earlier` are its turns that were run before."""
+    def _finish(self, query: str, earlier: Sequence[Step] = (), *, is_later: bool = False) -> Completion:
+        """Run the turns of a question until it ends; `earlier` are its turns that were run before.
+
+        `is_later`: the question is not the one in the metadata line, and stands in the line of its first turn.
+        """
         steps = list(earlier)
-        turns = len(steps)
         setup = self._setup
         before, known = self._meter.cost(), self._turns
-        is_later = known > 0 or self._first_query not in (None, query)
 
         def on_step(step: Step) -> None:
-            begins = is_later and not turns and step.iteration == known + 1
+            question = query if is_later and not steps else None
             steps.append(step)
             result = self._find_places(steps) if step.reason is not None and self._is_top else ((), ())
-            self._trajectory.add(step, self.gate.usage, query if begins else None, *result)
+            self._trajectory.add(step, self.gate.usage, question, *result)
             self._turns = step.iteration
             if setup.on_step and self._is_top:
                 setup.on_step(step)
@@ -211,8 +208,7 @@ class Session:
     def _completion(
         self, last: Step, turns: int, usage: Usage, io: dict[str, float] | None, seconds: float
     ) -> Completion:
-        notes, self._notes = self._notes, []
-        notes += [self._trajectory.warning] if self._trajectory.warning else []
+        notes = [self._trajectory.warning] if self._trajectory.warning else []
         if self._is_top:
             notes += self.gate.take_notes()
         line = self._trajectory.records[-1]
@@ -251,7 +247,8 @@ class Session:
         except Exception as exc:  # a context is any object: whatever its reading raises, the answer is there
             sources, reads = [], []
             notes = [f"the sources of the answer could not be read back: {type(exc).__name__}: {exc}"]
-        self._notes += notes
+        for note in notes:
+            self.gate.note(note)
         return sources, reads
 
     def _replay(self, step: Step) -> None:
@@ -261,7 +258,7 @@ class Session:
                 continue
             display = self._runner.run(cell.code).stdout
             if display != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
-                self._notes.append(f"block {i} of turn {step.iteration} printed something else when it ran again")
+                self.gate.note(f"block {i} of turn {step.iteration} printed something else when it ran again")
         if step.final_answer is not None:
             self._runner.run(prompts.NEW_QUESTION)
 

@@ -71,15 +71,6 @@ def test_a_child_that_repeats_itself_spends_no_budget_of_its_parent() -> None:
     assert (completion.reason, completion.answer) == ("answer", "I think that it is 7.")
 
 
-def test_the_temperature_rises_for_the_turn_after_a_repetition(endpoint: Any) -> None:
-    replies = iter([repl("1"), repl("1"), repl("2"), "FINAL(done)"] * 2)
-    endpoint.reply = lambda body: next(replies)
-    for sampling, sent in [({"temperature": 0}, [0, 0, 0.7, 0]), (None, [None] * 4)]:
-        endpoint.requests.clear()
-        RLM("m", base_url=endpoint.url, api_key="k", sampling=sampling).completion("q", "text")
-        assert [body.get("temperature") for body in endpoint.requests] == sent
-
-
 # --- what requests share --------------------------------------------------------------------------
 
 
