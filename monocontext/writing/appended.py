@@ -83,7 +83,7 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
     taken = len(pieces) if is_full else merged(sizes, len(new), max(layout.frame_bytes // LEAST_SHARE, 1))
     first = pieces[-taken][0].number if taken else base.frames
     old = b"".join(text.texts(first, base.frames))
-    segments, stored = Segments(text.store, layout), b""
+    segments, stored = Segments(text.store.put, layout), b""
     for frame in cut_frames([old + new], layout.frame_bytes):
         data, record = encode(frame, layout.codec)
         segments.add(data, record)

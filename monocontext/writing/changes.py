@@ -131,7 +131,7 @@ def stored_again(text: StoredText, groups: Sequence[Group]) -> tuple[list[Stretc
     """Store the frames of these groups with the new texts (1 PUT for 16 MiB), a few groups at once, and complete their
     places."""
     root = text.root
-    segments = Segments(text.store, SegmentLayout(root.frame_bytes, codec=root.codec))
+    segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
     stretches: list[Stretch] = []
     for number in range(0, len(groups), _GROUPS_AT_ONCE):
         some = groups[number : number + _GROUPS_AT_ONCE]

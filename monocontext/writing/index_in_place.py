@@ -7,12 +7,11 @@ Each object is read once, to record its frames, URL and ETag. If an object is re
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 
 from monocontext.errors import InvalidUrl, NotAContext, NotFound
 from monocontext.format.deeprecurse import parse_manifest, segment_key
-from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.stores import open_store, options_for, split_object
@@ -35,7 +34,7 @@ def index(
     frame_bytes: int = FRAME_BYTES,
     filters: bool = True,
     replace: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
     note: Callable[[str], None] = lambda text: None,
     store_options: StoreOptions | None = None,
     executor: Executor | None = None,
@@ -75,26 +74,11 @@ def index(
                 location = portable_place(url)
                 written = index_shares(location, options, results, layout, executor, note, progress)
             else:
-                written = index_objects(
-                    results, stores.__getitem__, frame_bytes, layout.columns(), note, _reporter(progress)
-                )
+                written = index_objects(results, stores.__getitem__, frame_bytes, layout.columns(), note, progress)
             written.layout, written.sources = layout, names_of
             return written
 
         return publish_written(store, write, replace, allow=names_of)
-
-
-def _reporter(progress: Callable[[Progress], None] | None) -> Callable[[Sequence[FrameRecord], int], None]:
-    done = Progress()
-
-    def report(new: Sequence[FrameRecord], objects: int) -> None:
-        nonlocal done
-        text_bytes = done.text_bytes + sum(record.bytes for record in new)
-        done = Progress(text_bytes, text_bytes, done.segments + objects)
-        if progress:
-            progress(done)
-
-    return report
 
 
 def _absolute_url(name: str | os.PathLike[str]) -> str:

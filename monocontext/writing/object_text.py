@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 from monocontext.format.codec import encode
 from monocontext.format.filters.building import Columns
-from monocontext.format.index import FrameRecord, FrameRun
+from monocontext.format.index import FrameRun
 from monocontext.records import dataclass, replace
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.writing.decoding import HEAD_BYTES, Decoder, NotText, kind_of_file, packed_by, unexpected_utf_16
 from monocontext.writing.input_options import InputOptions
-from monocontext.writing.segments import Written, cut_frames
+from monocontext.writing.segments import Progress, Written, cut_frames
 from monocontext.writing.sources import BORDER_BYTES, border_in
 
 READ_BYTES = 8 << 20
@@ -67,15 +67,15 @@ def index_objects(
     frame_bytes: int,
     columns: Columns | None,
     note: Callable[[str], None],
-    report: Callable[[Sequence[FrameRecord], int], None] = lambda records, objects: None,
+    progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Written:
     """Cut ranges of objects into frames (1 GET for 8 MiB, a few ahead). `store_of` returns the store at a URL. `note`
-    is called if a byte order mark is skipped; `report` after each range, with its records and whether it ends its
-    object.
+    is called if a byte order mark is skipped, `progress` after each range.
 
     Raises `NotText`, with the offset in the object, in bytes.
     """
     written = Written(columns=columns)
+    text_bytes = objects = 0
     ranges = [source.between_characters(store_of(source.place)) for source in ranges]
 
     def read(part: tuple[ObjectRange, int]) -> bytes:
@@ -88,9 +88,9 @@ def index_objects(
         with closing(in_order(pool, read, parts, READS_AHEAD)) as data:
             for source in ranges:
                 reads = islice(data, len(range(source.start, source.stop, READ_BYTES)))
-                before = len(written.records)
-                _index(source, reads, written, frame_bytes, note)
-                report(written.records[before:], int(source.is_last))
+                text_bytes += _index(source, reads, written, frame_bytes, note)
+                objects += source.is_last
+                progress(Progress(text_bytes, text_bytes, objects))
     if columns:
         columns.finish()
     return written
@@ -98,8 +98,8 @@ def index_objects(
 
 def _index(
     source: ObjectRange, reads: Iterator[bytes], written: Written, frame_bytes: int, note: Callable[[str], None]
-) -> None:
-    """Add the frames of a range, of which `reads` yields the bytes."""
+) -> int:
+    """Add the frames of a range, of which `reads` yields the bytes. Returns the length of their text in bytes."""
     start, before = source.start, len(written.records)
     head = next(reads, b"")
     if start == 0:
@@ -126,6 +126,7 @@ def _index(
         written.final_newline = frame.endswith(b"\n")
     if frames := len(written.records) - before:
         written.runs.append(FrameRun(source.url, start, frames, "raw", source.info.etag))
+    return sum(record.bytes for record in written.records[before:])
 
 
 def _refuse(source: ObjectRange, head: bytes) -> None:

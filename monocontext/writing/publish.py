@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Any, Unpack
 
 from monocontext.errors import AlreadyExists, NotFound
-from monocontext.format.generations import read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import replace as with_fields
@@ -41,7 +40,7 @@ def publish(
     codec: str = "zstd",
     filters: bool = True,
     replace: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
     store_options: StoreOptions | None = None,
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
@@ -129,7 +128,7 @@ def append(
     segment_bytes: int = SEGMENT_BYTES,
     codec: str | None = None,
     filters: bool = True,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
     store_options: StoreOptions | None = None,
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
@@ -146,28 +145,23 @@ def append(
     `publish`.
     """
     reads = InputOptions(**reading)
-    new: Written | None = None
 
     def change(base: Manifest | None, store: Staged) -> Manifest | None:
-        nonlocal new
         if base is None:
             raise NotFound(f"{store.url}: no context to append to: `upload` makes one")
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, codec or base.codec, filters)
-        read = partial(
-            _read_or_store, store, sources, reads, layout, base.frames, progress, executor, url, store_options
-        )
+        read = partial(store_text, store, sources, base, executor, url, store_options, reads, layout, progress)
         new = store.once("text", read, again=False)
         if not new.text and not new.runs and not (new.documents and new.documents.count):
             return None
         with StoredText(store, base) as text:
-            return with_new(text, new)
+            root = with_new(text, new)
+        if new.text:
+            progress(Progress(len(new.text), root.stored_bytes - base.stored_bytes, 1))
+        return root
 
     with open_store_at(url, store_options) as store:
-        before = read_newest(store) if progress else None
-        root = _some(commit(store, change))
-    if progress and before and new and new.text:
-        progress(Progress(len(new.text), root.stored_bytes - before.stored_bytes, 1))
-    return root
+        return _some(commit(store, change))
 
 
 def store_text(
@@ -177,36 +171,23 @@ def store_text(
     executor: Executor | None = None,
     url: Place = "",
     store_options: StoreOptions | None = None,
+    reads: InputOptions | None = None,
+    layout: SegmentLayout | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Written:
-    """Read new documents for a text, and store them unless they are short, by the workers of an executor if there is
-    one, which find the context at `url`. They are not committed."""
-    layout = SegmentLayout(base.frame_bytes, codec=base.codec) if base else SegmentLayout()
-    frames = base.frames if base else 0
-    return _read_or_store(store, sources, InputOptions(), layout, frames, None, executor, url, store_options)
-
-
-def _read_or_store(
-    store: Staged,
-    sources: Any,
-    reads: InputOptions,
-    layout: SegmentLayout,
-    frames_before: int,
-    progress: Callable[[Progress], None] | None = None,
-    executor: Executor | None = None,
-    url: Place = "",
-    store_options: StoreOptions | None = None,
-) -> Written:
+    """Read a text that is to follow that of `base`, and store it unless it is short, by the workers of an executor if
+    there is one, which find the context at `url`. It is not committed."""
+    layout = layout or (SegmentLayout(base.frame_bytes, codec=base.codec) if base else SegmentLayout())
     rows = DocumentRows(store)
-    pieces = read_pieces(_as_sources(sources), reads, rows)
+    pieces = read_pieces(_as_sources(sources), reads or InputOptions(), rows)
     text = _read_up_to(pieces, short_bytes(layout))
     if len(text) < short_bytes(layout):
         new = Written(text=text)
     elif executor is None:
-        new = write_segments(store, chain([text], pieces), layout, progress, frames_before)
+        new = write_segments(store, chain([text], pieces), layout, progress, base.frames if base else 0)
     else:
-        options = store_options or {}
-        location = portable_place(url)
-        new = write_text_shares(location, options, chain([text], pieces), layout, executor, progress)
+        pieces = chain([text], pieces)
+        new = write_text_shares(portable_place(url), store_options or {}, pieces, layout, executor, progress)
         _with_keys(store, new)
     rows.close()
     new.documents, new.layout = rows, layout

@@ -102,45 +102,36 @@ def write_segments(
     store: Store,
     pieces: Iterable[bytes],
     layout: SegmentLayout,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
     frames_before: int = 0,
 ) -> Written:
     """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment)."""
-    written = Written()
-    segment = SegmentBuilder()
     encoders, uploads = DaemonThreads(ENCODERS, "monocontext-encode"), DaemonThreads(_UPLOADS, "monocontext-upload")
     with closing(encoders), closing(uploads):
         pending: deque[Outcome[str]] = deque()
 
-        def seal() -> None:
-            nonlocal segment
+        def put(key: str, body: bytes) -> None:
             while len(pending) >= _UPLOADS:
                 pending.popleft().result()
-            key, body = segment.seal()
             pending.append(uploads.call(lambda: store.put(key, body)))
-            written.runs.append(FrameRun(key, 0, len(segment.records), layout.codec))
-            written.records.extend(segment.records)
-            segment = SegmentBuilder()
             if len(written.runs) % _SEGMENTS_PER_TRIM == 0:
                 give_back_memory()
 
+        segments = Segments(put, layout)
+        written = segments.written
         columns = written.columns = layout.columns(frames_before)
         text_bytes = stored_bytes = 0
         for frame, stored, record in _encode_ahead(cut_frames(pieces, layout.frame_bytes), layout.codec, encoders):
             if columns:
                 columns.feed(frame)
-            if segment.records and segment.stored_bytes + len(stored) > layout.segment_bytes:
-                seal()
-            segment.add(stored, record)
+            segments.add(stored, record)
             written.gathered.add(frame, stored)
             written.final_newline = frame.endswith(b"\n")
             text_bytes, stored_bytes = text_bytes + record.bytes, stored_bytes + len(stored)
-            if progress:
-                progress(Progress(text_bytes, stored_bytes, len(written.runs)))
-        if segment.records:
-            seal()
-            if progress:
-                progress(Progress(text_bytes, stored_bytes, len(written.runs)))
+            progress(Progress(text_bytes, stored_bytes, len(written.runs)))
+        segments.finish()
+        if written.runs:
+            progress(Progress(text_bytes, stored_bytes, len(written.runs)))
         if columns:
             columns.finish()
         for upload in pending:
@@ -176,51 +167,39 @@ def segment_key(sha256: str) -> str:
     return f"segments/{sha256[:32]}.seg"
 
 
-class SegmentBuilder:
-    """Collects the encoded frames of one segment, and their SHA-256."""
-
-    def __init__(self) -> None:
-        self.records: list[FrameRecord] = []
-        self.stored_bytes = 0
-        self._body = BytesIO()  # one block, so that frames are freed one by one in the heaps of the threads that encode
-        self._digest = hashlib.sha256()
-
-    def add(self, stored: bytes, record: FrameRecord) -> None:
-        self._body.write(stored)
-        self._digest.update(stored)
-        self.records.append(record)
-        self.stored_bytes += len(stored)
-
-    def seal(self) -> tuple[str, bytes]:
-        """The key and the bytes of the segment. No frame may be added afterwards."""
-        salt = f"{secrets.token_urlsafe(11)}\n".encode()
-        self._body.write(salt)
-        self._digest.update(salt)
-        return segment_key(self._digest.hexdigest()), self._body.getvalue()
-
-
 class Segments:
     """Stores encoded frames in new segments (1 PUT each)."""
 
-    def __init__(self, store: Store, layout: SegmentLayout):
-        self._written = Written()
-        self._store, self._layout, self._codec = store, layout, layout.codec
-        self._segment = SegmentBuilder()
+    def __init__(self, put: Callable[[str, bytes], object], layout: SegmentLayout):
+        self.written = Written()
+        """The frames so far; those of a segment that is not full yet have records, but no run."""
+        self._put, self._layout, self._codec = put, layout, layout.codec
+        self._begin()
+
+    def _begin(self) -> None:
+        self._first = len(self.written.records)
+        self._body = BytesIO()  # one block, so that frames are freed one by one in the heaps of the threads that encode
+        self._digest = hashlib.sha256()
 
     def add(self, stored: bytes, record: FrameRecord, codec: str | None = None) -> None:
         """Add a frame. `codec` is that of the layout unless given."""
         codec = codec or self._layout.codec
-        if self._segment.stored_bytes + len(stored) > self._layout.segment_bytes or codec != self._codec:
+        if self._body.tell() + len(stored) > self._layout.segment_bytes or codec != self._codec:
             self.finish()
         self._codec = codec
-        self._segment.add(stored, record)
-        self._written.records.append(record)
+        self._write(stored)
+        self.written.records.append(record)
+
+    def _write(self, data: bytes) -> None:
+        self._body.write(data)
+        self._digest.update(data)
 
     def finish(self) -> Written:
         """Store the frames that were added since the last segment, and return all."""
-        if self._segment.records:
-            key, body = self._segment.seal()
-            self._store.put(key, body)
-            self._written.runs.append(FrameRun(key, 0, len(self._segment.records), self._codec))
-            self._segment = SegmentBuilder()
-        return self._written
+        if frames := len(self.written.records) - self._first:
+            self._write(f"{secrets.token_urlsafe(11)}\n".encode())
+            key = segment_key(self._digest.hexdigest())
+            self.written.runs.append(FrameRun(key, 0, frames, self._codec))
+            self._put(key, self._body.getvalue())
+            self._begin()
+        return self.written

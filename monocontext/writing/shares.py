@@ -48,7 +48,7 @@ _JOINED = 8
 _MOST_JOINED_FRAMES = 1 << 16
 
 _T = TypeVar("_T")
-_Report = Callable[[Progress], None] | None
+_Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def write_text_shares(
     pieces: Iterable[bytes],
     layout: SegmentLayout,
     executor: Executor,
-    progress: _Report = None,
+    progress: _Report,
 ) -> Written:
     """Store a text as `segments.write_segments` does, in the same frames, but on the workers of an executor.
 
@@ -155,7 +155,7 @@ def write_file_shares(
     rows: DocumentRows,
     layout: SegmentLayout,
     executor: Executor,
-    progress: _Report = None,
+    progress: _Report,
 ) -> Written:
     """Store the text of files like `write_text_shares`; workers read them, and the driver holds no text.
 
@@ -243,7 +243,7 @@ def index_shares(
     layout: SegmentLayout,
     executor: Executor,
     note: Callable[[str], None],
-    progress: _Report = None,
+    progress: _Report,
 ) -> Written:
     """Index objects with the workers of an executor, large ones in ranges, each of which begins a frame."""
     target = _Target(url, options, layout)
@@ -301,7 +301,7 @@ def _store(target: _Target, pieces: Iterable[bytes]) -> Written:
     """Store the frames of a share and their filter. Runs in any thread or process."""
     with ExitStack() as stack:
         store = target.store(stack)
-        written = write_segments(store, pieces, target.layout, None, LEAST_FRAMES)
+        written = write_segments(store, pieces, target.layout, frames_before=LEAST_FRAMES)
         if sum(record.bytes for record in written.records) > SHARE_BYTES // 2:
             written.gathered.stored = None  # so that not all of a large text is sent to the driver
         return _with_filters(written, store, target.layout)
@@ -347,8 +347,7 @@ def _join(results: Iterable[Result], target: _Target, executor: Executor, progre
             done.stored_bytes + sum(record.stored_bytes for record in new.records),
             done.segments + (result.objects or len(new.runs)),
         )
-        if progress:
-            progress(done)
+        progress(done)
     whole.filters = _join_filters(filters, target, executor)
     return whole
 

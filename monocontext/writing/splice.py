@@ -147,7 +147,7 @@ def _write_index(
 def moved_frames(text: StoredText, wanted: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
     """Store the wanted frames of a text in new segments as they are (1 GET for some 8 MiB of neighbours, 1 PUT for 16
     MiB)."""
-    segments = Segments(text.store, SegmentLayout(text.root.frame_bytes, codec=text.root.codec))
+    segments = Segments(text.store.put, SegmentLayout(text.root.frame_bytes, codec=text.root.codec))
     stretches: list[Stretch] = []
     for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if wanted(frame)):
         segments.add(stored, record_of(frame), frame.codec)
