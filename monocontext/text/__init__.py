@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,10 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Monocontext", "served_text"]
 
-_HERE = frozenset((*__all__, "_derive_again", "_open_again"))  # pickles and other processes name this package
-
 
 def __getattr__(name: str) -> object:
-    if name not in _HERE:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("monocontext.text.monocontext"), name)
+    from monocontext.text import monocontext
+
+    return getattr(monocontext, name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
-from typing import NoReturn
 
 from monocontext.errors import ContextTooLarge
 from monocontext.text.str_methods import StrLike
@@ -22,8 +21,6 @@ class ContextFile(io.TextIOBase):
     mode = "r"
     encoding = "utf-8"
     errors = "strict"
-    newlines = None
-    line_buffering = False
 
     def __init__(self, text: StrLike, name: str = ""):
         self._text = text
@@ -97,12 +94,6 @@ class ContextFile(io.TextIOBase):
     def seekable(self) -> bool:
         return True
 
-    def write(self, s: str, /) -> NoReturn:
-        self._refuse("write")
-
-    def truncate(self, size: int | None = None, /) -> NoReturn:
-        self._refuse("truncate")
-
     def close(self) -> None:
         self._buffer = ""
         self._ahead = None
@@ -145,7 +136,3 @@ class ContextFile(io.TextIOBase):
     def _check_open(self) -> None:
         if self.closed:
             raise ValueError("I/O operation on closed file")
-
-    def _refuse(self, what: str) -> NoReturn:
-        self._check_open()
-        raise io.UnsupportedOperation(f"{what}: a context is read-only")

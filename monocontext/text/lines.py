@@ -120,20 +120,14 @@ class LineView(Sequence[str]):
 class TextLines:
     r"""The lines of a text, located by the counts of `\n` in its index."""
 
-    def __init__(self, text: _LinedText):
-        self._text = text
-
-    @property
-    def owner(self) -> Any:
-        return self._text
-
-    @property
-    def limit(self) -> int:
-        return self._text._limit
+    def __init__(self, owner: Any, limit: int):
+        """`owner` is the text, a `Monocontext`."""
+        self.owner = owner
+        self.limit = limit
 
     @property
     def lines(self) -> int:
-        span = self._text.span
+        span: Span = self.owner.span
         newlines = span.newlines
         if span.is_whole and span.source.final_newline is not None:
             has_open_line = len(span) > 0 and not span.source.final_newline
@@ -142,24 +136,13 @@ class TextLines:
         return newlines + has_open_line
 
     def read(self, start: int, stop: int) -> str:
-        span = self._text.span
-        return cast(str, self._text[span.line_start(start) : span.line_start(stop)])
+        span: Span = self.owner.span
+        return cast(str, self.owner[span.line_start(start) : span.line_start(stop)])
 
     def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
-        span = self._text.span
+        span: Span = self.owner.span
         texts = span.texts(span.line_start(start), span.line_start(stop), reverse=reverse)
         return _lines_backward(texts) if reverse else _lines_forward(texts)
-
-
-class _LinedText(Protocol):
-    """The part of `Monocontext` that `TextLines` uses."""
-
-    _limit: int
-
-    @property
-    def span(self) -> Span: ...
-
-    def __getitem__(self, key: slice) -> object: ...
 
 
 def _lines_with_step(reader: LineReader, low: int, high: int, chosen: range) -> Iterator[str]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from monocontext.text.documents.by_name import Documents
     from monocontext.text.documents.shapes import DocumentDict, DocumentList
     from monocontext.text.lines import LineView
-    from monocontext.text.namespace.kit import NamespacePatch
+    from monocontext.text.namespace import NamespacePatch
     from monocontext.text.search.explain import Explanation
     from monocontext.text.search.grep import Query
     from monocontext.text.search.hits import GrepHits
@@ -238,7 +238,9 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         text = cls._of(Span(StoredSource(reader), 0, reader.characters), materialize_limit, opened)
         if preload:
             reader.preload()
-        return text._in_unit_and_shape(unit, shape)
+        if shape != "text":
+            return text._shaped(shape)
+        return text.lines if unit == "lines" else text
 
     @classmethod
     def _of(
@@ -373,7 +375,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         r"""The same text addressed by line: `lines[i]`, `lines[a:b]`, iteration. Lines keep the `\n` that ends them."""
         from monocontext.text.lines import LineView, TextLines
 
-        return LineView(TextLines(self))
+        return LineView(TextLines(self, self._limit))
 
     @property
     def documents(self) -> Documents[Monocontext]:
@@ -400,11 +402,6 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
             return None
         result = self.documents
         return result if result.count else None
-
-    def _in_unit_and_shape(self, unit: str, shape: str) -> Monocontext | LineView | DocumentList | DocumentDict:
-        if shape != "text":
-            return self._shaped(shape)
-        return self.lines if unit == "lines" else self
 
     def _shaped(self, shape: str) -> DocumentList | DocumentDict:
         """The documents as a list or dict."""
@@ -564,7 +561,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
     def repl_namespace(self) -> NamespacePatch:
         """A patch of a REPL's namespace, with which code cannot tell this text from a `str` (no GET). See
         `text.namespace`."""
-        from monocontext.text.namespace.kit import NamespacePatch
+        from monocontext.text.namespace import NamespacePatch
 
         return NamespacePatch()
 

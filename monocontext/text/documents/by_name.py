@@ -144,10 +144,6 @@ class Documents(Mapping[str, Text]):
         for page in self.table.pages():
             yield from (page[i] for i in range(len(page)))
 
-    def lazy(self, number: int) -> Text:
-        """A document as a `Monocontext`, by its number (at most 1 GET)."""
-        return self._view(self.table.document(number))
-
     def read(self, number: int) -> Any:
         """A document as a `str`; above the limit as a view."""
         text: Any = self._view(self.table.document(number))

@@ -16,7 +16,7 @@ from monocontext.text.documents.by_name import Documents
 from monocontext.text.lazy_kinds import LazyContext, LazyItems, LazyMapping
 
 if TYPE_CHECKING:
-    from monocontext.text.namespace.kit import NamespacePatch
+    from monocontext.text.namespace import NamespacePatch
 
 _SHOWN_NAMES = 5
 """The most names in a description for a model."""
@@ -62,7 +62,7 @@ class _Shape(LazyContext):
     def repl_namespace(self) -> NamespacePatch:
         """A patch of a REPL's namespace, with which code cannot tell this from a real one (no GET). See
         `text.namespace`."""
-        from monocontext.text.namespace.kit import NamespacePatch
+        from monocontext.text.namespace import NamespacePatch
 
         return NamespacePatch()
 

@@ -15,17 +15,28 @@ A library that wants a real `str` raises its own `TypeError`: give it `str(conte
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from monocontext.text.namespace.kit import NamespacePatch
+from monocontext.text.namespace.builtin_names import STR, TYPE, passes_isinstance, passes_issubclass
+from monocontext.text.namespace.files import open_file
+from monocontext.text.namespace.modules import make_importer
+from monocontext.text.namespace.printing import print_values
 
 __all__ = ["NamespacePatch"]
 
 
-def __getattr__(name: str) -> object:
-    if name != "NamespacePatch":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from monocontext.text.namespace.kit import NamespacePatch
+class NamespacePatch:
+    """The patch of one namespace. If its code changes a module of ours (`json.loads = mine`), the change stays in
+    it."""
 
-    return NamespacePatch
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {
+            "__import__": make_importer(),
+            "isinstance": passes_isinstance,
+            "issubclass": passes_issubclass,
+            "open": open_file,
+            "print": print_values,
+            "str": STR,
+            "type": TYPE,
+        }
+        """The names to add to the builtins of the namespace, each in place of a builtin."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from monocontext.text.lazy_kinds import LazyItems, LazyMapping, LazyText
@@ -14,21 +13,17 @@ PRINT_CHARACTERS = 20_000
 """The most characters to show of a lazy value: a twentieth of a typical context window, as `rlm` shows."""
 
 
-def make_print(limit: int = PRINT_CHARACTERS) -> Callable[..., None]:
-    """Make a `print` that cuts lazy values after `limit` characters, and says how much it omits (GETs: those of a slice
-    of that many characters). A file other than stdout and stderr receives all of a text, window by window."""
-
-    def print(*values: Any, sep: Any = None, end: Any = None, file: Any = None, flush: Any = False) -> None:
-        if any(isinstance(value, LazyText) for value in values) and file not in (None, sys.stdout, sys.stderr):
-            for number, value in enumerate(values):
-                for piece in value.chunks() if isinstance(value, LazyText) else [str(value)]:
-                    file.write(piece)
-                if number < len(values) - 1:
-                    file.write(" " if sep is None else sep)
-            values = ()
-        builtins.print(*(_shorten(value, limit) for value in values), sep=sep, end=end, file=file, flush=flush)
-
-    return print
+def print_values(*values: Any, sep: Any = None, end: Any = None, file: Any = None, flush: Any = False) -> None:
+    """`print` that cuts lazy values after `PRINT_CHARACTERS`, and says how much it omits (GETs: those of a slice). A
+    file other than stdout and stderr receives all of a text, window by window."""
+    if any(isinstance(value, LazyText) for value in values) and file not in (None, sys.stdout, sys.stderr):
+        for number, value in enumerate(values):
+            for piece in value.chunks() if isinstance(value, LazyText) else [str(value)]:
+                file.write(piece)
+            if number < len(values) - 1:
+                file.write(" " if sep is None else sep)
+        values = ()
+    print(*(_shorten(value, PRINT_CHARACTERS) for value in values), sep=sep, end=end, file=file, flush=flush)
 
 
 def _shorten(value: Any, limit: int) -> Any:

@@ -20,9 +20,8 @@ from typing import Any
 
 from monocontext.text.regex.match import Match as Match
 from monocontext.text.regex.pattern import Pattern as Pattern
-from monocontext.text.regex.pattern import materialize, replacement
+from monocontext.text.regex.pattern import materialize
 from monocontext.text.regex.plan import required_literals
-from monocontext.text.str_methods import StrLike
 
 __all__ = [*_re.__all__, "required_literals"]
 
@@ -35,66 +34,53 @@ def compile(pattern: Any, flags: Any = 0) -> Pattern:
     if type(pattern) is Pattern:
         _re.compile(pattern._real, flags)  # raises if `flags` are given
         return pattern
-    return _wrap(_re.compile(materialize(pattern), flags))
+    pattern = materialize(pattern)
+    return _compile_text(pattern, flags) if type(pattern) is str else Pattern._of(_re.compile(pattern, flags))
+
+
+@lru_cache(maxsize=512)
+def _compile_text(pattern: str, flags: Any) -> Pattern:
+    return Pattern._of(_re.compile(pattern, flags))
 
 
 def search(pattern: Any, string: Any, flags: Any = 0) -> Any:
     """The first match, or None."""
-    if isinstance(string, StrLike):
-        return compile(pattern, flags).search(string)
-    return _re.search(_real(pattern), string, flags)
+    return compile(pattern, flags).search(string)
 
 
 def match(pattern: Any, string: Any, flags: Any = 0) -> Any:
     """The match at the beginning of the text, or None."""
-    if isinstance(string, StrLike):
-        return compile(pattern, flags).match(string)
-    return _re.match(_real(pattern), string, flags)
+    return compile(pattern, flags).match(string)
 
 
 def fullmatch(pattern: Any, string: Any, flags: Any = 0) -> Any:
     """The match of the whole text, or None."""
-    if isinstance(string, StrLike):
-        return compile(pattern, flags).fullmatch(string)
-    return _re.fullmatch(_real(pattern), string, flags)
+    return compile(pattern, flags).fullmatch(string)
 
 
 def finditer(pattern: Any, string: Any, flags: Any = 0) -> Iterator[Any]:
     """Matches in order, found on demand."""
-    if isinstance(string, StrLike):
-        return compile(pattern, flags).finditer(string)
-    return _re.finditer(_real(pattern), string, flags)
+    return compile(pattern, flags).finditer(string)
 
 
 def findall(pattern: Any, string: Any, flags: Any = 0) -> list[Any]:
     """The groups of all matches, or the matches where the pattern has no groups."""
-    if isinstance(string, StrLike):
-        return compile(pattern, flags).findall(string)
-    return _re.findall(_real(pattern), string, flags)
+    return compile(pattern, flags).findall(string)
 
 
-def split(pattern: Any, string: Any, *args: Any, **kwargs: Any) -> list[Any]:
-    """`split(pattern, string, maxsplit=0, flags=0)`: the pieces between matches, and groups."""
-    if isinstance(string, StrLike):
-        maxsplit, flags = _options(*args, **kwargs)
-        return compile(pattern, flags).split(string, maxsplit)
-    return _re.split(_real(pattern), string, *args, **kwargs)  # noqa: B034  (by position, if the caller passed them so)
+def split(pattern: Any, string: Any, maxsplit: Any = 0, flags: Any = 0) -> list[Any]:
+    """The pieces between matches, and groups."""
+    return compile(pattern, flags).split(string, maxsplit)
 
 
-def sub(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
-    """`sub(pattern, repl, string, count=0, flags=0)`: the text with matches replaced."""
-    if isinstance(string, StrLike):
-        count, flags = _count_options(*args, **kwargs)
-        return compile(pattern, flags).sub(repl, string, count)
-    return _re.sub(_real(pattern), replacement(repl), string, *args, **kwargs)  # noqa: B034
+def sub(pattern: Any, repl: Any, string: Any, count: Any = 0, flags: Any = 0) -> Any:
+    """The text with matches replaced."""
+    return compile(pattern, flags).sub(repl, string, count)
 
 
-def subn(pattern: Any, repl: Any, string: Any, *args: Any, **kwargs: Any) -> Any:
+def subn(pattern: Any, repl: Any, string: Any, count: Any = 0, flags: Any = 0) -> Any:
     """The result of `sub` and the number of replacements."""
-    if isinstance(string, StrLike):
-        count, flags = _count_options(*args, **kwargs)
-        return compile(pattern, flags).subn(repl, string, count)
-    return _re.subn(_real(pattern), replacement(repl), string, *args, **kwargs)  # noqa: B034
+    return compile(pattern, flags).subn(repl, string, count)
 
 
 def escape(pattern: Any) -> Any:
@@ -107,29 +93,8 @@ def escape(pattern: Any) -> Any:
 
 def purge() -> None:
     """Forget compiled patterns."""
-    _wrap.cache_clear()
+    _compile_text.cache_clear()
     _re.purge()
-
-
-@lru_cache(maxsize=512)
-def _wrap(real: _re.Pattern[Any]) -> Pattern:
-    """Our pattern for one of `re`; remembered."""
-    return Pattern._of(real)
-
-
-def _real(pattern: Any) -> Any:
-    """The pattern in a form that the real `re` takes."""
-    return pattern._real if type(pattern) is Pattern else materialize(pattern)
-
-
-def _options(maxsplit: Any = 0, flags: Any = 0) -> tuple[Any, Any]:
-    """The options of `split`, given by position or by name. Raises `TypeError` for others."""
-    return maxsplit, flags
-
-
-def _count_options(count: Any = 0, flags: Any = 0) -> tuple[Any, Any]:
-    """The options of `sub` and `subn`."""
-    return count, flags
 
 
 def __getattr__(name: str) -> Any:

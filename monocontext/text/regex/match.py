@@ -5,32 +5,20 @@ from __future__ import annotations
 import re
 import warnings
 from abc import ABCMeta
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from monocontext.text.str_methods import StrLike
-
-
-class CompiledPattern(Protocol):
-    """The part of `Pattern` that its matches use."""
-
-    _real: re.Pattern[Any]
-
-    @property
-    def groups(self) -> int: ...
-
-    @property
-    def groupindex(self) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The arguments of one call, which all of its matches share."""
 
-    pattern: CompiledPattern
+    pattern: Any
+    """The `Pattern`."""
     text: StrLike
     pos: int
     endpos: int

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from functools import partial
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from monocontext.stores.parallel import in_order
 from monocontext.text.regex.linewise import Linewise
@@ -22,19 +22,11 @@ PARTS_AHEAD = 64
 """Parts that are in work at once. The hits of a part wait until all parts before it are done."""
 
 
-class GrepTarget(Protocol):
-    """The text to search; a pickle of it opens the same text in another process."""
-
-    @property
-    def span(self) -> Span: ...
-
-    def grep(self, pattern: Any, *, start: int, stop: int | None, max_hits: int | None) -> Iterator[Hit]: ...
-
-
 def grep_parts(
-    text: GrepTarget, linewise: Linewise, first: int, stop: int | None, max_hits: int | None, executor: Executor
+    text: Any, linewise: Linewise, first: int, stop: int | None, max_hits: int | None, executor: Executor
 ) -> Iterator[Hit]:
-    """The first `max_hits` hits among lines that begin at characters [first, stop), found by the executor's workers.
+    """The first `max_hits` hits among lines that begin at characters [first, stop), found by the executor's workers: a
+    pickle of `text`, a `Monocontext`, opens it there.
 
     Each part costs the GETs of `grep`, 1 more for the root, and the blocks of filters again.
     """
@@ -46,7 +38,7 @@ def grep_parts(
         parts.close()
 
 
-def _search_part(text: GrepTarget, patterns: list[Any], most: int | None, part: tuple[int, int | None]) -> list[Hit]:
+def _search_part(text: Any, patterns: list[Any], most: int | None, part: tuple[int, int | None]) -> list[Hit]:
     """Search one range, in a worker."""
     return list(text.grep(patterns, start=part[0], stop=part[1], max_hits=most))
 

@@ -74,31 +74,32 @@ def search(
     if per_document and (documents is None or not documents.count):
         raise ValueError("per_document= needs a text with documents, and this one has none")
     terms = parse(query)
-    budget = _Budget(MOST_BYTES if max_bytes is None else max_bytes, max_seconds)
-    weights = _weights(span, terms, may_read=budget.left_bytes >= _SMALL)
+    left_bytes = MOST_BYTES if max_bytes is None else max_bytes
+    end = math.inf if max_seconds is None else time.monotonic() + max_seconds
+    weights = _weights(span, terms, may_read=left_bytes >= _SMALL)
     order = _Order(span, terms, weights)
     best = _BestPassages(span, Scorer(terms, weights), k, _Chosen(documents, terms.documents, between), per_document)
     size, seen = FIRST_FRAMES, set[int]()
     while remaining := order.left(best.worst, span.start):
-        if budget.is_spent:
+        if left_bytes <= 0 or time.monotonic() > end:
             return best.finish(f"{len(remaining):,} frames", len(remaining))
-        most, room = max(remaining)[0], max(budget.left_bytes // RAW_FRAME_BYTES, 1)
+        most, room = max(remaining)[0], max(left_bytes // RAW_FRAME_BYTES, 1)
         wave = set(islice((number for score, number in remaining if score >= _ALIKE * most), min(size, room)))
         for window in span.windows(eager=True, only=order.only(wave)):
             seen.add(window.start)
             best.add_window(window)
-            budget.spend(len(window.data))
+            left_bytes -= len(window.data)
         order.frames = [row for row in remaining if row[1] not in wave]
         size = min(2 * size, _MOST_FRAMES)
     rest = order.rest
     for window in span.windows() if rest is not None and not best.rules_out(rest) else ():
         if best.rules_out(rest or 0.0, window.start - span.start):
             break
-        if budget.is_spent:
+        if left_bytes <= 0 or time.monotonic() > end:
             return best.finish("the text after it, which no search filters rule out", 1)
         if window.start not in seen:
             best.add_window(window)
-            budget.spend(len(window.data))
+            left_bytes -= len(window.data)
     return best.finish()
 
 
@@ -336,18 +337,3 @@ class _Chosen:
 
     def _at(self, character: int) -> Document | None:
         return self._documents.at(character) if self._documents is not None else None
-
-
-class _Budget:
-    """The bytes and seconds that a search may spend."""
-
-    def __init__(self, most_bytes: int, most_seconds: float | None):
-        self.left_bytes = most_bytes
-        self._end = None if most_seconds is None else time.monotonic() + most_seconds
-
-    def spend(self, size: int) -> None:
-        self.left_bytes -= size
-
-    @property
-    def is_spent(self) -> bool:
-        return self.left_bytes <= 0 or (self._end is not None and time.monotonic() > self._end)

@@ -35,7 +35,7 @@ _PACKAGES = ("rlm", "monocontext", "cachetools")
 """The packages that a worker gets."""
 _IMPORTED_AHEAD = (
     "rlm.runners.wasm.inside", "tempfile", "monocontext.engine.remote", "monocontext.text.monocontext",
-    "monocontext.text.namespace.kit",
+    "monocontext.text.namespace",
 )  # fmt: skip
 """The modules of a snapshot."""
 _PAGE_BYTES = 64 << 10
