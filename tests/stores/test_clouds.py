@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -20,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext
-from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, InvalidUrl, NotFound, StoreFailure
+from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, NotFound, StoreFailure
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import Store
@@ -120,12 +119,6 @@ def test_a_conditional_delete_takes_that_version_alone(any_store: Store) -> None
     any_store.delete("a", if_match=new)
     with pytest.raises(NotFound):
         any_store.get("a")
-
-
-def test_pickle(any_store: Store) -> None:
-    any_store.put("a", b"x")
-    again = pickle.loads(pickle.dumps(any_store))
-    assert (again.url, again.get("a").data) == (any_store.url, b"x")
 
 
 FORKED = """
@@ -286,14 +279,6 @@ def test_a_web_server_without_ranges_is_refused_at_open(web: tuple[str, Path]) -
 )
 def test_addresses(url: str, found: str) -> None:
     assert str(parse(url)) == found
-
-
-@pytest.mark.parametrize(
-    "url", ["gs://", "gs://B/x", "az://Container/x", "https:///x", "ftp://host/x", "gs://bucket/../x"]
-)
-def test_no_addresses(url: str) -> None:
-    with pytest.raises(InvalidUrl):
-        open_store(url)
 
 
 def test_an_option_that_a_cloud_does_not_have() -> None:

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext
-from monocontext.errors import StoreFailure
 from monocontext.stores import open_store
 from monocontext.stores.disk import cache as disk_cache
 from monocontext.stores.disk.cache import DiskCache, DiskCachedReader
@@ -219,21 +217,6 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     assert 3 <= kept[1] <= 6
 
 
-def test_the_folder_is_not_gone_through_at_each_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk, gone_through = DiskCache(tmp_path, 16 << 20), 0
-    plain = DiskCache._scan
-
-    def counted(self: DiskCache) -> object:
-        nonlocal gone_through
-        gone_through += 1
-        return plain(self)
-
-    monkeypatch.setattr(DiskCache, "_scan", counted)
-    for number in range(600):
-        disk.keep("object", number * 1000, Blob(bytes(1000), "etag", 10**6))
-    assert gone_through <= 3  # a MiB of room each time
-
-
 def test_a_part_of_the_disk_is_left_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     free = 100_000
 
@@ -293,14 +276,6 @@ def test_a_disk_that_cannot_be_written_to_is_said_once(
     context.close()
 
 
-def test_a_folder_that_is_none(place: CountingStore, tmp_path: Path) -> None:
-    (tmp_path / "kept").write_text("a file")
-    context = open_cached(place, tmp_path / "kept")
-    with pytest.warns(RuntimeWarning, match="nothing is cached"):
-        assert str(context) == TEXT
-    assert context.stats.disk_hits == 0
-
-
 def test_a_folder_that_others_can_write_to(place: CountingStore, tmp_path: Path) -> None:
     with open_cached(place, tmp_path / "kept") as context:
         assert str(context) == TEXT
@@ -309,14 +284,6 @@ def test_a_folder_that_others_can_write_to(place: CountingStore, tmp_path: Path)
     with pytest.warns(RuntimeWarning, match="no other user can write to"):
         assert str(context) == TEXT
     assert context.stats.disk_hits == 0
-
-
-def test_where_warnings_are_errors_reading_goes_on(place: CountingStore, tmp_path: Path) -> None:
-    (tmp_path / "kept").write_text("a file")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with open_cached(place, tmp_path / "kept") as context:
-            assert str(context) == TEXT
 
 
 def test_the_folder_is_removed_meanwhile(place: CountingStore, tmp_path: Path) -> None:
@@ -330,39 +297,7 @@ def test_the_folder_is_removed_meanwhile(place: CountingStore, tmp_path: Path) -
         assert str(context) == TEXT
 
 
-def test_errors_of_the_store_are_not_kept(place: CountingStore, tmp_path: Path) -> None:
-    from monocontext.testing import fail
-
-    faulty = FaultyStore(place, [None, fail()])
-    with Monocontext.open(faulty, cache_dir=tmp_path / "kept") as context:
-        with pytest.raises(StoreFailure):
-            _ = context[:10]
-        assert context[:10] == TEXT[:10]
-
-
 # -- threads and processes ---------------------------------------------------------------------------------------------
-
-
-def test_many_threads_and_a_folder_that_holds_a_tenth(place: CountingStore, tmp_path: Path) -> None:
-    context = open_cached(place, tmp_path / "kept", cache_bytes=0, cache_dir_bytes=20_000)
-    wrong: list[int] = []
-
-    def work(seed: int) -> None:
-        rng = random.Random(seed)
-        for _ in range(60):
-            start = rng.randrange(len(TEXT))
-            stop = start + rng.choice([10, 3000])
-            if context[start:stop] != TEXT[start:stop]:
-                wrong.append(start)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-    assert used_bytes(tmp_path / "kept") <= 20_000 + 8 * 11_000
-    context.close()
 
 
 PROGRAM = """

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -67,14 +64,6 @@ def test_lists_count_by_the_thousand(objects: int, requests: int) -> None:
     assert store.counts["list"] == requests
 
 
-def test_counting_is_exact_under_threads(memory: MemoryStore) -> None:
-    store = CountingStore(memory)
-    store.put("a", b"0123456789")
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda _: store.get_range("a", 0, 10), range(2000)))
-    assert (store.gets, store.bytes_read, len(store.log)) == (2000, 20_000, 2001)
-
-
 def test_slow(memory: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.put("a", b"x" * 1000)
     waits: list[float] = []
@@ -129,15 +118,6 @@ def test_faults_come_in_turn(memory: MemoryStore) -> None:
     assert store.faults == 5
 
 
-def test_faults_by_rule(memory: MemoryStore) -> None:
-    memory.put("a.seg", b"abc")
-    memory.put("m", b"abc")
-    store = FaultyStore(memory, lambda number, request: flip_byte() if request.key.endswith(".seg") else None)
-    assert store.get("m").data == b"abc"
-    assert store.get_range("a.seg", 1, 2).data == b"\x9dc"
-    assert store.faults == 1
-
-
 @pytest.mark.parametrize("landed", [False, True])
 def test_crash(memory: MemoryStore, landed: bool) -> None:
     store = CrashingStore(memory, after_puts=2, landed=landed)
@@ -150,37 +130,6 @@ def test_crash(memory: MemoryStore, landed: bool) -> None:
         with pytest.raises(Crash):
             ask("1")
     assert [info.key for info in memory.list()] == (["1", "2", "3"] if landed else ["1", "2"])
-
-
-def test_crash_comes_after_exactly_that_many(memory: MemoryStore) -> None:
-    store = CrashingStore(memory, after_puts=50)
-    crashes = threading.Semaphore(0)
-
-    def write(number: int) -> None:
-        try:
-            store.put(f"{number:03}", b"")
-        except Crash:
-            crashes.release()
-
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(write, range(100)))
-    assert len(list(memory.list())) == 50
-
-
-@pytest.mark.slow
-def test_seaweed_stops_its_own_process_and_cleans_up(seaweed: SeaweedServer) -> None:
-    """Beside another one that keeps running."""
-    with SeaweedServer(bucket="second-bucket") as server:
-        pid, directory = server.pid, server._directory
-        assert pid is not None
-        assert directory is not None
-        assert server.endpoint != seaweed.endpoint
-        server.client().put_object(Bucket="second-bucket", Key="a", Body=b"x")
-    assert server.pid is None
-    assert not directory.exists()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-    seaweed.client().list_objects_v2(Bucket=seaweed.bucket, MaxKeys=1)
 
 
 def test_seaweed_without_a_binary(monkeypatch: pytest.MonkeyPatch) -> None:

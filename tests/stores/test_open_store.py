@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -86,14 +85,6 @@ def test_no_place(url: str) -> None:
         or "file URL" in str(caught.value)
         or "key" in str(caught.value)
     )
-
-
-@pytest.mark.parametrize("url", ["memory://options", "/tmp/x", "s3://bucket"])
-def test_unknown_options(url: str) -> None:
-    with pytest.raises(TypeError, match=r"^unknown option 'end_point': did you mean endpoint\?$"):
-        open_store(url, end_point="http://127.0.0.1:1")
-    # What a command line passes on without a value was not given.
-    open_store(url, endpoint=None, region=None, profile=None)
 
 
 def test_options_of_another_scheme() -> None:
@@ -255,8 +246,3 @@ def test_memory_is_shared_by_name() -> None:
 def test_memory_cannot_leave_its_process() -> None:
     with pytest.raises(NotPicklable, match="memory://here/a exists in this process only"):
         pickle.dumps(MemoryStore("here", "a"))
-
-
-def test_bytes_are_no_url() -> None:
-    with pytest.raises(InvalidUrl):
-        open_store(os.fsencode("/tmp"))  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from monocontext.errors import (
     AccessDenied,
     AlreadyExists,
-    ContextChanged,
     DamagedData,
     InvalidUrl,
     NotFound,
@@ -23,7 +21,6 @@ from monocontext.errors import (
 from monocontext.stores import open_store
 from monocontext.stores.protocol import CONTENT_TYPE
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.options import S3Options
 from monocontext.testing import SeaweedServer
 
 from .scripted_server import Answer, scripted_server
@@ -35,15 +32,6 @@ GOOD = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10"})
 def error(status: int, code: str, message: str = "in so many words", **headers: str) -> Answer:
     body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
     return Answer(status, body, {"Content-Type": "application/xml", **headers})
-
-
-def test_a_good_range() -> None:
-    with scripted_server(GOOD) as server:
-        blob = open_store(URL, endpoint=server.endpoint).get_range("a", 2, 4, etag="e1")
-        assert (blob.data, blob.etag, blob.total_bytes) == (b"cdef", "e1", 10)
-        (request,) = server.requests
-        assert (request["method"], request["path"]) == ("GET", "/bucket/ctx/a")
-        assert (request["range"], request["if-match"]) == ("bytes=2-5", '"e1"')
 
 
 @pytest.mark.parametrize(
@@ -72,11 +60,6 @@ def test_a_range_that_is_not_what_was_asked(answer: Answer, said: str) -> None:
         assert len(server.requests) == 1
 
 
-def test_a_server_that_ignores_if_match() -> None:
-    with scripted_server(GOOD) as server, pytest.raises(ContextChanged, match="expected ETag e0, found e1"):
-        open_store(URL, endpoint=server.endpoint).get_range("a", 2, 4, etag="e0")
-
-
 def test_a_cut_body_is_asked_for_again() -> None:
     cut = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10"}, cut_after=2)
     with scripted_server(cut, cut, GOOD) as server:
@@ -87,12 +70,6 @@ def test_a_cut_body_is_asked_for_again() -> None:
         assert {request["if-match"] for request in server.requests} == {'"e1"'}
 
 
-def test_an_object_replaced_between_two_attempts() -> None:
-    cut = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10"}, cut_after=2)
-    with scripted_server(cut, error(412, "PreconditionFailed")) as server, pytest.raises(ContextChanged):
-        open_store(URL, endpoint=server.endpoint).get_range("a", 2, 4, etag="e1")
-
-
 @pytest.mark.parametrize("whole", [True, False], ids=["get", "get_range"])
 def test_a_body_that_is_always_cut(whole: bool) -> None:
     answer = Answer(200 if whole else 206, b"cdef", {"Content-Range": "" if whole else "bytes 2-5/10"}, cut_after=1)
@@ -101,12 +78,6 @@ def test_a_body_that_is_always_cut(whole: bool) -> None:
         with pytest.raises(StoreFailure, match=f"{URL}/a: the response body broke off 4 times"):
             store.get("a") if whole else store.get_range("a", 2, 4)
         assert len(server.requests) == 4
-
-
-def test_one_503_is_ridden_out() -> None:
-    with scripted_server(error(503, "SlowDown"), GOOD) as server:
-        assert open_store(URL, endpoint=server.endpoint).get_range("a", 2, 4).data == b"cdef"
-        assert len(server.requests) == 2
 
 
 LISTED = "<Name>bucket</Name><Contents><Key>ctx/a</Key><Size>1</Size><ETag>e</ETag></Contents>"
@@ -128,14 +99,6 @@ def test_a_listing_that_is_cut_or_none_is_an_error(answer: Answer, said: str) ->
     """Its end would count as the end of all objects, and `gc` or `sync --delete` would remove what it misses."""
     with scripted_server(answer) as server, pytest.raises(StoreFailure, match=said):
         list(open_store(URL, endpoint=server.endpoint).list())
-
-
-def test_503_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3_client, "_ATTEMPTS", 2)
-    with scripted_server(error(503, "SlowDown", "reduce your\n rate")) as server:
-        with pytest.raises(StoreFailure, match=f"{URL}/a: HTTP 503 SlowDown: reduce your rate$"):
-            open_store(URL, endpoint=server.endpoint).get("a")
-        assert len(server.requests) == 2
 
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,24 +213,6 @@ def test_region_and_style_of_aws() -> None:
     assert signed.startswith("https://bucket.s3.")
     config = client.meta.config
     assert (config.connect_timeout, config.read_timeout, config.max_pool_connections) == (5, 10, 64)
-
-
-def test_one_client_for_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[object] = []
-    connect = s3_client._connect
-
-    def counted(options: S3Options) -> object:
-        made.append(options)
-        return connect(options)
-
-    monkeypatch.setattr(s3_client, "_connect", counted)
-    with scripted_server(GOOD) as server:
-        store = open_store(URL, endpoint=server.endpoint)
-        with ThreadPoolExecutor(8) as threads:
-            assert {blob.data for blob in threads.map(lambda _: store.get_range("a", 2, 4), range(32))} == {b"cdef"}
-            assert made == [], "reads make no client"
-            list(threads.map(lambda _: store._connection.client(), range(32)))  # type: ignore[attr-defined]
-    assert len(made) == 1
 
 
 @pytest.mark.slow

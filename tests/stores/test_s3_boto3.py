@@ -13,7 +13,6 @@ from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.client import ThrottleCounter
-from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import read_by_boto3
 from monocontext.testing import HttpFault, S3StandIn
 from monocontext.testing.http_faults import cut, refuse, slow_down
@@ -88,28 +87,6 @@ def test_an_interrupt_closes_the_body() -> None:
     with pytest.raises(Interrupted):
         read_by_boto3(client, {"Bucket": "b", "Key": "a"}, "s3://b/a", None, None, ThrottleCounter())
     assert client.body.is_closed
-
-
-def test_models_are_read_once_a_process(server: S3StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    """119 ms of CPU for each client before; credentials are each session's own."""
-    by_boto3(server).get("a")
-    read: list[str] = []
-    loader = type(s3_client._shared_data_loader().file_loader)
-    load = loader.load_file
-
-    def counted(self: object, path: str) -> object:
-        read.append(path)
-        return load(self, path)
-
-    monkeypatch.setattr(loader, "load_file", counted)
-    store = by_boto3(server)
-    assert store.get("a").data
-    assert read == []
-    paths = s3_client._shared_data_loader().search_paths
-    assert len(paths) == len(set(paths))
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "another")
-    client = s3_client._connect(S3Options(endpoint=server.endpoint))
-    assert client._request_signer._credentials.access_key == "another"
 
 
 @pytest.mark.slow

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import socket
 import statistics
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import boto3
 import pytest
-from begun_threads import begun_threads
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -78,16 +75,6 @@ def test_boto3_finds_a_bucket() -> None:
         assert server.most_in_flight == 1
 
 
-def test_bytes_count_that_went_out_before_a_client_hung_up() -> None:
-    with S3StandIn({"a": bytes(64 << 20)}) as server:
-        body = boto3_client(server).get_object(Bucket="bucket", Key="a")["Body"]
-        body.read(1 << 20)
-        body.close()
-        while server.in_flight:
-            time.sleep(0.001)
-        assert 1 << 20 <= server.bytes_sent + (256 << 10) < 64 << 20
-
-
 def test_boto3_writes_to_a_bucket() -> None:
     with S3StandIn() as server:
         client = boto3_client(server)
@@ -99,17 +86,6 @@ def test_boto3_writes_to_a_bucket() -> None:
         assert [each["Key"] for each in client.list_objects_v2(Bucket="bucket")["Contents"]] == ["é b&<c>+"]
         client.delete_object(Bucket="bucket", Key="é b&<c>+")
         assert "Contents" not in client.list_objects_v2(Bucket="bucket")
-
-
-def test_our_store_puts_in_parts(tmp_path: Path) -> None:
-    large = Random(8).randbytes(17 << 20)
-    with S3StandIn(tmp_path) as server:
-        store = open_store(server.url("ctx"), endpoint=server.endpoint)
-        etag = store.put("large", large, if_absent=True)
-        assert store.get_range("large", 1 << 20, 5, etag=etag).data == large[1 << 20 : (1 << 20) + 5]
-        assert (tmp_path / "ctx" / "large").read_bytes() == large
-        store.delete("large")
-        assert list(store.list()) == []
 
 
 FAULTS: list[tuple[HttpFault, int | None, bytes]] = [
@@ -153,15 +129,6 @@ def test_each_fault_is_what_it_says(fault: HttpFault, status: int | None, body: 
         assert after.endswith(b"7654321" if fault.rewrite else b"2345678")
 
 
-def test_reset_on_connect() -> None:
-    with S3StandIn({"a": b"0123456789"}) as server:
-        server.faults.add(http_faults.reset(), verb="CONNECT", times=2)
-        said = [ask(server, "GET /bucket/a HTTP/1.1") for _ in range(3)]
-        assert said[:2] == [b"", b""]
-        assert said[2].endswith(b"0123456789")
-        assert (server.connections, server.requests) == (3, 1)
-
-
 def test_a_lost_answer_to_a_put_that_landed() -> None:
     with S3StandIn() as server:
         server.faults.add(http_faults.lost(), verb="PUT")
@@ -187,26 +154,6 @@ def test_rules_choose_by_verb_key_number_and_chance() -> None:
         assert ask(server, "HEAD /bucket/a HTTP/1.1")[9:12] == b"200"
 
 
-def test_bounded_and_gone_at_the_end() -> None:
-    with begun_threads() as begun, S3StandIn({"a": DATA}, most_connections=3) as server:
-        server.faults.add(http_faults.stall(), times=3)
-        with ThreadPoolExecutor(6) as pool:
-            asked = [pool.submit(ask, server, "GET /bucket/a HTTP/1.1", 0.3) for _ in range(6)]
-            while not all(future.done() for future in asked):
-                assert server.open_connections <= 3
-                time.sleep(0.01)
-        while server.in_flight:  # those of askers that left
-            time.sleep(0.001)
-        server.faults.add(http_faults.stall(), times=4)  # the server may come to askers that left only now
-        waiting = threading.Thread(target=ask, args=(server, "GET /bucket/a HTTP/1.1", 9))
-        waiting.start()
-        while not server.in_flight:
-            time.sleep(0.001)
-    waiting.join(60)
-    assert not waiting.is_alive()
-    assert not begun.alive()
-
-
 # -- profiles and links ----------------------------------------------------------------------------------
 
 PERCENTILES_MS = {  # p50, p90, p99, mean
@@ -229,17 +176,6 @@ def test_profiles_are_the_documented_ones(name: str) -> None:
     assert drawn[99_000] == pytest.approx(p99, rel=0.08, abs=0.05)
     assert statistics.fmean(drawn) == pytest.approx(mean, rel=0.04, abs=0.05)
     assert [profile(name).seconds(Random(5)) for _ in range(3)] == [profile(name).seconds(Random(5))] * 3
-
-
-def test_an_unknown_profile() -> None:
-    with pytest.raises(ValueError, match="unknown profile 'moon'; the profiles are s3_standard_hot, "):
-        profile("moon")
-
-
-def test_the_slowest_of_fifty() -> None:
-    random = Random(2)
-    slowest = [max(PROFILES["far_150"].seconds(random) for _ in range(50)) for _ in range(4000)]
-    assert 1000 * statistics.fmean(slowest) == pytest.approx(427, rel=0.04)
 
 
 def test_a_link_is_shared() -> None:

@@ -47,14 +47,6 @@ def test_filled_in_steps(is_chunked: bool) -> None:
     assert downloaded(is_chunked=is_chunked).blob().data == b""
 
 
-@pytest.mark.parametrize("length", [1, 10, 65_536, 1 << 20])
-def test_no_copy(length: int) -> None:
-    download = downloaded(b"x" * length, is_chunked=False)
-    assert download.blob().data is download.blob().data
-    assert download.blob().data == b"x" * length
-    assert bytes(1) == b"\0"  # the one that Python keeps was not written to
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "turn",

@@ -57,13 +57,6 @@ def test_full_records_are_counted_four_at_a_time() -> None:
     assert body.read_into(view) == 0
 
 
-def test_a_body_that_drips_is_looked_at_each_time() -> None:
-    clock = Clock()
-    body = body_of([b"x" * 1000] * 10, 10_000, clock)
-    assert body.read_into(memoryview(bytearray(10_000))) == 10_000
-    assert clock.looks == 10
-
-
 def test_no_more_is_taken_than_the_body_has() -> None:
     body = body_of([b"x" * 700, b"y" * 700], 1000, Clock())
     view = memoryview(bytearray(5000))

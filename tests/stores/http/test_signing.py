@@ -84,12 +84,3 @@ def test_secrets_do_not_show() -> None:
     shown = repr(Credentials("access", "very-secret", "very-token"))
     assert "access" in shown
     assert "very" not in shown
-
-
-def test_a_signer_signs_the_next_second_anew() -> None:
-    signer = Signer(Credentials("access", "secret"), "us-east-1")
-    for now in (0.0, 0.5, 1.0, 1.999, 86_399.9, 86_400.0, 86_400.7, 5.0):
-        fresh = Signer(Credentials("access", "secret"), "us-east-1")
-        told = [each.headers("GET", "host", "/key", "", {"range": "bytes=0-9"}, now) for each in (signer, fresh)]
-        assert told[0] == told[1]
-        assert told[0]["x-amz-date"].startswith("19700102" if now >= 86_400 else "19700101")

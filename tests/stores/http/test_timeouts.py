@@ -16,7 +16,6 @@ from monocontext.stores.http.connection import (
     Stalled,
     Throughput,
 )
-from monocontext.testing import profile
 
 
 class Time:
@@ -87,18 +86,6 @@ def test_two_slow_answers_are_chance_and_three_are_not(before: int) -> None:
     for expected in (LEAST_SECONDS, LEAST_SECONDS, 4.8):
         timeout.learn(1.2)
         assert timeout.seconds == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("name", "most"), [("s3_standard_hot", 0.01), ("s3_standard_cold", 0.02), ("far_150", 0.08)])
-def test_a_stall_is_given_up_in_two_seconds_at_any_time_of_a_process(name: str, most: float) -> None:
-    """Over the first 500 requests of 100 processes: the share of moments at which the timeout is longer."""
-    over = 0
-    for seed in range(100):
-        drawn, timeout = random.Random(seed), SilenceTimeout(10.0)
-        for _ in range(500):
-            timeout.learn(profile(name).seconds(drawn))
-            over += timeout.seconds > 1.9
-    assert over / 50_000 < most
 
 
 def test_silence_is_given_up_when_a_retry_can_be_paid_for() -> None:
@@ -187,14 +174,3 @@ def test_without_a_retry_to_pay_with_what_drips_is_waited_for() -> None:
     arriving(ExchangeTimer(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 30)  # the last attempt
     with pytest.raises(Overdue):
         arriving(ExchangeTimer(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 61)
-
-
-def test_small_bodies_are_no_samples_of_throughput() -> None:
-    time, throughput = Time(), Throughput()
-    for size in (100, 64 << 10):
-        timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, throughput)
-        timer.add_bytes(0)
-        time.now += 0.01
-        timer.add_bytes(size)
-        timer.finish()
-    assert list(throughput._samples) == [pytest.approx((64 << 10) / 0.01)]

@@ -12,7 +12,7 @@ import pytest
 
 from monocontext.errors import StoreFailure
 from monocontext.stores import open_store
-from monocontext.stores.http.pool import Connector, order_addresses
+from monocontext.stores.http.pool import order_addresses
 from monocontext.stores.http.route import Proxy, Route
 from monocontext.stores.s3.store import S3Store
 
@@ -174,27 +174,3 @@ def test_all_addresses_of_a_name_are_used() -> None:
         found[3],
     ]
     assert order_addresses([], None, random.shuffle) == []
-
-
-def test_a_name_with_an_address_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    with ObjectServer(DATA, Turn(stall_at=10)) as server, ObjectServer(DATA, Turn(stall_at=10)):
-        names = {"": ["127.0.0.1", "127.0.0.3"]}
-
-        def addresses(host: str, port: int, **_: object) -> list[Any]:
-            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in names[""]]
-
-        monkeypatch.setattr(socket, "getaddrinfo", addresses)
-        for _ in range(6):
-            store = open_store(URL, endpoint=f"http://two.example:{server.port}")
-            assert store.get_range("a", 5, 5).data == DATA[5:10]
-
-
-def test_a_context_is_made_once() -> None:
-    made: list[ssl.SSLContext] = []
-
-    def make() -> ssl.SSLContext:
-        made.append(ssl.create_default_context())
-        return made[-1]
-
-    connector = Connector(make)
-    assert connector._tls_context() is connector._tls_context() is made[0]

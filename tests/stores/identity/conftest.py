@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from .source_server import SourceServer, source_server
 
 Write = Callable[[str, str], Path]
 
@@ -38,9 +36,3 @@ def write(home: Path) -> Write:
         return path
 
     return write
-
-
-@pytest.fixture
-def sources() -> Iterator[SourceServer]:
-    with source_server() as server:
-        yield server

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha1
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +16,6 @@ from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import NoIdentity
 
 from .conftest import Write
-from .source_server import SourceServer, end
 
 KEYS = {"AWS_ACCESS_KEY_ID": "env-key", "AWS_SECRET_ACCESS_KEY": "env-secret"}
 CREDENTIALS = """[default]
@@ -32,6 +27,8 @@ aws_access_key_id = other-key
 aws_secret_access_key = other-secret
 aws_session_token = other-token
 """
+END = "2099-01-01T00:00:00Z"
+"""When keys expire."""
 PROCESS = (
     f"{sys.executable} -c \"import json; print(json.dumps(dict(Version=1, AccessKeyId='p', SecretAccessKey='s'%s)))\""
 )
@@ -155,7 +152,7 @@ CASES = {
     "anonymous at a server": Case(KEYS, options=of(anonymous=True, endpoint="http://127.0.0.1:9")),
     "a token": Case(env(AWS_SESSION_TOKEN="token")),
     "an older token first": Case(env(AWS_SESSION_TOKEN="token", AWS_SECURITY_TOKEN="older")),
-    "keys that end": Case(env(AWS_CREDENTIAL_EXPIRATION=end())),
+    "keys that end": Case(env(AWS_CREDENTIAL_EXPIRATION=END)),
     "half of the keys": Case({"AWS_ACCESS_KEY_ID": "env-key"}, fails=True),
     "an empty key": Case({"AWS_ACCESS_KEY_ID": ""}, credentials=CREDENTIALS),
     "the credentials file": Case({}, credentials=CREDENTIALS),
@@ -186,7 +183,7 @@ CASES = {
     "an indented block that is none": Case(KEYS, "[default]\ns3 =\n  nonsense\n", fails=True),
     # other sources
     "a process": Case({}, f"[default]\ncredential_process = {PROCESS % ''}\n"),
-    "a process with a token": Case({}, "[default]\ncredential_process = " + PROCESS % f", SessionToken='t', Expiration='{end()}'"),
+    "a process with a token": Case({}, "[default]\ncredential_process = " + PROCESS % f", SessionToken='t', Expiration='{END}'"),
     "a process that fails": Case({}, f"[default]\ncredential_process = {sys.executable} -c 'exit(3)'\n", fails=True),
     "a process of another version": Case({}, "[default]\ncredential_process = echo '{\"Version\": 2}'\n", fails=True),
     "a process that says no JSON": Case({}, "[default]\ncredential_process = echo no\n", fails=True),
@@ -259,71 +256,6 @@ def test_the_same_as_botocore(name: str, write: Write, monkeypatch: pytest.Monke
         assert isinstance(found, str)
     elif not case.asks:
         assert found == expected
-
-
-def sso_token(write: Write, key: str, seconds: float, **more: str) -> Path:
-    token = {"accessToken": "sso-token", "expiresAt": end(seconds), "region": "eu-west-1", **more}
-    return write(f"sso/cache/{sha1(key.encode()).hexdigest()}.json", json.dumps(token))
-
-
-LEGACY = f"[default]\nregion = eu-west-1\n{SSO}sso_start_url = https://d.example/start\nsso_region = eu-west-1\n"
-SESSION = (
-    f"[default]\nregion = eu-west-1\nsso_session = work\n{SSO}"
-    "[sso-session work]\nsso_start_url = https://d.example/start\nsso_region = eu-west-1\n"
-)
-
-
-@pytest.mark.parametrize("kind", ["container", "container with a token", "instance", "web identity", "web identity of a profile", "sso", "sso session"])  # fmt: skip
-def test_a_source_over_the_network(
-    kind: str, sources: SourceServer, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Both ask the same server: the same requests with the same headers and forms, the same keys."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    token = write("token", "the-token")
-    if kind.startswith("container"):
-        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{sources.url}/container")
-        if "token" in kind:
-            monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(token))
-    elif kind == "instance":
-        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "false")
-        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", sources.url)
-    elif kind == "web identity":
-        monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
-        monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/r")
-        monkeypatch.setenv("AWS_ROLE_SESSION_NAME", "session")
-        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sources.url)
-    elif kind == "web identity of a profile":
-        write(
-            "config",
-            f"[default]\nweb_identity_token_file = {token}\nrole_arn = arn:aws:iam::1:role/r\nrole_session_name = session\n",
-        )
-        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sources.url)
-    else:
-        write("config", LEGACY if kind == "sso" else SESSION)
-        monkeypatch.setenv("AWS_ENDPOINT_URL_SSO", sources.url)
-        sso_token(write, "https://d.example/start" if kind == "sso" else "work", 3600)
-    sent = []
-    results = []
-    for resolve in (by_botocore, lambda options, bucket: by_us(options, bucket)[0]):
-        sources.asked.clear()
-        sources.headers.clear()
-        sources.bodies.clear()
-        results.append(resolve(S3Options(), "bucket"))
-        wanted = ("authorization", "x-amz-sso_bearer_token", "x-aws-ec2-metadata-token")
-        headers = [{name: each[name] for name in wanted if name in each} for each in sources.headers]
-        sent.append((list(sources.asked), headers, [sorted(body.split("&")) for body in sources.bodies]))
-    assert results[0] == results[1]
-    assert results[0][-1] == (f"key-{len(sent[0][0])}", "hidden", "token")
-    assert sent[0] == sent[1]
-
-
-@pytest.mark.parametrize("seconds", [-10, None])
-def test_sso_that_ended(seconds: float | None, write: Write) -> None:
-    write("config", SESSION)
-    if seconds is not None:
-        sso_token(write, "work", seconds)
-    found, _ = by_us(S3Options(region="eu-west-1"), "bucket")
-    assert re.search("because the profile default has sso_role_name: .*(expired|SSO)", str(found))
 
 
 def test_resolved_in_less_than_a_millisecond(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

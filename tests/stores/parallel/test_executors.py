@@ -10,13 +10,8 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, publish
-from monocontext.format.manifest import Manifest
-from monocontext.stores.local import LocalStore
 from monocontext.stores.parallel import in_order
-from monocontext.testing import Crash, CrashingStore
 from monocontext.text.search import grep_parallel as grep_parts
-from monocontext.writing import shares
-from monocontext.writing.publish import append
 from monocontext.writing.segments import SegmentLayout
 from monocontext.writing.upkeep.verify import verify
 
@@ -34,39 +29,6 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
         made = ProcessPoolExecutor(2, mp_context=get_context("spawn"))
     with made:
         yield made
-
-
-def same_text(left: Manifest, right: Manifest) -> bool:
-    names = ("characters", "text_bytes", "newlines", "frames", "final_newline", "stored_bytes")
-    return all(getattr(left, name) == getattr(right, name) for name in names)
-
-
-@pytest.mark.slow
-def test_publish_and_append(executor: Executor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shares, "SHARE_BYTES", 100_000)
-    layout = {"frame_bytes": 4096, "segment_bytes": 16 << 10}
-    first, second = text(8000), text(3000)
-    here = publish(first, tmp_path / "here", **layout)  # type: ignore[arg-type]
-    spread = publish(first, tmp_path / "spread", executor=executor, **layout)  # type: ignore[arg-type]
-    assert same_text(here, spread)
-    assert len(here.filters) == 1
-    assert len(spread.filters) == 2  # one of what lies within shares, one of the frames where two shares meet
-    assert same_text(append(second, tmp_path / "here"), append(second, tmp_path / "spread", executor=executor))
-    assert verify(tmp_path / "spread").ok
-    with Monocontext.open(tmp_path / "spread") as context:
-        assert context == first + second
-
-
-def test_small_texts_get_no_filters_either_way(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(1) as executor:
-        assert publish(text(10), tmp_path, executor=executor).filters == ()
-
-
-def test_an_error_in_a_worker_is_the_callers(tmp_path: Path) -> None:
-    store = CrashingStore(LocalStore(tmp_path), after_puts=0)
-    with ThreadPoolExecutor(2) as executor, pytest.raises(Crash):
-        publish(text(100), store, executor=executor)
-    assert not (tmp_path / "manifest.json").exists()
 
 
 def test_in_order_takes_few_at_once_and_cancels_the_rest() -> None:
