@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from rlm.calls.prices import PRICES as PRICES
+    from rlm.calls.prices import Prices
     from rlm.exports import *  # noqa: F403 # re-exports what its `__all__` names
     from rlm.interpreter.interpreter import FinalOutput as FinalOutput
     from rlm.interpreter.interpreter import Interpreter as Interpreter
     from rlm.interpreter.interpreter import create_interpreter as create_interpreter
     from rlm.interpreter.interpreter import get_default_volume_name as get_default_volume_name
     from rlm.interpreter.interpreter import sanitize_key as sanitize_key
+
+    PRICES: Prices
 
 __version__ = "0.3.0"
 
@@ -35,9 +37,9 @@ def __getattr__(name: str) -> object:
 
         return getattr(interpreter, name)
     if name == "PRICES":
-        from rlm.calls.prices import PRICES
+        from rlm.calls.prices import list_prices
 
-        return PRICES
+        return list_prices()
     if not name.startswith("_") or name == "__all__":
         import rlm.exports as exports
 

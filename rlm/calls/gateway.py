@@ -36,7 +36,7 @@ from rlm.models.lm import (
     check_whole,
     clean,
     has_words,
-    reply_notes,
+    reply_fields,
     with_counted_usage,
 )
 from rlm.models.log import INFO, WARNING, log
@@ -189,10 +189,9 @@ class Gateway:
         except BudgetSpent:
             raise
         except LLMError as exc:
-            paid = {} if exc.reply is None else _paid(exc.reply)
-            self._write(about, started, {**paid, "response": "", "error": str(exc)})
+            self._write(about, started, exc.reply, {"response": "", "error": str(exc)})
             raise
-        self._write(about, started, {"response": reply.text, **_paid(reply)})
+        self._write(about, started, reply, {})
         if cache:
             try:
                 cache.put(cache_key, reply)
@@ -306,14 +305,9 @@ class Gateway:
             reason = self._stopped or "max_seconds"
             raise BudgetSpent(f"the call was broken off: {describe_end(reason)}", reason=reason)
 
-    def _write(self, about: dict[str, Any], started: float, outcome: dict[str, Any]) -> None:
+    def _write(self, about: dict[str, Any], started: float, reply: Reply | None, failure: dict[str, Any]) -> None:
+        """Journal a call that ends now. `reply`: what was paid, also where the call failed."""
         if self.journal:
-            seconds = self.elapsed() - started
-            times = {"start_seconds": round(started, 6), "execution_time": round(seconds, 6)}
-            self.journal({"type": "reply" if about["turn"] else "call", **about, **times, **outcome})
-
-
-def _paid(reply: Reply) -> dict[str, Any]:
-    """The cost of a reply, as fields of a record."""
-    return {"model": reply.model, "prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
-            "dollars": reply.dollars, **reply_notes(reply)}  # fmt: skip
+            times = {"start_seconds": round(started, 6), "execution_time": round(self.elapsed() - started, 6)}
+            paid = {} if reply is None else {"model": reply.model, "dollars": reply.dollars, **reply_fields(reply)}
+            self.journal({"type": "reply" if about["turn"] else "call", **about, **times, **paid, **failure})

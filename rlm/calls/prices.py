@@ -99,7 +99,7 @@ def _names(model: str, endpoint: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def list_prices() -> Prices:
-    """The table's prices for models of OpenAI and Anthropic, without tiers and discounts, as of today."""
+    """`PRICES`: the table's prices for models of OpenAI and Anthropic, without tiers and discounts, as of today."""
     from datetime import UTC, datetime
 
     from genai_prices.data import providers
@@ -112,13 +112,3 @@ def list_prices() -> Prices:
         if None not in both:
             result[model.id] = (float(both[0]), float(both[1]))
     return result
-
-
-PRICES: Prices
-"""`list_prices()`, made at its first use."""
-
-
-def __getattr__(name: str) -> Prices:
-    if name == "PRICES":
-        return list_prices()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

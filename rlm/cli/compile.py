@@ -85,7 +85,7 @@ def _print_result(url: str, result: Any, as_json: bool) -> None:
 
     brief = f"{url.rstrip('/')}/{COMPILED}/{key_part(result.project, 'project')}/{BRIEF}"
     if as_json:
-        fields = {name: getattr(result, name) for name in ("project", "sessions", "read", "dropped", "fell_back")}
+        fields = {name: getattr(result, name) for name in ("project", "sessions", "read", "dropped")}
         click.echo(json.dumps(fields | {"brief": brief, "usage": result.usage.to_dict()}))
         return
     calls, dollars = result.usage.calls, result.usage.known_dollars

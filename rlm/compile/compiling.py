@@ -69,8 +69,6 @@ class CompileResult:
     """Sessions that were digested in this run."""
     dropped: int = 0
     """Statements of models that cited no turn."""
-    fell_back: list[str] = field(default_factory=list)
-    """Sessions that rules digested, because no statement of the model cited a turn."""
     usage: Usage = field(default_factory=Usage)
 
 
@@ -108,8 +106,8 @@ class _Compilation:
         self._maker = "rules" if rlm is None else "model"
         self._result = CompileResult(project.name)
         self._gate = Gateway(self._result.usage, None if rlm is None else rlm.budget)
-        self._spent: BudgetSpent | None = None
-        """The limit that was reached."""
+        self._spent = ""
+        """The limit that was reached; empty if none was."""
 
     def run(self) -> CompileResult:
         fresh: list[str] = []
@@ -120,7 +118,10 @@ class _Compilation:
             keys = {name: f"{self._root}/digests/{key_part(name)}/{_hash(v)}" for name, v in versions.items()}
             stored = {info.key for info in self._store.list(f"{self._root}/digests/")}
             covered = _hash(*stored - set(fresh))
-            stored = self._drop_old(stored, set(keys.values()))
+            current = set(keys.values())
+            for key in (old := {key for key in stored if key.rsplit(".", 2)[0] not in current}):
+                self._store.delete(key)  # its session is gone, or has grown since
+            stored -= old
             makers = ("model",) if self._rlm else ("model", "rules")
             new = [
                 name for name, key in sorted(keys.items())
@@ -136,8 +137,9 @@ class _Compilation:
             raise StoreFailure(
                 f"{self._store.url}/{self._root}: others stored their brief {_ATTEMPTS} times: try again"
             )
-        if self._spent is not None:
-            raise self._spent
+        if self._spent:
+            why = f"{describe_end(self._spent)}; the digests made so far are kept, and are not paid again"
+            raise BudgetSpent(why, reason=self._spent)
         return self._result
 
     def _digest_all(self, new: Sequence[str], keys: Mapping[str, str]) -> list[str]:
@@ -149,16 +151,9 @@ class _Compilation:
             try:
                 created.append(self._digest(self._project.info(name), keys[name]))
             except BudgetSpent as error:
-                self._spent = error
+                self._spent = error.reason
                 break
         return created
-
-    def _drop_old(self, stored: set[str], current: set[str]) -> set[str]:
-        """Delete digests of sessions that are gone, or have grown since; returns the others."""
-        old = {key for key in stored if key.rsplit(".", 2)[0] not in current}
-        for key in old:
-            self._store.delete(key)
-        return stored - old
 
     # -- one session ---------------------------------------------------------------------------------------------------
 
@@ -166,10 +161,7 @@ class _Compilation:
         """Digest a session; returns the key of its digest."""
         self._result.read.append(info.session_id)
         result = self._ask(info) if self._rlm else []
-        if not result:
-            if self._rlm:
-                self._result.fell_back.append(info.session_id)
-            result = extract(self._project.turns(info.session_id))
+        result = result or extract(self._project.turns(info.session_id))
         key = f"{key}.{self._maker}.md"
         self._store.put(key, f"{info.session_id}\n{info.started}\n\n{render(result)}\n".encode("utf-8", "replace"))
         if self._rlm:
@@ -179,7 +171,7 @@ class _Compilation:
     def _ask(self, info: SessionInfo) -> list[Statement]:
         assert self._rlm is not None
         if reason := self._gate.spent:
-            raise _make_budget_spent(reason)
+            raise BudgetSpent(reason=reason)
         used = self._gate.usage
         remaining = self._gate.budget.less(
             calls=used.calls, tokens=used.tokens, dollars=used.known_dollars, seconds=self._gate.elapsed()
@@ -189,7 +181,7 @@ class _Compilation:
         for model, counts in completion.usage.models.items():
             used.count(model, counts)
         if completion.reason not in ("answer", "max_iterations", "repetition", "refusal", "content_filter"):
-            raise _make_budget_spent(completion.reason)
+            raise BudgetSpent(reason=completion.reason)
         return self._parse(completion.answer, turns_of(info.session_id, info.turns))
 
     def _parse(self, markdown: str, find_turn: Callable[[str], str | None]) -> list[Statement]:
@@ -208,11 +200,13 @@ class _Compilation:
 
         `covered`: the hash of a brief that covers all digests but the new ones; another brief gets the newest digests.
         """
-        before, etag = self._read_brief()
+        try:
+            blob = get_bounded(self._store, f"{self._root}/{BRIEF}", _MOST_BYTES)
+            before, etag = blob.data.decode("utf-8", "replace"), blob.etag
+        except NotFound:
+            before, etag = "", None
         known, covers = _COVERS.search(before), _hash(*stored)
-        is_whole = (
-            known is not None and known[1] in (covered, covers) and (self._spent is not None or _WAITING not in before)
-        )
+        is_whole = known is not None and known[1] in (covered, covers) and (self._spent or _WAITING not in before)
         if is_whole and known and known[1] == covers and self._note(waiting) in before:
             return True
         wanted = list(fresh) if is_whole else list(dict.fromkeys([*self._newest(stored), *fresh]))
@@ -223,13 +217,6 @@ class _Compilation:
         except (AlreadyExists, NotFound):
             return False
         return True
-
-    def _read_brief(self) -> tuple[str, str | None]:
-        try:
-            blob = get_bounded(self._store, f"{self._root}/{BRIEF}", _MOST_BYTES)
-        except NotFound:
-            return "", None
-        return blob.data.decode("utf-8", "replace"), blob.etag
 
     def _get(self, key: str) -> str:
         return get_bounded(self._store, key, _MOST_BYTES).data.decode("utf-8", "replace")
@@ -248,7 +235,7 @@ class _Compilation:
         ]  # fmt: skip
         for start in range(0, len(digests), _DIGESTS_AT_ONCE):
             batch = digests[start : start + _DIGESTS_AT_ONCE]
-            merged = self._merge(summary, batch) if self._rlm and self._spent is None else []
+            merged = self._merge(summary, batch) if self._rlm and not self._spent else []
             summary = merged or _pick(summary, [parse_statements(digest, _ids_in(digest)) for digest in batch])
         created = _BY_RULES
         if self._rlm:
@@ -264,17 +251,12 @@ class _Compilation:
         try:
             reply = self._gate.ask(self._rlm.lms[0], [{"role": "user", "content": prompt}])
         except BudgetSpent as error:
-            self._spent = _make_budget_spent(error.reason)
+            self._spent = error.reason
             return []
         return [] if reply.cut or reply.called else self._parse(reply.text, _ids_in(prompt))
 
     def _note(self, waiting: int) -> str:
-        return f"\nThe limit of {self._spent.reason} was reached; {waiting} {_WAITING}.\n" if self._spent else ""
-
-
-def _make_budget_spent(reason: str) -> BudgetSpent:
-    why = describe_end(reason)
-    return BudgetSpent(f"{why}; the digests made so far are kept, and are not paid again", reason=reason)
+        return f"\nThe limit of {self._spent} was reached; {waiting} {_WAITING}.\n" if self._spent else ""
 
 
 def _hash(*texts: str) -> str:

@@ -151,12 +151,14 @@ def sum_tokens(*reported: object) -> int:
     return total
 
 
-def reply_notes(reply: Reply) -> dict[str, Any]:
-    """The fields of a record that only some calls have: `estimated`, `token_details`, `cut`, `called`,
-    `thinking`."""
-    fields = {"estimated": reply.estimated, "token_details": reply.details.to_dict(), "cut": reply.cut,
-              "called": reply.called, "thinking": reply.thinking}  # fmt: skip
-    return {name: value for name, value in fields.items() if value}
+def reply_fields(reply: Reply) -> dict[str, Any]:
+    """The fields of a record about a reply; some, such as `cut`, only if they are set."""
+    notes = {"estimated": reply.estimated, "token_details": reply.details.to_dict(), "cut": reply.cut,
+             "called": reply.called, "thinking": reply.thinking}  # fmt: skip
+    return {
+        "response": reply.text, "prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
+        **{name: value for name, value in notes.items() if value},
+    }  # fmt: skip
 
 
 def check_whole(reply: Reply) -> Reply:

@@ -21,7 +21,7 @@ from typing import Any
 from rlm.calls.prices import dollars
 from rlm.calls.subcalls import SubCall
 from rlm.calls.usage import ModelUsage, Usage
-from rlm.models.lm import reply_notes
+from rlm.models.lm import reply_fields
 from rlm.models.log import WARNING, log
 from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
@@ -144,7 +144,6 @@ def iteration(step: Step, usage: Usage) -> dict[str, Any]:
         "type": "iteration",
         "iteration": step.iteration,
         "prompt": [dict(message) for message in step.prompt],
-        "response": step.reply.text,
         "code_blocks": [{"code": cell.code, "result": _result(cell)} for cell in step.cells],
         "final_answer": step.final_answer,
         "iteration_time": round(step.seconds, 6),
@@ -153,13 +152,11 @@ def iteration(step: Step, usage: Usage) -> dict[str, Any]:
         "start_seconds": round(step.start_seconds, 6),
         "thinking_seconds": round(step.thinking_seconds, 6),
         "model": step.reply.model,
-        "prompt_tokens": step.reply.input_tokens,
-        "completion_tokens": step.reply.output_tokens,
         "dollars": dollars(step.reply, usage.prices),
         "compacted": step.compacted,
         **({"repeats": step.repeats} if step.repeats else {}),
         "ahead": None if step.ahead is None else dict(step.ahead),
-        **reply_notes(step.reply),
+        **reply_fields(step.reply),
         "totals": {"calls": usage.calls, "prompt_tokens": usage.input_tokens,
                    "completion_tokens": usage.output_tokens, "dollars": usage.dollars},
     }  # fmt: skip
@@ -201,17 +198,14 @@ def _call(call: SubCall) -> dict[str, Any]:
     record: dict[str, Any] = {
         "root_model": reply.model,
         "prompt": call.prompt,
-        "response": reply.text,
         "execution_time": round(call.execution_seconds, 6),
-        "prompt_tokens": reply.input_tokens,
-        "completion_tokens": reply.output_tokens,
         "usage_summary": call.child["usage"] if call.child else {"model_usage_summaries": {reply.model: used}},
         "dollars": call.dollars,
         "start_seconds": round(call.start_seconds, 6),
         "cached": reply.cached,
         "key": call.key,
         "order": call.order,
-        **reply_notes(reply),
+        **reply_fields(reply),
     }
     if call.child:
         record |= {"iterations": call.child["iterations"], "reason": call.child["reason"]}

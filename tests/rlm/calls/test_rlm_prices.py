@@ -154,16 +154,6 @@ def test_usage_counts_the_details_and_a_resumed_run_has_them(endpoint: Any, tmp_
     assert again.usage.models["gpt-5"] == used
 
 
-def test_a_budget_of_dollars_is_not_spent_by_what_a_cache_held(endpoint: Any) -> None:
-    """Booked as fresh, the second turn would have been the last."""
-    endpoint.usage = {**chat(100_000, 100, 95_000), "total_tokens": 100_100}
-    turns = iter(range(9))
-    endpoint.reply = lambda body: "FINAL(done)" if next(turns) == 5 else f"```repl\n{len(body['messages'])}\n```"
-    completion = RLM("gpt-5", base_url=endpoint.url, api_key="k", max_dollars=0.15).completion("q", "text")
-    assert (completion.answer, completion.reason) == ("done", "answer")
-    assert completion.cost == pytest.approx(6 * (0.01 * 0.625 + 0.011875 + 0.001), rel=0.02)
-
-
 def test_the_table_is_there_by_its_old_name() -> None:
     assert rlm.PRICES["gpt-4o"] == (2.5, 10.0)
     assert Usage().prices == {}

@@ -11,7 +11,6 @@ import pytest
 from rlm import Budget, LLMError, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import ChildAnswer, SubCalls
-from rlm.runners.local import LocalRunner
 
 
 def failing_on(*bad: str) -> Callable[[str], str]:
@@ -76,20 +75,6 @@ def test_what_is_no_prompt_is_a_type_error_before_any_call() -> None:
 def test_other_exceptions_of_a_model_become_llm_errors() -> None:
     with pytest.raises(LLMError, match="ZeroDivisionError"):
         SubCalls(ScriptedLM(lambda prompt: str(1 / 0)), Usage()).llm_query("x")
-
-
-def test_a_failed_call_goes_back_to_the_model_which_can_catch_it(runner_of: Callable[..., LocalRunner]) -> None:
-    runner = runner_of(script=failing_on("b"))
-    result = runner.run("x = llm_query('a')\ny = llm_query('b')")
-    assert "line 2" in result.stderr
-    assert "LLMError: no luck with b" in result.stderr
-    assert [call.error for call in result.calls] == [None, "no luck with b"]
-    assert runner.run("try:\n    llm_query('b')\nexcept LLMError as e:\n    print('caught', e)").stdout == (
-        "caught no luck with b\n"
-    )
-    assert runner.run("[type(r).__name__ for r in llm_query_batched(['a','b'], return_exceptions=True)]").stdout == (
-        "['str', 'LLMError']\n"
-    )
 
 
 @pytest.mark.slow

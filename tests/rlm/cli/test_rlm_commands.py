@@ -142,6 +142,8 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: 
         (["run", "NOTES", "q", "--backend", "nonsense"], "no backend 'nonsense'"),
         (["run", "--resume", "nowhere.jsonl"], "there is no trajectory at nowhere.jsonl"),
         (["run", "memory://x", "q"], "use a directory or S3"),
+        (["run", "file:///nowhere/to/be/found", "q"], "no context at file:///nowhere/to/be/found"),
+        (["run", "ftp://x/y", "q"], "unknown scheme in the URL"),
         (["chat", "no-such-place"], "no-such-place"),
     ],
 )
@@ -190,14 +192,6 @@ def test_a_text_file_and_its_first_line_and_its_answer(model: Any, notes: Path) 
     assert "2 turns, 2 calls, 22 tokens in" in result.stderr
 
 
-def test_a_forced_answer_says_so(endpoint: Any, notes: Path) -> None:
-    endpoint.reply = lambda body: "hm"
-    options = ["--max-iterations", "1", "--verbose", "--runner", "local"]
-    result = cli.invoke(app, ["run", str(notes), "q", *options])
-    assert (result.exit_code, result.stdout) == (1, "hm\n")
-    assert result.stderr.count("was forced") == 1
-
-
 def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "binary"
     path.write_bytes(b"abc\xff")
@@ -215,21 +209,6 @@ def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> No
         assert result.exit_code == 0, result.output
         assert "str needle 17000" in result.stderr  # the namespace kit answers for the text
         assert set(json.loads(result.stdout)["io"]) == {"gets", "bytes", "hits", "ms"}
-
-
-@pytest.mark.parametrize(
-    ("place", "said"),
-    [
-        ("nowhere-to-be-found", "nowhere-to-be-found: no such file or directory"),
-        ("file:///nowhere/to/be/found", "no context at file:///nowhere/to/be/found"),
-        ("ftp://x/y", "unknown scheme in the URL"),
-    ],
-)
-def test_a_context_that_is_not_there_is_one_line(place: str, said: str) -> None:
-    result = cli.invoke(app, ["run", place, "q"])
-    assert result.exit_code == 2, result.output
-    assert len(result.output.splitlines()) == 2
-    assert said in result.output
 
 
 def test_the_version() -> None:

