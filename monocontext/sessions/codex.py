@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections import deque
@@ -63,7 +64,7 @@ _TWIN_RECORDS = 4
 """A file has each message twice or more, as an item and as events. The second is so much later at most, by its time or,
 if it has none, by its number."""
 _REPLAY_SECONDS = 1.0
-"""A fork first copies its parent's records, all at once. A record that is so much later is its own."""
+"""A record of a fork that is so much later than its parent's description is its own."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEAD_RECORDS = 8
 """The description of a thread is among so many first records of its file, after its parent's for a fork."""
@@ -88,13 +89,11 @@ class _Message:
     forms: set[str]
     """The forms in which it was read: `item`, `event`, `completed`."""
 
-    def is_twin_of(self, other: _Message) -> bool:
-        """Whether both are the same message in different forms."""
-        if (self.role, self.text) != (other.role, other.text) or self.forms & other.forms:
-            return False
-        if self.seconds is None or other.seconds is None:
-            return abs(self.number - other.number) <= _TWIN_RECORDS
-        return abs(self.seconds - other.seconds) <= _TWIN_SECONDS
+    def is_near(self, seconds: float | None, number: int) -> bool:
+        """Whether a record of this time and number may be of the same event."""
+        if self.seconds is None or seconds is None:
+            return number - self.number <= _TWIN_RECORDS
+        return abs(seconds - self.seconds) <= _TWIN_SECONDS
 
 
 class _CodexTurns(TurnMaker):
@@ -102,9 +101,9 @@ class _CodexTurns(TurnMaker):
         super().__init__(session_id)
         self._thread = session_id.rpartition("/")[2]
         self._is_placed = False
-        self._replay_began: float | None = None
+        self._forked_at: float | None = None
+        """The time of the parent's description. A fork first copies its parent's records, all at once."""
         self._is_replay = False
-        self._is_prompt_inherited = False
         self._before_prompts: list[int] = []
         self._messages: deque[_Message] = deque(maxlen=64)
         """The last messages."""
@@ -119,7 +118,8 @@ class _CodexTurns(TurnMaker):
         if kind == "session_meta" or (kind is None and "id" in record):
             self._see_session(item, record)
             return []
-        self._end_replay(item, record)
+        if self._is_replay and (item.get("thread_id") == self._thread or self._is_later(record)):
+            self._is_replay = False
         if kind == "turn_context" and not self._is_replay:
             self.cwd = word(item, "cwd") or self.cwd
         elif kind == "compacted":
@@ -141,7 +141,7 @@ class _CodexTurns(TurnMaker):
         neither its place nor its title."""
         is_own = item.get("id") in (None, self._thread)
         if self._is_placed and not is_own:
-            self._is_replay, self._replay_began = True, seconds_of(word(record, "timestamp"))
+            self._is_replay, self._forked_at = True, seconds_of(word(record, "timestamp")) or math.inf
             return
         if is_own and self._is_placed and not self.began_in:  # earlier values are the parent's
             self.cwd = self.branch = self.remote = self.title = self.first_prompt = ""
@@ -154,17 +154,10 @@ class _CodexTurns(TurnMaker):
             self.title = word(item, "agent_path") or word(item, "agent_nickname")
         self._is_placed, self._is_replay = True, False
 
-    def _end_replay(self, item: Record, record: Record) -> None:
-        if self._is_replay:
-            now, began = seconds_of(word(record, "timestamp")), self._replay_began
-            is_later = now is not None and began is not None and now > began + _REPLAY_SECONDS
-            self._is_replay = not is_later and item.get("thread_id") != self._thread
-
-    def _see_prompt(self, text: str) -> None:
-        if self._is_prompt_inherited and not self._is_replay:
-            self.first_prompt = ""
-        super()._see_prompt(text)
-        self._is_prompt_inherited = self._is_replay
+    def _is_later(self, record: Record) -> bool:
+        """Whether a record was written after those that a fork copied."""
+        now = seconds_of(word(record, "timestamp"))
+        return now is not None and self._forked_at is not None and now > self._forked_at + _REPLAY_SECONDS
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
@@ -239,6 +232,8 @@ class _CodexTurns(TurnMaker):
         turns = self._once(role, text, record, form)
         if turns and role == "user":
             self._before_prompts.append(before)
+            if self._forked_at is not None and not self._is_replay:  # the first of its own replaces its parent's
+                self.first_prompt, self._forked_at = "", None
             self._see_prompt(text)
         return turns
 
@@ -248,12 +243,13 @@ class _CodexTurns(TurnMaker):
         return self._once("assistant", f"{who}\n{content_text(item.get('content')).strip()}", record, form)
 
     def _once(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
-        message = _Message(role, text.strip(), seconds_of(word(record, "timestamp")), self._number, {form})
+        seconds, stripped = seconds_of(word(record, "timestamp")), text.strip()
         for other in self._messages:
-            if message.is_twin_of(other):
+            is_same = (other.role, other.text) == (role, stripped) and form not in other.forms
+            if is_same and other.is_near(seconds, self._number):
                 other.forms.add(form)
                 return []
-        self._messages.append(message)
+        self._messages.append(_Message(role, stripped, seconds, self._number, {form}))
         return self._turn(role, "text", text, record)
 
     def _rolled_back(self, item: Record, record: Record) -> list[Turn]:

@@ -208,7 +208,8 @@ def test_a_fork_has_its_own_place_and_title(is_own_first: bool, replayed: int, t
 
 
 def test_a_fork_without_words_of_its_own_is_named_by_its_parents() -> None:
-    turns, maker = feed([meta(1, 0, **OWN), meta(2, 0, **PARENT), item("user", "Of the parent", 0)])
+    own = record("turn_context", 5_000, cwd="/home/dev/fork")
+    turns, maker = feed([meta(1, 0, **OWN), meta(2, 0, **PARENT), item("user", "Of the parent", 0), own])
     assert (maker.first_prompt, maker.branch, len(turns)) == ("Of the parent", "mine", 1)
 
 
