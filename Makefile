@@ -16,7 +16,6 @@ ENGINE ?= podman
 SUITES ?= tests
 FUZZ ?= 20
 QUICK := "not slow and not fuzz and not local_llm"
-KEEP ?=
 BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
 
 # Compiled files spare a minute of each run: without them each process of a test compiles the product.
@@ -70,13 +69,13 @@ test-newest: $(NEWEST)/.ready  ## the same with the newest, which users get; aio
 
 test-sdk: $(VENV)/.all $(VENV)/.sdk  ## the conformance suite of the Claude Agent SDK (435 MB, in an environment of its own)
 	@echo "== claude-agent-sdk's conformance suite over examples/agent_sdk_sessions.py"
-	for kind in memory directory moto seaweedfs; do \
+	for kind in directory seaweedfs; do \
 	  PYTHONPATH=. $(SDK)/bin/python tests/sessions/sdk_conformance.py $$kind || exit 1; done
 
-test-agents: $(VENV)/.all  ## Claude Code and Codex from npm, newest (700 MB), each against a stand-in model; KEEP=1 replaces the fixtures
+test-agents: $(VENV)/.all  ## Claude Code and Codex from npm, newest (700 MB), each against a stand-in model
 	npm install --silent --no-audit --no-fund --prefix .venv-agents \
 	  @anthropic-ai/claude-code@latest @openai/codex@latest
-	MONOCONTEXT_AGENTS="$(CURDIR)/.venv-agents/node_modules" MONOCONTEXT_KEEP_AGENTS=$(KEEP) \
+	MONOCONTEXT_AGENTS="$(CURDIR)/.venv-agents/node_modules" \
 	  $(BIN)/python -m pytest tests/agents -rs --timeout=900
 
 test-hosts: $(VENV)/.all  ## the real RLM libraries from PyPI, each in an environment of its own; HOSTS="rlms dspy" for some

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -23,7 +22,6 @@ class Program:
 
     name: str
     """As our readers name it."""
-    package: str
     command: str
     shell: Call
     """A call of its tool that runs a command."""
@@ -38,10 +36,6 @@ class Program:
     """A prompt that makes it compact, where nothing else does."""
     variables: dict[str, str] = field(default_factory=dict)
     """`{url}` stands for the model's."""
-
-    def version(self, node_modules: Path) -> str:
-        found = json.loads((node_modules / self.package / "package.json").read_text())
-        return str(found["version"])
 
     def configure(self, home: Path, url: str) -> None:
         """Write the settings that no variable holds."""
@@ -87,7 +81,7 @@ _CODEX = ("--dangerously-bypass-approvals-and-sandbox",)
 
 PROGRAMS = [
     Program(
-        "claude-code", "@anthropic-ai/claude-code", "claude", Call("Bash", _SHELL),
+        "claude-code", "claude", Call("Bash", _SHELL),
         (Call("Agent", {"description": "Count files", "prompt": TASK, "subagent_type": "general-purpose"}),),
         first=_CLAUDE, next=("--continue", *_CLAUDE), compact=("/compact",),
         variables={
@@ -98,7 +92,7 @@ PROGRAMS = [
         },
     ),
     _Codex(
-        "codex", "@openai/codex", "codex", Call("exec_command", {"cmd": "echo out-17"}),
+        "codex", "codex", Call("exec_command", {"cmd": "echo out-17"}),
         (
             Call("collaboration.spawn_agent", {"task_name": "count", "message": TASK, "fork_turns": "none"}),
             Call("collaboration.wait_agent", {"timeout_ms": 30_000}),

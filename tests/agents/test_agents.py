@@ -1,7 +1,6 @@
 """The real agents, newest, against a stand-in model: each turn that it saw stands once in the archive, in order.
 
-`make test-agents` installs them and sets `MONOCONTEXT_AGENTS`; without it these tests skip. With
-`MONOCONTEXT_KEEP_AGENTS` they write what the agents wrote into the fixtures of the quick suite.
+`make test-agents` installs them and sets `MONOCONTEXT_AGENTS`; without it these tests skip.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from agents.kept import keep
 from agents.programs import PROGRAMS, TASK, Program, make_home, plain
 from agents.seen import Row, rows_of, seen_by
 from agents.stand_in import Hang, StandIn
@@ -72,27 +70,25 @@ def archived(program: Program, home: Path) -> Project:
     return archive.project("github.com-acme-api")
 
 
-def check(program: Program, home: Path, model: StandIn, what: str) -> Project:
+def check(program: Program, home: Path, model: StandIn) -> Project:
     """The main session holds what the model saw, and no record is unknown."""
     project = archived(program, home)
     rows: list[Row] = seen_by(model, without=[TASK])
     (main,) = (info for info in project.sessions() if "/" not in info.session_id)
     assert rows_of(project.turns(main.session_id), model.script) == rows
     assert [(info.unknown, info.unreadable) for info in project.sessions()] == [({}, 0)] * len(project.sessions())
-    if os.environ.get("MONOCONTEXT_KEEP_AGENTS"):
-        keep(program, program.version(NODE_MODULES), what, home, model.script, rows)
     return project
 
 
 def test_calls_and_the_same_words_again(program: Program, home: Path) -> None:
     model = talk(program, home, ["Run it, please.", "continue", "continue", "continue"])
-    (info,) = check(program, home, model, "call-and-resume").sessions()
+    (info,) = check(program, home, model).sessions()
     assert info.first_prompt.strip('"') == "Run it, please."
 
 
 def test_a_subagent_belongs_to_its_session(program: Program, home: Path) -> None:
     model = talk(program, home, ["continue", "Ask a helper, please.", "continue"])
-    project = check(program, home, model, "subagent")
+    project = check(program, home, model)
     main, below = sorted(project.list_sessions(), key=len)
     assert below.startswith(f"{main}/subagents/")
     counted = rows_of(project.turns(below), model.script)
@@ -100,18 +96,13 @@ def test_a_subagent_belongs_to_its_session(program: Program, home: Path) -> None
 
 
 def test_an_interrupt(program: Program, home: Path) -> None:
-    check(
-        program,
-        home,
-        talk(program, home, ["continue", "Think long, please.", "Go on, please.", "continue"]),
-        "interrupt",
-    )
+    check(program, home, talk(program, home, ["continue", "Think long, please.", "Go on, please.", "continue"]))
 
 
 def test_a_compaction_loses_nothing(program: Program, home: Path) -> None:
     prompts = ["continue", "Say much, please.", *program.compact, "continue", "continue"]
     model = talk(program, home, prompts, heavy="Say much, please.")
-    project = check(program, home, model, "compaction")
+    project = check(program, home, model)
     assert "summary" in {turn.kind for session in project.list_sessions() for turn in project.turns(session)}
 
 

@@ -1,12 +1,11 @@
 """The Agent SDK's own conformance suite over examples/agent_sdk_sessions.py. Runs where the SDK is: `make test-sdk`.
 
-python sdk_conformance.py directory|memory|moto|seaweedfs
+python sdk_conformance.py directory|seaweedfs
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import tempfile
 import uuid
@@ -24,16 +23,6 @@ def main(kind: str) -> None:
     with ExitStack() as stack:
         if kind == "directory":
             root, options = stack.enter_context(tempfile.TemporaryDirectory()), {}
-        elif kind == "memory":
-            root, options = "memory://conformance", {}
-        elif kind == "moto":
-            import boto3
-            import moto
-
-            os.environ |= {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_DEFAULT_REGION": "us-east-1"}
-            stack.enter_context(moto.mock_aws())
-            boto3.client("s3").create_bucket(Bucket="conformance")
-            root, options = "s3://conformance", {}
         else:
             server = stack.enter_context(SeaweedServer())
             root, options = server.url().rstrip("/"), {"client": server.client()}

@@ -36,10 +36,6 @@ def run(*words: str, stdin: bytes, **more: object) -> subprocess.CompletedProces
     return subprocess.run([*HOOK, *words], input=stdin, capture_output=True, check=False, timeout=60, **more)  # type: ignore[call-overload,no-any-return]
 
 
-def run_cli(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "monocontext", *words], capture_output=True, text=True, check=False)
-
-
 def wait_until(what: object, seconds: float = 90.0) -> None:
     assert callable(what)
     end = time.monotonic() + seconds
@@ -302,12 +298,6 @@ def test_session_start_with_directories_and_without_a_brief(tmp_path: Path) -> N
     assert "statement 3" in start("--url", tmp_path.as_uri(), "--project", "proj")[0]
 
 
-def test_a_brief_that_is_too_large_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    open_store(tmp_path).put("brief.md", b"0123456789abc")
-    monkeypatch.setattr(brief, "MOST_BYTES", 10)
-    assert brief._read_object(str(tmp_path), "brief.md", {}) == b"0123456789"
-
-
 @pytest.mark.parametrize("text", ["", BRIEF])
 def test_after_a_compaction_the_model_is_told_where_the_session_is(text: str, tmp_path: Path) -> None:
     if text:
@@ -396,14 +386,6 @@ def test_settings_come_back_as_they_were_written(data: bytes, tmp_path: Path) ->
     assert b"monocontext" in path.read_bytes()
     settings.write_settings(path, settings.remove_hooks(settings.read_settings(path)))
     assert path.read_bytes() == data
-
-
-def test_a_pattern_that_is_none_is_told_to_who_installs_it(tmp_path: Path) -> None:
-    file = tmp_path / "settings.json"
-    hook_input = run_cli("hooks", "install", str(tmp_path / "a"), "--settings", str(file), "--pattern", "(")
-    assert (hook_input.returncode, hook_input.stderr.count("\n")) == (2, 1)
-    assert "not a regular expression" in hook_input.stderr
-    assert not file.exists()
 
 
 def test_what_is_installed_runs(tmp_path: Path) -> None:

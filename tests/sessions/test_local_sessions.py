@@ -59,11 +59,6 @@ def test_an_agents_folder_is_a_text(projects: Path, monkeypatch: pytest.MonkeyPa
         assert SECRET not in found
 
 
-def test_it_has_the_functions_over_its_sessions_alone(projects: Path) -> None:
-    text = opened(projects / "-home-dev-other")
-    assert text.repl_tools()["list_sessions"]() == [Claude(3).session_id]  # type: ignore[attr-defined]
-
-
 def test_what_is_new_is_read_and_what_is_gone_goes(projects: Path, cache: Path) -> None:
     notes: list[str] = []
 

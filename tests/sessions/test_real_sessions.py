@@ -1,24 +1,25 @@
-"""What the real agents wrote in `make test-agents KEEP=1`: each turn that the model saw stands once, in order."""
+"""What the real agents wrote, without words of their makers: each turn that the model saw stands once, in order."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
-from agents.kept import REAL, restore
 from agents.seen import rows_of
 
 from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import discover_sessions
 from monocontext.stores import open_store
 
+REAL = Path(__file__).with_name("real")
 KEPT = sorted(path.parent for path in REAL.glob("*/*/seen.json"))
 
 
 @pytest.mark.parametrize("folder", KEPT, ids=[f"{path.parent.name}-{path.name}" for path in KEPT])
 def test_what_the_model_saw_is_in_the_archive(folder: Path, own_home: Path, tmp_path: Path) -> None:
-    restore(folder, own_home)
+    shutil.copytree(folder, own_home, dirs_exist_ok=True)
     seen = [tuple(row) for row in json.loads((folder / "seen.json").read_text("utf-8"))]
     store = open_store(tmp_path / "a")
     for file in discover_sessions():

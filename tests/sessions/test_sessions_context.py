@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext
-from monocontext.errors import MonocontextError, NotFound
+from monocontext.errors import InvalidUrl, MonocontextError, NotFound
 from monocontext.sessions import Sessions, open_project, upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
@@ -115,6 +115,9 @@ def test_projects_are_named_or_refused(tmp_path: Path) -> None:
         open_project(store)
     with pytest.raises(NotFound, match="no sessions of project 'three'"):
         open_project(store, "three")
+    for name in ("", "x" * 300):
+        with pytest.raises(InvalidUrl):
+            open_project(store, name)
 
 
 def test_each_session_is_a_document_and_lists_by_what_is_known_of_it(tmp_path: Path) -> None:
